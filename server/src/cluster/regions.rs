@@ -4,7 +4,7 @@ use basalt_engine::engine::RegionInfo;
 use basalt_engine::schema::{Cut, Escaped, TableName};
 use basalt_engine::{Engine, Error, Result};
 
-/// What a call works on that takes a table's name or a region's.
+/// Target of a call that takes a table's name or a region's.
 #[derive(Debug)]
 pub(crate) enum Target {
     /// All regions of a table.

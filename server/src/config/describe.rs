@@ -146,7 +146,7 @@ const RELOADED: [&str; 4] = [
     "slow_log.threshold_ms",
 ];
 
-/// Older names of settings, and what they are called now.
+/// Older names of settings, and their present names.
 const ALIASES: [(&str, &str); 1] = [("thrift.listen", "server.listen")];
 
 impl Setting {
@@ -182,7 +182,7 @@ impl Setting {
         format!("{}.{}", self.section, self.field.key)
     }
 
-    /// Its key within the section.
+    /// Key within the section.
     pub(super) fn key(self) -> &'static str {
         self.field.key
     }
@@ -205,7 +205,7 @@ impl Setting {
         }
     }
 
-    /// Its meaning, as one paragraph.
+    /// Meaning of the setting, as one paragraph.
     pub fn meaning(self) -> String {
         paragraph(self.field.doc)
     }

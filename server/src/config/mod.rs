@@ -127,7 +127,7 @@ pub enum ConfigError {
     File {
         /// Which.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
     /// The file is not TOML, or has an unknown key or a wrong type.
@@ -135,17 +135,17 @@ pub enum ConfigError {
     Syntax {
         /// Which.
         path: PathBuf,
-        /// What is wrong, with the line.
+        /// Description of the error, with the line.
         message: String,
     },
     /// An environment variable that names no setting, or has a wrong type.
     #[error("environment variable {name}={value}: {message}")]
     Variable {
-        /// Its name.
+        /// Name of the variable.
         name: String,
-        /// Its value.
+        /// Value of the variable.
         value: String,
-        /// What is wrong.
+        /// Description of the error.
         message: String,
     },
     /// A `--set` that is not `section.key=value`, or names no setting, or has a wrong type.
@@ -153,7 +153,7 @@ pub enum ConfigError {
     Set {
         /// As given.
         argument: String,
-        /// What is wrong.
+        /// Description of the error.
         message: String,
     },
     /// A value that cannot work.
@@ -176,7 +176,7 @@ impl ConfigError {
 }
 
 impl Config {
-    /// Checks values against their ranges, against each other and against what can work. Returns the
+    /// Checks values against their ranges, against each other and for feasibility. Returns the
     /// first problem.
     pub fn validate(&self) -> Result<(), ConfigError> {
         self.problems().into_iter().next().map_or(Ok(()), Err)
@@ -283,7 +283,7 @@ impl Config {
         settings
     }
 
-    /// The same as `section.key = value` lines.
+    /// The settings as `section.key = value` lines.
     pub fn lines(&self) -> Vec<String> {
         let settings = self.settings().into_iter();
         settings

@@ -1,4 +1,4 @@
-//! The key visualiser's picture as JSON: what the page draws, for other programs too.
+//! The key visualiser's picture as JSON: the data that the page draws, for other programs too.
 
 use basalt_engine::engine::RegionInfo;
 use basalt_engine::schema::escape;
@@ -19,10 +19,10 @@ const COLUMNS_MAX: i64 = 720;
 const ROWS: i64 = 192;
 const COLUMNS: i64 = 360;
 
-/// From so many regions on, a picture's rows are regions where nobody asks for keys.
+/// Number of regions from which a picture's rows are regions, unless keys are asked for.
 const REGIONS_MIN: usize = 4;
 
-/// How far back, when nobody says: an hour.
+/// Default length of the picture's past: an hour.
 const BACK_MS: i64 = 3_600_000;
 
 /// A row of the grid.
@@ -36,7 +36,7 @@ struct Row {
     region: String,
     /// Regions that the row has keys of.
     regions: usize,
-    /// What went to it, in sum.
+    /// Total traffic of the row.
     total: f64,
 }
 
@@ -60,7 +60,7 @@ pub(super) struct Data {
     load_seconds: f64,
 }
 
-/// What an address asks for.
+/// Parameters of an address.
 pub(super) struct Asked {
     pub(super) query: Query,
     /// The table's regions in key order.

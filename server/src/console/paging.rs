@@ -21,7 +21,7 @@ pub(super) struct Params {
 pub(super) struct Column {
     /// As the address has it.
     pub(super) name: &'static str,
-    /// Its heading.
+    /// Heading of the column.
     pub(super) heading: &'static str,
     /// Whether it has numbers: these are sorted the greatest first, and stand right.
     pub(super) is_number: bool,

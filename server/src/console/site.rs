@@ -9,7 +9,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::server::Server;
 
-/// What the handlers of all requests share.
+/// State shared by the handlers of all requests.
 #[derive(Clone)]
 pub(crate) struct Site {
     pub(crate) server: Arc<Server>,

@@ -182,7 +182,7 @@ mod tests {
         assert_eq!(names(below.path()), [] as [PathBuf; 0]);
     }
 
-    /// Goal: what a killed server left goes with the next start; nothing else does.
+    /// Goal: the next start removes the remains of a killed server, and nothing else.
     #[test]
     fn what_a_killed_server_left_is_removed() {
         let below = tempfile::tempdir().unwrap();

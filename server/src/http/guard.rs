@@ -200,8 +200,7 @@ pub(super) async fn guard(State(guard): State<Arc<Guard>>, request: Request, nex
     response
 }
 
-/// Adds headers that restrict what a browser may do with the answer, except those that the answer
-/// already has.
+/// Adds headers that restrict the browser, except those that the answer already has.
 fn protect(headers: &mut HeaderMap) {
     let all: [(HeaderName, HeaderValue); 6] = [
         (

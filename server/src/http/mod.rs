@@ -1,5 +1,4 @@
-//! What the HTTP port answers: metrics, health, Thrift calls by POST; pages and profiles are in
-//! `console`.
+//! The HTTP port: metrics, health, Thrift calls by POST; pages and profiles are in `console`.
 //!
 //! A GET changes nothing and starts nothing. Requests of other sites' web pages are refused before any
 //! route runs ([`guard`]).

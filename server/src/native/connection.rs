@@ -10,9 +10,9 @@
 //! A malformed frame ends the connection. A well-formed frame with a malformed or unknown call is
 //! answered with an exception, and the connection goes on.
 //!
-//! After a refusal the connection is drained: what the client still sends is read and dropped, for a
-//! limited time. A socket that is closed with bytes unread is reset, and the client would lose the
-//! refusal.
+//! After a refusal the connection is drained: further bytes of the client are read and dropped, for
+//! a limited time. A socket that is closed with bytes unread is reset, and the client would lose
+//! the refusal.
 
 use std::io::ErrorKind;
 use std::sync::Arc;

@@ -10,7 +10,7 @@
 //!
 //! A file with rows outside the region is answered with `loaded` = false, as in HBase: the region
 //! may have been split since the client looked, and BulkLoadHFilesTool then divides the file and
-//! tries again. All other refusals are exceptions that say what is wrong.
+//! tries again. All other refusals are exceptions that name the problem.
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -65,7 +65,7 @@ impl Staging {
         Ok(format!("file:{}", dir.display()))
     }
 
-    /// Removes a staging directory and what is in it. One that is gone already is no error.
+    /// Removes a staging directory and its content. One that is gone already is no error.
     pub(super) fn remove(&self, uri: &str) -> Result<(), Failure> {
         let dir = local_path(uri)?;
         let name = dir.strip_prefix(&self.root).ok().map(Path::components);

@@ -43,7 +43,7 @@ pub(crate) enum Kind {
 /// One remarkable call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Record {
-    /// Its number in log lines, since the start.
+    /// Number of the call in log lines, since the start.
     pub(crate) request: u64,
     pub(crate) remarkable: Remarkable,
     /// When the whole message was there, in milliseconds since 1970.
@@ -111,7 +111,7 @@ pub(crate) enum Combine {
     Any,
 }
 
-/// What to look for. Conditions that are not set are none, and without any every record is found.
+/// Conditions of a search. Unset conditions match every record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Query {
     pub(crate) kind: Kind,
@@ -122,7 +122,7 @@ pub(crate) struct Query {
     pub(crate) client: Option<String>,
     /// The table's full name.
     pub(crate) table: Option<String>,
-    /// The user. Nobody is authenticated, so no record has one.
+    /// The user. Calls are not authenticated, so no record has one.
     pub(crate) user: Option<String>,
     /// Most records.
     pub(crate) limit: usize,
@@ -170,7 +170,7 @@ impl SlowLog {
         log
     }
 
-    /// Sets what is slow and what is large from now on.
+    /// Sets the limits of slow and large calls from now on.
     pub(crate) fn set_limits(&self, config: &config::SlowLog) {
         let threshold = config.threshold_ms.saturating_mul(1_000_000);
         self.threshold.store(threshold, Ordering::Relaxed);

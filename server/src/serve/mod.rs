@@ -45,21 +45,21 @@ use supervisor::Supervisor;
 /// Longest wait for calls in hand when the server stops.
 const DRAIN: Duration = Duration::from_secs(30);
 
-/// Threads for calls that block: reads from disk, scans with filters, whatever waits for a row's lock. A call
-/// waits in line when all are taken. Some wait for the disk or for a lock, so they are more than there are
-/// cores. But most read what is cached, and many threads that all want a core take turns and keep each other
-/// waiting: with 240 for data calls two cores did a quarter fewer increments under four times their load than
-/// with 32 (`basalt-bench overload --calls increment`). HBase has 30 handlers.
+/// Threads for calls that block: reads from disk, scans with filters, waits for a row's lock. A
+/// call queues when all are taken. They are more than there are cores, since some wait for the disk
+/// or for a lock. But most reads are cached, and too many threads contend for the cores: 240
+/// threads for data calls did a quarter fewer increments under overload than 32 (`basalt-bench
+/// overload --calls increment`). HBase has 30 handlers.
 pub(crate) const BLOCKING_THREADS: usize = 48;
 
 /// The part of these threads that data calls may take: the rest is for reads of system tables
 /// (`admission::SYSTEM_PLACES`), schema changes, pages and upkeep.
 pub(crate) const DATA_THREADS: usize = BLOCKING_THREADS - 16;
 
-/// A network thread does so many tasks before it looks for new messages, if there are so many. A look finds a
-/// task for each connection whose message has come, up to 1,024. They go to the end of the thread's own line,
-/// which has 256 places, and the half of a full line goes to the end of the line of all threads, which is
-/// asked less often: with tokio's own interval of 61, who had come first waited for many who came later
+/// Number of tasks that a network thread runs before it polls for new messages. A poll finds a task
+/// for each connection with a message, up to 1,024. They go to the end of the thread's own queue,
+/// which has 256 places, and half of a full queue moves to the queue of all threads, which is
+/// polled less often: with tokio's own interval of 61, early messages waited for many later ones
 /// (docs/decisions/0009-where-work-runs.md).
 const EVENT_INTERVAL: u32 = 1024;
 
@@ -69,7 +69,8 @@ const RELIEF_PERIOD: Duration = Duration::from_millis(50);
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
-/// Serves until told to stop. An ephemeral server has a `home`, where `config` says that its data is.
+/// Serves until shutdown. An ephemeral server has a `home`, the directory of its data according to
+/// `config`.
 pub(crate) fn run(config: Config, reload: Reload, home: Option<Home>) -> Result<(), Failure> {
     let recorder = crate::observe::metrics::install()?;
     let descriptors = Descriptors::divide(raise_open_files(), &config)?;
@@ -283,7 +284,7 @@ async fn upkeep(
             _ = ticks.tick() => {
                 recorder.run_upkeep();
                 server.sessions().expire();
-                // With what scans let go of, files may have to be removed.
+                // When scans release files, these may have to be removed from disk.
                 let idle = Arc::clone(&server);
                 let kept = tokio::task::spawn_blocking(move || {
                     require_directory(idle.engine());

@@ -10,10 +10,10 @@ use basalt_engine::schema::TableName;
 use crate::limits::admission::{Held, Memory};
 use crate::server::sessions::Owner;
 
-/// Who calls: what the server remembers of a connection between its calls.
+/// State of a client between its calls.
 #[derive(Debug)]
 pub(crate) struct Caller {
-    /// Of the scanners it opens.
+    /// Owner of the scanners that it opens.
     owner: Owner,
     /// Where it comes from.
     pub(crate) address: Option<SocketAddr>,
@@ -26,8 +26,8 @@ pub(crate) struct Caller {
     reply: Held,
     /// Memory reserved for the arguments of the call in hand; 0 for small arguments.
     pub(crate) arguments_bytes: usize,
-    /// The client has closed the connection: set while a call runs, for work that is of no use to anybody
-    /// then.
+    /// The client has closed the connection: set while a call runs, for work that is useless from
+    /// then on.
     gone: Arc<AtomicBool>,
     /// The call in hand has met a fault that closes the connection without an answer.
     pub(crate) is_cut: bool,
@@ -57,7 +57,7 @@ impl Caller {
         }
     }
 
-    /// The same, from that address.
+    /// The caller with this address.
     pub(crate) fn at(mut self, address: Option<SocketAddr>) -> Self {
         self.address = address;
         self
@@ -80,7 +80,7 @@ impl Caller {
         self.address.map(|address| address.ip())
     }
 
-    /// Whether the client has closed the connection, as the wire finds out while a call runs.
+    /// Whether the client has closed the connection, as detected while a call runs.
     pub(crate) fn gone(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.gone)
     }
@@ -128,7 +128,7 @@ impl Caller {
         self.batch.as_ref().map_or(0, CellBatch::memory_bytes)
     }
 
-    /// Gives back what is kept for the next call.
+    /// Releases the memory that is kept for the next call.
     pub(crate) fn release(&mut self) {
         self.batch = None;
     }

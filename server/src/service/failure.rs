@@ -212,7 +212,7 @@ impl Failure {
         }
     }
 
-    /// The same failure as Thrift 1's `AlreadyExists`.
+    /// The failure as Thrift 1's `AlreadyExists`.
     pub(crate) fn into_already_exists(mut self) -> Self {
         self.kind = Kind::AlreadyExists;
         self
@@ -316,8 +316,8 @@ impl From<Error> for Failure {
                 "org.apache.hadoop.hbase.client.RowTooBigException",
                 false,
             ),
-            // A client that knows HBase backs off and tries again, which is what a full disk needs. HBase's
-            // own class for it, of space quotas, makes clients give up.
+            // HBase's clients back off and retry these, which suits a full disk. HBase's own class
+            // for it, of space quotas, makes clients give up.
             Error::RegionTooBusy(_) | Error::RowAhead(_) | Error::CallMemory(_) | Error::DiskSpace(_) => {
                 (Kind::Io, REGION_TOO_BUSY, true)
             }

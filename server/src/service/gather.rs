@@ -5,21 +5,22 @@
 //! to the log by itself. So a write lets them run first ([`others`]) and only then looks at its commit: one
 //! of them writes the log for all, the rest find it done.
 //!
-//! Whoever is alone would wait for nobody: giving way costs a look at the network. So a thread on which
-//! nobody came last time does not give way for its next [`PATIENCE`] writes. What a thread remembers is a
-//! guess and nothing depends on it: a task that has given way may go on in another thread.
+//! A lone write would yield in vain, and a yield costs a poll of the network. So a thread on which
+//! no other write joined last time does not yield for its next [`PATIENCE`] writes. A thread's
+//! memory of this is a guess and nothing depends on it: a task that has yielded may go on in
+//! another thread.
 
 use std::cell::Cell;
 
 use crate::limits::parking;
 
-/// Writes that do not give way after one that nobody joined.
+/// Writes that do not yield after one that no other write joined.
 const PATIENCE: u32 = 15;
 
 thread_local! {
     /// Writes that have come to [`others`] on this thread.
     static WRITES: Cell<u64> = const { Cell::new(0) };
-    /// Writes to come that do not give way.
+    /// Writes to come that do not yield.
     static IMPATIENT: Cell<u32> = const { Cell::new(0) };
 }
 
@@ -47,7 +48,7 @@ mod tests {
 
     use super::*;
 
-    /// What `writes` tasks that are ready together do, in its order: begin and end.
+    /// The events of `writes` tasks that are ready together, in their order: begin and end.
     async fn events(writes: u32) -> Vec<&'static str> {
         let events = Rc::new(RefCell::new(Vec::new()));
         let tasks = LocalSet::new();

@@ -47,7 +47,7 @@ impl FilterMemory {
 /// The rows that gets found.
 #[derive(Debug)]
 pub(crate) struct Found {
-    /// Their cells.
+    /// Cells of the rows.
     pub(crate) batch: CellBatch,
     /// For each get in order, its row in `batch`.
     pub(crate) rows: Vec<Option<usize>>,

@@ -131,7 +131,7 @@ where
     })
 }
 
-/// What a call that may not wait came to; `None` when it would have had to.
+/// Result of a call that may not wait; `None` if it would have had to.
 fn in_memory<T>(done: basalt_engine::Result<T>) -> Result<Option<T>, Failure> {
     match done {
         Ok(done) => Ok(Some(done)),

@@ -259,7 +259,7 @@ async fn a_scan_that_the_line_refuses_pays_nothing() {
     assert_eq!(began.elapsed(), Duration::ZERO);
 }
 
-/// What memory had of it is not thrown away: it waits for a place, however long the line is.
+/// Cached results of it are not thrown away: it waits for a place, however long the queue is.
 #[tokio::test]
 async fn a_fetch_that_has_begun_in_memory_is_not_refused() {
     let server = on_disk();
@@ -464,8 +464,8 @@ async fn filters_that_expand_are_reserved() {
     assert_eq!(memory.used(), 0);
 }
 
-/// Goal: what is built of arguments that are not checked first stays small. Method: the largest element that
-/// a list, a set or a map of any method's arguments can have.
+/// Goal: the decoded form of unchecked arguments stays small. Method: the largest element that a
+/// list, a set or a map of any method's arguments can have.
 #[test]
 fn elements_take_little_memory() {
     use basalt_idl::schema::TypeDescriptor;

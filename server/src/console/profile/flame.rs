@@ -1,5 +1,6 @@
-//! A flame graph: one box for each function in each place it was called from, as wide as the samples in it
-//! and in what it called. Callers are above. A box says its name and its share when one points at it.
+//! A flame graph: one box for each function in each place it was called from, as wide as the
+//! samples in it and in its callees. Callers are above. A box shows its name and its share when one
+//! points at it.
 //!
 //! It is drawn here because the crate that draws flame graphs has a licence (CDDL) that does not go with
 //! ours.
@@ -15,11 +16,11 @@ use super::Stack;
 
 const WIDTH: f64 = 1_400.0;
 const ROW: f64 = 18.0;
-/// Of the heading.
+/// Height of the heading.
 const TOP: f64 = 50.0;
 /// Narrower boxes are left out.
 const WIDTH_MIN: f64 = 0.5;
-/// Of a letter.
+/// Width of a letter.
 const LETTER: f64 = 6.6;
 
 /// A function below those that called it.
@@ -158,7 +159,8 @@ mod tests {
         }
     }
 
-    /// A function is as wide as what it and its callees took, beside what else its caller called.
+    /// A function is as wide as its own samples and those of its callees, beside the other callees
+    /// of its caller.
     #[test]
     fn boxes_add_up() {
         let stacks = [

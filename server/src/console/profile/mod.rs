@@ -8,8 +8,8 @@
 //! 3. After `seconds`, or when the client has gone or the server stops, the timer is taken away.
 //! 4. On the blocking pool, addresses become names and the answer is written.
 //!
-//! Stacks within the C library are not walked, for what it holds at such a moment (a lock of its allocator)
-//! would not be released: time in it, system calls among them, is left out.
+//! Stacks within the C library are not walked, since a lock held there at such a moment (of its
+//! allocator) would not be released: time in it, system calls among them, is left out.
 //!
 //! Invariant: without a request nothing runs and nothing is held.
 
@@ -52,7 +52,7 @@ enum Format {
     Pprof,
 }
 
-/// What is asked for.
+/// Parameters of the request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Request {
     seconds: u64,
@@ -61,7 +61,7 @@ struct Request {
 }
 
 impl Request {
-    /// Says what is wrong with the parameters, with the limit.
+    /// Parses the parameters; an error names the parameter and its limit.
     fn parse(given: &HashMap<String, String>) -> Result<Self, String> {
         let number = |name: &str, default: u16, max: u16| match given.get(name) {
             None => Ok(default),

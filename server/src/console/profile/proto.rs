@@ -175,7 +175,8 @@ pub(super) fn encode(stacks: &[Stack], seconds: u64, frequency: i32) -> Vec<u8> 
 mod tests {
     use super::*;
 
-    /// What was put in can be read out: names, lines, the innermost call first, and each name once.
+    /// An encoded profile can be decoded: names, lines, the innermost call first, and each name
+    /// once.
     #[test]
     fn a_profile_reads_back() {
         let function = |name: &str| Function {

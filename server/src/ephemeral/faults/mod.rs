@@ -42,7 +42,7 @@ pub(crate) enum Kind {
     NotServingRegion,
     /// It begins after this delay.
     Delay(Duration),
-    /// Its connection is closed; it is not run.
+    /// The call's connection is closed; the call is not run.
     DropConnection,
     /// It is run, and its connection is closed instead of an answer.
     DropReply,
@@ -64,7 +64,7 @@ impl Kind {
         "move",
     ];
 
-    /// Its name.
+    /// Name of the fault.
     pub(crate) fn name(&self) -> &'static str {
         let index = match self {
             Self::RegionTooBusy => 0,

@@ -71,7 +71,7 @@ async fn an_idle_connection_lives_as_long_as_configured() {
         ..config::Thrift::default()
     };
     let (mut client, served) = connect(config).await;
-    // What is served takes its own time.
+    // A request that is being served may take its time.
     ask(&mut client, "/slow").await;
     answer(&mut client, "late").await;
     let began = Instant::now();

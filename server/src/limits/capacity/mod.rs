@@ -1,14 +1,15 @@
 //! How much may be asked for in a second: of virtual servers in a rehearsal, and by tables, namespaces and
 //! users under quotas.
 //!
-//! 1. A call says what it takes of whom: a [`Bill`] with an entry for each virtual server whose rows it
-//!    touches and for each quota that it is under. A batch is one request for each of its rows, as each
-//!    action of a batch is one in HBase.
-//! 2. [`Capacity::charge`] looks at all of their limits. If the longest wait is more than
-//!    `quota.max_wait_ms`, the call is refused and pays nothing. Else it takes its tokens from all and is
-//!    told until when it is to be held back, which is a timer and holds no thread. Tokens are taken in the
-//!    order in which calls come, so they also go on in that order ([`limiter`]).
-//! 3. What a read returns is known afterwards and charged then. Who comes later waits for it.
+//! 1. A call describes its cost: a [`Bill`] with an entry for each virtual server whose rows it
+//!    touches and for each quota that it is under. A batch is one request for each of its rows, as
+//!    each action of a batch is one in HBase.
+//! 2. [`Capacity::charge`] checks all of their limits. If the longest wait is more than
+//!    `quota.max_wait_ms`, the call is refused and charged nothing. Otherwise it takes its tokens
+//!    from all and returns until when the call is to be held back, which is a timer and holds no
+//!    thread. Tokens are taken in the order in which calls arrive, so calls also go on in that
+//!    order ([`limiter`]).
+//! 3. The bytes of a read are known afterwards and charged then. Later calls wait for them.
 //!
 //! HBase refuses at once, and its client behind the gateway waits and tries again; here the server waits in
 //! its place. The bound is looked at before tokens are taken: calls that come in the same moment may wait a
@@ -42,13 +43,13 @@ use limiter::Ticks;
 use quotas::{Applying, Quotas};
 use throttle::{Reached, Throttle};
 
-/// The virtual servers that a call touches, by position, with what it takes of each.
+/// The virtual servers that a call touches, by position, with the cost on each.
 pub(crate) type ByServer = SmallVec<[(u16, Cost); 4]>;
 
-/// What a call takes.
+/// Cost of a call.
 #[derive(Debug, Default)]
 pub(crate) struct Bill {
-    /// Of virtual servers; empty without a rehearsal.
+    /// Cost by virtual server; empty without a rehearsal.
     pub(crate) servers: ByServer,
     /// Altogether.
     pub(crate) total: Cost,
@@ -98,7 +99,7 @@ fn hbase_time(time: Duration) -> String {
     parts.join(", ")
 }
 
-/// Handles of what happens to calls because of one kind of payer.
+/// Metric handles for calls that one kind of limit held back or refused.
 struct Outcomes {
     held_back: Histogram,
     refused: Counter,
@@ -193,7 +194,7 @@ impl Capacity {
         Ticks::of(self.began.elapsed())
     }
 
-    /// Who pays what.
+    /// The throttles that the call is charged to, each with its cost.
     fn payers<'a>(&'a self, bill: &'a Bill) -> impl Iterator<Item = (&'a Throttle, Cost, Payer<'a>)> {
         let servers = bill.servers.iter().filter_map(|(server, cost)| {
             let throttle = &self.rehearsal.as_ref()?.server(*server)?.throttle;
@@ -208,8 +209,8 @@ impl Capacity {
             .filter(|(throttle, _, _)| !throttle.is_empty())
     }
 
-    /// Charges a call on `table` with what is known before it runs. Returns until when it is to be held back,
-    /// if it is.
+    /// Charges a call on `table` with its cost as far as known before it runs. Returns until when
+    /// it is to be held back, if it is.
     pub(crate) fn charge(&self, table: &TableName, bill: &mut Bill) -> Result<Option<Instant>, Exceeded> {
         bill.quotas = self.quotas.applying(table);
         let now = self.now();
@@ -246,8 +247,8 @@ impl Capacity {
         Ok(Some(Instant::now() + wait))
     }
 
-    /// Charges a call with what it has read, by virtual server and altogether. A server that did not know of
-    /// the call before is charged with a request, too.
+    /// Charges a call with the bytes that it has read, by virtual server and altogether. A server
+    /// without an entry in the bill is charged with a request, too.
     pub(crate) fn charge_read(&self, bill: &Bill, read: &[(u16, u64)], total: u64) {
         let now = self.now();
         for (server, bytes) in read {
@@ -266,7 +267,7 @@ impl Capacity {
     }
 }
 
-/// Whose limit it is.
+/// Owner of a limit.
 enum Payer<'a> {
     Server(u16),
     Quota(&'a Quota),

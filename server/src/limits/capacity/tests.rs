@@ -39,7 +39,7 @@ impl Rig {
         self.capacity.change_quota(&self.engine, owner, set).unwrap();
     }
 
-    /// Writes so many rows of 100 bytes on each server; how long to wait.
+    /// Writes rows of 100 bytes on servers, as listed; returns how long to wait.
     fn write(&self, rows: &[(u16, u64)]) -> Result<Option<Duration>, Exceeded> {
         let mut bill = Bill::default();
         for (server, rows) in rows {
@@ -73,7 +73,8 @@ async fn each_server_has_its_own_capacity_and_a_batch_waits_for_the_slowest() {
     assert_eq!(rig.write(&[(0, 100), (1, 100), (2, 100)]), Ok(NO_WAIT));
 }
 
-/// Goal: what is refused takes nothing, of anybody; the text is one that HBase's client reads the time from.
+/// Goal: a refused call takes no tokens of any limit; the text is one that HBase's client reads the
+/// time from.
 #[tokio::test(start_paused = true)]
 async fn a_call_that_would_wait_too_long_is_refused_and_pays_nothing() {
     let rig = Rig::new(|config| {

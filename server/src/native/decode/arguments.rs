@@ -1,8 +1,8 @@
 //! Upper bound on the memory of a call's arguments, computed before they are decoded.
 //!
 //! An element of a repeated field can take two bytes of a message and hundreds of bytes once it is
-//! decoded. [`memory_bytes`] walks the message, counts such elements, and adds what each becomes: a
-//! protobuf struct and what the engine gets. The walk itself allocates nothing.
+//! decoded. [`memory_bytes`] walks the message, counts such elements, and adds the decoded size of
+//! each: a protobuf struct and the engine's form of it. The walk itself allocates nothing.
 //!
 //! A message that is malformed ends the walk early. Decoding it fails at the same place, so no more
 //! than was counted has been allocated by then.
@@ -135,7 +135,7 @@ pub fn memory_bytes(method: Method, parameter: &Bytes, cells: &Bytes) -> usize {
         _ => return ADMIN_FACTOR * parameter.len(),
     };
     let written = Cells::new(cells).take_while(Result::is_ok).count();
-    // The frame's size once more, for what a write appends to the log.
+    // The frame's size once more, for the log record of a write.
     message_bytes(parameter.clone(), shape) + parameter.len() + cells.len() + written * CELL
 }
 

@@ -28,7 +28,7 @@ impl Service {
         Self::BootstrapNode,
     ];
 
-    /// Its name in connection headers.
+    /// Name of the service in connection headers.
     pub fn name(self) -> &'static str {
         match self {
             Self::Client => ClientServiceMethod::SERVICE,
@@ -108,7 +108,7 @@ impl Method {
         })
     }
 
-    /// Its name.
+    /// Name of the method.
     pub fn name(self) -> &'static str {
         match self {
             Self::Client(method) => method.name(),

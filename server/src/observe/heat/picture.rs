@@ -10,7 +10,7 @@ use super::history::Span;
 use super::slice::{Point, added_up, group};
 use super::{COLUMN_MS, Kind};
 
-/// What the rows of a picture are.
+/// Meaning of the rows of a picture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Axis {
     /// Regions, or runs of regions where there are too many.
@@ -36,7 +36,7 @@ impl Axis {
     }
 }
 
-/// What a picture is to show.
+/// Parameters of a picture.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Query {
     pub(crate) table: TableName,
@@ -73,10 +73,10 @@ pub(crate) struct Picture {
     pub(crate) columns: usize,
     /// Where each row begins; it ends where the next one does, and the last one with the query.
     pub(crate) starts: Vec<Vec<u8>>,
-    /// What went to each row in each column, for every second of it: all rows of the first column, then those
-    /// of the second, and so on.
+    /// Rate of each row in each column, per second: all rows of the first column, then those of the
+    /// second, and so on.
     pub(crate) rates: Vec<f32>,
-    /// What went to each row, in sum.
+    /// Total of each row.
     pub(crate) totals: Vec<f64>,
     /// Length of all columns with load in this picture, in seconds. A total divided by it is the
     /// rate while there was load.

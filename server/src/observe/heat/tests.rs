@@ -1,4 +1,5 @@
-//! What is recorded is what was done: hot keys, even loads, long times, many tables, little memory.
+//! The recorded traffic matches the calls: hot keys, even loads, long times, many tables, little
+//! memory.
 
 #![expect(clippy::float_cmp, reason = "small whole numbers are exact")]
 
@@ -278,7 +279,8 @@ fn a_flood_is_thinned_out() {
     assert_eq!(rig.sampler.borrow().weight, 1);
 }
 
-/// Many tables, long keys, two days: never more than allowed, and what most went to is still there.
+/// Many tables, long keys, two days: memory stays within its bound, and the hottest keys are still
+/// there.
 #[test]
 fn memory_stays_within_its_bound() {
     let limit = 2 << 20;
@@ -324,7 +326,7 @@ fn memory_stays_within_its_bound() {
     );
 }
 
-/// What is older than an hour is added up, and what is older than a week is forgotten.
+/// Columns older than an hour are added up, and those older than a week are dropped.
 #[test]
 fn old_columns_become_coarser() {
     let rig = Rig::new(16 << 20, 1);
@@ -461,7 +463,7 @@ fn without_memory_it_is_off() {
     let rig = Rig::new(0, 1);
     assert!(!rig.heat.is_on());
     rig.heat.touched(&table("t"), Request::Write, 1, |_| {
-        unreachable!("nobody asks for a row")
+        unreachable!("no row is asked for")
     });
     rig.next_column();
     assert_eq!((rig.heat.used_bytes(), rig.heat.tables().len()), (0, 0));

@@ -1,4 +1,4 @@
-//! What a scrape reads from the engine.
+//! The engine's figures for a scrape.
 
 use basalt_engine::Engine;
 use basalt_engine::engine::{RegionStats, Work};
@@ -106,7 +106,7 @@ fn publish_engine(engine: &Engine, memstore_limit_bytes: u64) {
     }
 }
 
-/// What waits and runs in the background.
+/// Queued and running background work.
 fn publish_background(engine: &Engine) {
     let queues = engine.queues();
     for (kind, length) in [

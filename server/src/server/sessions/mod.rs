@@ -29,19 +29,19 @@ use crate::config;
 use crate::limits::admission::ScannerMemory;
 use crate::observe::metrics::names;
 
-/// Who may use a session.
+/// Owner of a session: only it may use the session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Owner {
     /// The connection of the Thrift port with this number.
     Connection(u64),
-    /// Whoever has the id and calls over HTTP.
+    /// Any HTTP caller that has the id.
     Http,
 }
 
 /// Why a session cannot be had.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SessionError {
-    /// No such id, or of somebody else: the two cannot be told apart from outside.
+    /// No such id, or another owner's: from outside the two look the same.
     Unknown,
     /// Another fetch with this id is running.
     Busy,
@@ -49,17 +49,17 @@ pub(crate) enum SessionError {
     TooMany {
         /// Which.
         limit: &'static str,
-        /// Its value.
+        /// Value of the limit.
         value: usize,
     },
 }
 
-/// A scan with what belongs to it besides the engine's scanner.
+/// A scan with its state besides the engine's scanner.
 #[derive(Debug)]
 pub(crate) struct OpenScan {
     /// The engine's scanner; `None` until the first fetch opens it (HBase's scanners contact the table then).
     pub(crate) scanner: Option<Scanner>,
-    /// What the first fetch opens.
+    /// Parameters for opening the scanner with the first fetch.
     pub(crate) pending: PendingScan,
     /// Columns go out as a sorted list (Thrift 1's `sortColumns`).
     pub(crate) sort_columns: bool,
@@ -85,7 +85,7 @@ impl OpenScan {
     }
 }
 
-/// What to scan.
+/// Parameters of a scan.
 #[derive(Debug)]
 pub(crate) struct PendingScan {
     /// The table.
@@ -343,8 +343,8 @@ impl Sessions {
         }
     }
 
-    /// Makes idle scans let go of memory and files that their regions have let go of. One that is being
-    /// fetched from has done so.
+    /// Releases flushed memstores and compacted files that idle scanners still pin. Active scanners
+    /// do this in each fetch.
     pub(crate) fn let_go(&self) {
         for mut session in self.by_id.iter_mut() {
             if let Some(scan) = session.scan.get_mut()

@@ -1,5 +1,5 @@
-//! Goal: whoever may use a session reaches it, nobody else does, and no path leaks one. Method: the table of
-//! sessions alone, with scans that never open a table.
+//! Goal: a session's owner reaches it, no other caller does, and no path leaks one. Method: the
+//! table of sessions alone, with scans that never open a table.
 
 use super::*;
 

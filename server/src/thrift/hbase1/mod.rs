@@ -28,7 +28,7 @@ use tables::{
     column_descriptors, compact, create_table, is_enabled, region_of_meta_key, table_regions, user_tables,
 };
 
-/// Answers one call. Fails when the arguments are not what the interface says.
+/// Answers one call. Fails when the arguments do not match the interface.
 pub(super) async fn call<P: Codec>(
     server: &Arc<Server>,
     caller: &mut Caller,

@@ -16,9 +16,9 @@ use crate::service::{Caller, Failure, reads, scans, writes};
 use crate::thrift::from_thrift;
 use crate::thrift::from_thrift::{Puts, returns_results};
 
-/// Rows in the gets' order. A get with `existence_only` is answered like one that found nothing: TResult has
-/// no place for what it asks (`exists` has). HBase's region server leaves the cells out, and its gateway then
-/// fails on the missing list.
+/// Rows in the gets' order. A get with `existence_only` is answered like one that found nothing:
+/// TResult has no field for the answer (`exists` has). HBase's region server leaves the cells out,
+/// and its gateway then fails on the missing list.
 pub(super) async fn get_multiple(
     server: &Arc<Server>,
     caller: &mut Caller,
@@ -154,8 +154,8 @@ pub(super) async fn mutate_row(server: &Arc<Server>, args: args::MutateRow) -> R
     .await
 }
 
-/// What a table says about durability. A table that is not there says nothing; the write itself will find
-/// that out.
+/// The table's durability for writes that set none. A missing table has none; the write itself will
+/// fail.
 fn default_durability(server: &Server, table: &TableName) -> Durability {
     server
         .engine()

@@ -25,7 +25,7 @@ pub use stranger::Stranger;
 /// How a connection speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Speech {
-    /// Of the messages it sends.
+    /// Protocol of the messages it sends.
     pub protocol: Protocol,
     /// Whether each message has a length in front.
     pub framed: bool,
@@ -62,7 +62,7 @@ pub enum Garbled {
     /// Thrift in a protocol that the settings do not allow.
     #[error("this connection speaks the {spoken} protocol, but thrift.protocol is \"{allowed}\"")]
     Protocol {
-        /// What the client speaks.
+        /// Protocol that the client speaks.
         spoken: &'static str,
         /// The setting.
         allowed: &'static str,
@@ -70,7 +70,7 @@ pub enum Garbled {
     /// Thrift on a transport that the settings do not allow.
     #[error("messages on this connection are {spoken}, but thrift.transport is \"{allowed}\"")]
     Transport {
-        /// What the client speaks.
+        /// Transport that the client uses.
         spoken: &'static str,
         /// The setting.
         allowed: &'static str,
@@ -219,7 +219,7 @@ impl Messages {
         self.received = BytesMut::new();
     }
 
-    /// Memory of what has arrived and is not a message yet.
+    /// Memory of received bytes that are not a message yet.
     pub fn buffered_bytes(&self) -> usize {
         self.received.capacity()
     }

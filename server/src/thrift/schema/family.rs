@@ -234,8 +234,8 @@ mod tests {
         assert_eq!(back.attributes.unwrap()[&b"TTL"[..]], Bytes::from_static(b"60"));
     }
 
-    /// A descriptor that was read and sent back changes nothing: neither what the engine does nor what the
-    /// next reader sees.
+    /// A descriptor that was read and sent back changes nothing: neither the engine's behaviour nor
+    /// the next reader's result.
     #[test]
     fn a_descriptor_that_is_sent_back_changes_nothing() {
         for set in [

@@ -1,4 +1,5 @@
-//! What a message asks for, shortly: a walk over its arguments that follows the interface's declarations.
+//! A short description of a message's arguments: a walk over them that follows the interface's
+//! declarations.
 
 use std::fmt::Write as _;
 
@@ -14,7 +15,7 @@ const VALUE_BYTES_MAX: usize = 64;
 /// Most elements printed of one list, set or map.
 const ELEMENTS_MAX: usize = 3;
 
-/// What a walk over a message has found.
+/// Result of a walk over a message.
 #[derive(Debug, Default)]
 pub(super) struct Summary {
     /// Full name of the first table named.

@@ -1,4 +1,4 @@
-//! What the slow log keeps of a call, and the two calls that ask for it.
+//! The slow log's record of a call, and the two calls that read the slow log.
 //!
 //! A remarkable call is described after it was answered, from the message that it came in: other calls pay
 //! for no more than holding on to the message. The walk over the message follows the interface's own
@@ -29,7 +29,7 @@ use describe::Summary;
 
 /// A call that was found remarkable, as far as its caller knows it.
 pub(super) struct Call<'a> {
-    /// Its number in log lines.
+    /// Number of the call in log lines.
     pub(super) request: u64,
     pub(super) remarkable: Remarkable,
     pub(super) took: Duration,
@@ -47,7 +47,8 @@ pub(super) struct Call<'a> {
 pub(super) fn record<P: Codec>(server: &Server, call: Call<'_>) {
     let mut summary = Summary::default();
     let mut reader = P::reader(call.message.clone());
-    // The message was decoded once already; were it not readable, what was found up to there would do.
+    // The message was decoded once already; if it were not readable, the result up to there would
+    // do.
     let _ = reader
         .message_begin()
         .and_then(|_| summary.put_struct(&mut reader, call.method.args));
@@ -147,8 +148,8 @@ fn query(filter: &thrift2::TLogQueryFilter) -> Result<Query, Failure> {
     })
 }
 
-/// A record as the interface has it. Calls do not queue: waiting for a thread counts as processing. Nobody is
-/// authenticated, so there is no user's name.
+/// A record as the interface has it. Calls do not queue: waiting for a thread counts as processing.
+/// Calls are not authenticated, so there is no user's name.
 fn to_record(record: &Record) -> thrift2::TOnlineLogRecord {
     let count = |count: usize| i32::try_from(count).unwrap_or(i32::MAX);
     thrift2::TOnlineLogRecord {

@@ -7,7 +7,7 @@ use prost::Message;
 use super::{Setting, Settings};
 use crate::limits::capacity::throttle::{Limit, ThrottleType, TimeUnit};
 
-/// What HBase puts before messages that it stores.
+/// HBase's prefix of stored messages.
 const MAGIC: &[u8] = b"PBUF";
 
 /// `QuotaScope`
@@ -83,7 +83,7 @@ pub(super) fn encode(settings: &Settings) -> Vec<u8> {
     [MAGIC, &message.encode_to_vec()].concat()
 }
 
-/// The settings in the value of a cell; what is wrong with it, if it is none.
+/// Decodes the settings in the value of a cell; the error describes a malformed value.
 pub(super) fn decode(value: &[u8]) -> Result<Settings, String> {
     let message = value.strip_prefix(MAGIC).ok_or("it does not begin with PBUF")?;
     let message = QuotasMessage::decode(message).map_err(|error| error.to_string())?;

@@ -3,9 +3,9 @@
 //! 1. They are kept in the table `hbase:quota`, in HBase's form ([`stored`]), and read from there when the
 //!    server starts.
 //! 2. A change is durable there before it counts. The owner's buckets begin anew, full.
-//! 3. A call asks for the quotas that it is under: at most one of its user, one of its table, one of the
-//!    table's namespace. Of a user's quotas the nearest counts: that in the table, else that in the
-//!    namespace, else the general one (`UserQuotaState.getTableLimiter`).
+//! 3. A call asks for the quotas that it is under: at most one of its user, one of its table, one
+//!    of the table's namespace. The most specific quota of a user counts: that in the table, else
+//!    that in the namespace, else the general one (`UserQuotaState.getTableLimiter`).
 //!
 //! System tables are under no quota, as in HBase.
 
@@ -124,7 +124,7 @@ pub(crate) type Applying = SmallVec<[Arc<Quota>; 3]>;
 /// All quotas. Shared by all connections.
 #[derive(Debug)]
 pub(crate) struct Quotas {
-    /// Of whom calls are.
+    /// User of all calls.
     user: String,
     /// Held while a change is made durable.
     changing: Mutex<()>,
@@ -206,8 +206,8 @@ impl Quotas {
         self.set.read().all.values().cloned().collect()
     }
 
-    /// Changes one owner's settings. Blocks until that is durable. Taking away what is not there is no error,
-    /// as in HBase.
+    /// Changes one owner's settings. Blocks until that is durable. Removing a missing setting is no
+    /// error, as in HBase.
     pub(super) fn change(
         &self,
         engine: &Engine,
