@@ -97,7 +97,7 @@ fn main() -> ExitCode {
         Err(error) if error.is_closed_output() => ExitCode::FAILURE,
         Err(error) => {
             note!("basalt-bench: {error}");
-            // 2 as clap's for what cannot be done as asked, 1 for what went wrong on the way.
+            // 2 for invalid requests, as clap's, 1 for errors during the run.
             ExitCode::from(if matches!(error, Error::Usage(_)) { 2 } else { 1 })
         }
     }

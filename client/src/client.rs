@@ -18,7 +18,7 @@ pub struct Client {
 }
 
 impl Client {
-    /// Connects to `target`, a `host:port`, with default options. Fails if nobody listens there.
+    /// Connects to `target`, a `host:port`, with default options. Fails if no server listens there.
     pub async fn connect(target: &str) -> Result<Client> {
         let client = Client::new(target, PoolOptions::default())?;
         drop(client.pool.acquire().await?);
@@ -98,8 +98,8 @@ mod tests {
     use super::only_reads;
     use basalt_idl::{admin, thrift2};
 
-    /// Every method of both services is either listed as reading or known to change something, so a new
-    /// method of the interface fails here until somebody decides.
+    /// Every method of both services is either listed as reading or known to change something, so a
+    /// new method of the interface fails here until it is classified.
     #[test]
     fn every_method_is_decided() {
         let changes = [

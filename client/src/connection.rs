@@ -30,7 +30,7 @@ use crate::options::FailureKind;
 /// How much the receive buffer grows at a time, in bytes.
 const READ_BYTES: usize = 16 << 10;
 
-/// A send buffer that grew beyond this is given back after the call, in bytes.
+/// Size in bytes from which a send buffer is freed after the call.
 const KEEP_BYTES_MAX: usize = 1 << 20;
 
 /// How calls are written as bytes. A server of HBase speaks one of the two, by its settings.

@@ -1,7 +1,8 @@
 //! Why a call had no result.
 //!
-//! The variants are what a caller does differently; the text is for the person who reads the log and names
-//! the target, the method and the limit. [`Error::kind`] folds them into four pieces of advice.
+//! The variants are the cases that a caller treats differently; the text is for the person who
+//! reads the log and names the target, the method and the limit. [`Error::kind`] folds them into
+//! four pieces of advice.
 
 use std::io;
 use std::time::Duration;
@@ -24,7 +25,7 @@ pub enum Error {
     Connect {
         /// The address as given.
         target: String,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// The connection broke while a call was under way. The server may or may not have carried it out.
@@ -34,14 +35,14 @@ pub enum Error {
         target: String,
         /// The method that was under way.
         method: &'static str,
-        /// What the system said. A close by the server is `UnexpectedEof`.
+        /// The system's error. A close by the server is `UnexpectedEof`.
         source: io::Error,
     },
     /// A limit on time was reached. The server may or may not have carried the call out, and the connection
     /// is given up, since the reply may still come.
     #[error("{what} {target} took longer than the limit of {limit:?}")]
     Timeout {
-        /// What took so long, for example `connecting to`.
+        /// The operation that took too long, for example `connecting to`.
         what: &'static str,
         /// The address as given.
         target: String,
@@ -143,10 +144,10 @@ pub enum Error {
     },
 }
 
-/// What a caller can do about an [`Error`].
+/// The caller's remedy for an [`Error`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorKind {
-    /// Change the request. The same one fails again.
+    /// Change the request. An unchanged one fails again.
     Request,
     /// Try again later. The request was not carried out; a batch of several rows may have been in part.
     Retry,
@@ -157,7 +158,7 @@ pub enum ErrorKind {
 }
 
 impl Error {
-    /// What the caller can do.
+    /// The caller's remedy.
     pub fn kind(&self) -> ErrorKind {
         match self {
             Error::Server { can_retry: true, .. } | Error::PoolBusy { .. } | Error::Connect { .. } => {

@@ -20,10 +20,10 @@
 //! # }
 //! ```
 //!
-//! | module or type | what it is |
+//! | module or type | purpose |
 //! | --- | --- |
 //! | [`Client`], [`Table`] | calls about tables, calls about rows; both share a [`Pool`] of [`Connection`]s |
-//! | [`Get`], [`Put`], [`Scan`], ... | what is asked for; checked before it is sent |
+//! | [`Get`], [`Put`], [`Scan`], ... | requests; checked before they are sent |
 //! | [`RowStream`] | the rows of a scan; its scanner is closed however the stream ends |
 //! | [`Error`] | why a call had no result, and by [`Error::kind`] what to do about it |
 //! | [`native`] | the same calls over HBase's native protocol, to Basalt or to a cluster of HBase |

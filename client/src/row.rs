@@ -1,4 +1,4 @@
-//! What reads return: rows and cells.
+//! Results of reads: rows and cells.
 //!
 //! Values are slices of the reply they came in. A kept slice keeps the whole reply alive, so copy what
 //! outlives the batch.

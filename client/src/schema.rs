@@ -1,7 +1,7 @@
-//! What tables and families look like, as builders over the Thrift descriptors.
+//! Descriptors of tables and families, as builders over the Thrift descriptors.
 //!
-//! What is not set is left to the server, whose defaults are HBase's: one version, a bloom filter of rows, no
-//! compression, blocks of 64 KiB.
+//! Unset options are left to the server, whose defaults are HBase's: one version, a bloom filter of
+//! rows, no compression, blocks of 64 KiB.
 
 use bytes::Bytes;
 
@@ -52,7 +52,7 @@ impl FamilySchema {
         self
     }
 
-    /// What the bloom filters contain.
+    /// Kind of key in the bloom filters.
     #[must_use]
     pub fn bloom_filter(mut self, kind: BloomType) -> FamilySchema {
         self.descriptor.bloomn_filter_type = Some(kind);

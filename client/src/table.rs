@@ -125,7 +125,7 @@ impl Table {
         self.client.call(&args::PutMultiple { table, tputs }).await
     }
 
-    /// Deletes from one row, atomically. Deleting what is not there is no error.
+    /// Deletes from one row, atomically. Deleting missing cells is no error.
     pub async fn delete(&self, delete: Delete) -> Result<()> {
         let table = self.table();
         let tdelete = delete.into_thrift()?;

@@ -20,7 +20,7 @@ use tokio::sync::Semaphore;
 pub(crate) enum Pace {
     /// One after the other, on each connection.
     Closed,
-    /// So many a second in all.
+    /// At this rate per second in all.
     Open { requests_per_s: f64 },
 }
 
@@ -83,7 +83,7 @@ impl Schedule {
             .map_or_else(Instant::now, |due| self.start + due)
     }
 
-    /// Ends the run: nobody waits any more.
+    /// Ends the run: waiting tasks return.
     pub(crate) fn close(&self) {
         self.due.close();
     }
@@ -95,7 +95,7 @@ impl Schedule {
         while !self.due.is_closed() {
             let now = self.start.elapsed();
             let mut permits = 0;
-            // Bounded, so that a rate beyond what a machine can count keeps the loop alive.
+            // Bounded, so that the loop goes on at a rate that no machine can reach.
             while permits < 4096 && self.pace.due(released).is_some_and(|due| due <= now) {
                 released += 1;
                 permits += 1;

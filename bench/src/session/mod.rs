@@ -1,8 +1,9 @@
 //! Calls on the rows of one table, over either of HBase's Thrift interfaces or its native protocol.
 //!
-//! A session has one connection of its own (a scan has another while it is open), like a thread of HBase's
-//! load generators has; or it takes those of a target that several tasks share ([`Session::on`]). What an
-//! interface lacks is refused before the run: see [`Session::check`].
+//! A session has one connection of its own (a scan has another while it is open), like a thread of
+//! HBase's load generators has; or it takes those of a target that several tasks share
+//! ([`Session::on`]). Operations that an interface lacks are refused before the run: see
+//! [`Session::check`].
 //!
 //! | call | Thrift 1 | Thrift 2 | native |
 //! | --- | --- | --- | --- |
@@ -94,7 +95,7 @@ pub(crate) struct RowScan {
 }
 
 impl RowScan {
-    /// All rows whose keys start so; so many in a fetch.
+    /// All rows whose keys have this prefix, `rows_per_fetch` in a fetch.
     pub(crate) fn prefix(prefix: impl Into<Bytes>, rows_per_fetch: i32) -> RowScan {
         let start = prefix.into();
         RowScan {
@@ -106,7 +107,7 @@ impl RowScan {
     }
 }
 
-/// What a workload may need that Thrift 1 does not have.
+/// Features of workloads that Thrift 1 does not have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Thrift2Only {
     CheckAndDelete,

@@ -84,8 +84,8 @@ impl Thrift1Table {
         }
     }
 
-    /// The rows of a short scan, over a connection that counts against the pool's limit, as that of any other
-    /// call does: nothing else is waited for before it is given back.
+    /// The rows of a short scan, over a connection that counts against the pool's limit, as that of
+    /// any other call does: it waits for nothing else before it releases the connection.
     pub(crate) async fn first(&self, scan: RowScan) -> Answer<Vec<Row>> {
         let mut scanner = self.scan(scan);
         scanner.open(self.client.pool().acquire().await?).await?;
@@ -191,7 +191,8 @@ impl Thrift1Scanner {
                     break;
                 }
             }
-            // Nobody is left to hear of a close that failed, and the lease ends such a scanner anyway.
+            // No caller is left for an error of the close, and the lease ends such a scanner
+            // anyway.
             drop(self.close().await);
         });
         rows

@@ -183,7 +183,7 @@ impl Session {
             if count % interval == 0 && !row.partial {
                 let text = format!("Current count: {count}, row: {}", printable(&row.key));
                 self.output.line(&text)?;
-                // It tells that the count goes on, which nobody needs to hear at its end.
+                // The line shows progress, so it must appear before the end.
                 self.output.flush()?;
             }
         }

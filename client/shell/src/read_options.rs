@@ -4,7 +4,7 @@
 //! Every option that the help of HBase's shell documents is read. Each belongs to one of three
 //! groups:
 //!
-//! 1. It changes what is read, printed or written.
+//! 1. It changes the cells that are read, printed or written.
 //! 2. It is a hint to a cluster, such as CONSISTENCY. The value is checked, and sent if the Thrift
 //!    interface has a field for it.
 //! 3. It asks for something that Basalt or the interface lacks. It is refused with the reason, or

@@ -18,7 +18,7 @@ use basalt_client::native::RemoteException;
 /// Reads a person's answer, a line.
 pub type ReadAnswer = fn() -> std::io::Result<String>;
 
-/// A client, an output, and what is remembered between commands: nothing.
+/// A client and an output. A session keeps no state between commands.
 #[derive(Debug)]
 pub struct Session {
     pub(super) client: Backend,
@@ -29,12 +29,12 @@ pub struct Session {
     pub progress: Option<Progress>,
     /// Whether a person is there: values of commands are printed as `=> value` then.
     interactive: bool,
-    /// Reads a person's answer to a question that was just printed. Without it, whoever runs a command means
-    /// it.
+    /// Reads a person's answer to a question that was just printed. Without it, every question
+    /// counts as confirmed.
     pub answer: Option<ReadAnswer>,
 }
 
-/// What the caller does after a command.
+/// The caller's next step after a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
     /// Goes on.

@@ -3,7 +3,7 @@
 use super::session::{Outcome, Session};
 use super::{ShellError, ShellResult};
 
-/// What came of it, thing by thing. One that fails keeps none of the others.
+/// Results of a command on several things. A failure does not stop the others.
 #[derive(Debug, Default)]
 pub(super) struct Results {
     done: usize,
@@ -26,8 +26,8 @@ impl Session {
         self.is_agreed(&format!("\n{what} the above {count} {things} (y/n)?"))
     }
 
-    /// Prints how many were done, if any. Failures are an error that names each: `failed` says of so many
-    /// what they are.
+    /// Prints how many were done, if any. Failures are an error that names each: `failed` names
+    /// this number of things.
     pub(super) fn tell(
         &mut self,
         results: &Results,

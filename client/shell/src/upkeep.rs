@@ -12,7 +12,7 @@ use super::{ShellError, ShellResult};
 use basalt_client::TableName;
 use basalt_client::admin::{BackgroundWork, JobKind, RunningJob};
 
-/// What `get_slowlog_responses` takes, as HBase's shell has it.
+/// The options of `get_slowlog_responses`, as HBase's shell has them.
 const LOG_OPTIONS: [&str; 6] = [
     "REGION_NAME",
     "TABLE_NAME",
@@ -68,7 +68,7 @@ impl Session {
         Ok(Some(state.to_owned()))
     }
 
-    /// Flushes and compactions that run, with what is left of each.
+    /// Running flushes and compactions, with the remaining work of each.
     pub(super) async fn process_list(&mut self, mut arguments: Arguments) -> Outcome {
         arguments.end()?;
         let state = self.admin.background().await?;

@@ -101,7 +101,7 @@ impl Table {
         batch::all(outcomes).map(drop)
     }
 
-    /// Deletes from one row, atomically. Deleting what is not there is no error.
+    /// Deletes from one row, atomically. Deleting missing cells is no error.
     pub async fn delete(&self, delete: Delete) -> Result<()> {
         let mutation = Mutation::delete(delete.into_thrift()?)?;
         self.mutate(mutation, None, Repeat::Always).await.map(drop)

@@ -1,4 +1,4 @@
-//! What to write to one row: values, sums, and bytes behind values.
+//! Writes to one row: values, sums, and bytes behind values.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

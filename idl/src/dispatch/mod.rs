@@ -29,7 +29,7 @@ pub enum Service {
     Thrift2,
     /// `BasaltAdmin`.
     Admin,
-    /// `Hbase` or `THBaseService`: decide by what the connection called before, or by a setting.
+    /// `Hbase` or `THBaseService`: decide by earlier calls of the connection, or by a setting.
     Either,
     /// No service has the method.
     Unknown,

@@ -1,4 +1,4 @@
-//! Whether bytes are what the interface says, without building anything of them.
+//! Checks bytes against the interface without building values of them.
 //!
 //! Decoding builds as it reads: a message of many small elements whose last byte is wrong has taken many
 //! times its own size before it is refused. [`check`] walks the message along the descriptors instead, and

@@ -306,7 +306,7 @@ thrift_service! {
             1: Text tableName as table_name, 2: Text row, 3: Text family
         ) throws (1: IOError io);
     }
-    /// What the methods of `Hbase` throw.
+    /// The exceptions of the methods of `Hbase`.
     exceptions HbaseException {
         1: IOError as Io,
         2: IllegalArgument as IllegalArgument,

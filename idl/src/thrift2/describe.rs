@@ -183,7 +183,7 @@ pub fn describe_family(family: &TColumnFamilyDescriptor) -> String {
     ];
     parts.extend(fields.iter().map(|(name, value)| format!("{name} => '{value}'")));
     parts.extend(chosen_fields(family));
-    // Settings without a place in HBase's fixed order are shown when somebody chose them.
+    // Settings without a place in HBase's fixed order are shown when they were set explicitly.
     for name in FAMILY_ATTRIBUTES
         .iter()
         .filter(|name| **name != "INDEX_BLOCK_ENCODING")

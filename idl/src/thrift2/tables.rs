@@ -9,7 +9,7 @@ use super::TDurability;
 use crate::schema::names::*;
 
 thrift_enum! {
-    /// What the bloom filters of a family contain.
+    /// Kind of key in the bloom filters of a family.
     pub enum TBloomFilterType {
         NONE = 0,
         ROW = 1,
@@ -62,7 +62,7 @@ thrift_enum! {
         TWO = 2,
     }
 
-    /// What a permission is granted on.
+    /// Object of a permission.
     pub enum TPermissionScope {
         TABLE = 0,
         NAMESPACE = 1,

@@ -47,8 +47,8 @@ pub use error::WireError;
 pub use frame::{FrameError, begin_frame, end_frame};
 pub use scanner::{MessageScanner, Scan};
 
-/// Deepest nesting of structs and containers, the arguments struct included. The same number as in
-/// Apache Thrift's libraries.
+/// Deepest nesting of structs and containers, the arguments struct included. Apache Thrift's
+/// libraries have this limit, too.
 pub const MAX_DEPTH: usize = 64;
 
 /// Most memory that is reserved on the word of a container header, in bytes. Longer containers grow as their
@@ -209,7 +209,7 @@ impl WireType {
     }
 }
 
-/// What a message is for.
+/// Kind of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum MessageKind {
@@ -242,7 +242,7 @@ impl MessageKind {
 pub struct MessageHeader {
     /// The method name as received. [`MessageHeader::name`] has it as text.
     pub name_bytes: Bytes,
-    /// What the message is for.
+    /// Kind of the message.
     pub kind: MessageKind,
     /// Chosen by the caller, sent back in the reply.
     pub seqid: i32,
@@ -469,7 +469,7 @@ pub trait Writer {
     /// Makes room for `bytes` more, so that many small writes do not grow the buffer step by step.
     fn reserve(&mut self, bytes: usize);
 
-    /// Length of the buffer, including what was in it before. For limits on response sizes.
+    /// Length of the buffer, including earlier content. For limits on response sizes.
     fn buffer_len(&self) -> usize;
 }
 

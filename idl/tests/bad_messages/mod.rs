@@ -17,7 +17,7 @@ const LIES: [i64; 6] = [-1, i32::MIN as i64, i32::MAX as i64, 1 << 30, 1 << 20, 
 /// One message.
 #[derive(Debug)]
 pub(crate) struct Bad {
-    /// What is wrong with it.
+    /// Description of the flaw.
     pub(crate) what: String,
     /// Without framing.
     pub(crate) message: Vec<u8>,

@@ -89,7 +89,8 @@ impl DesignName {
     }
 }
 
-/// What the designs leave open. Part of the data: rows written with another choice are not found.
+/// Parameters that the designs leave open. Part of the data: rows written with another choice are
+/// not found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::Args)]
 pub(crate) struct DesignOptions {
     /// Buckets of the salted design.
@@ -170,8 +171,8 @@ impl Design {
         }
     }
 
-    /// Keys that split the design's table. `minutes` are those of the rows to come; see the module comment
-    /// for what the designs that follow time do with them.
+    /// Keys that split the design's table. `minutes` are those of the rows to come; see the module
+    /// comment for their use by designs that follow time.
     pub(crate) fn split_points(&self, regions: usize, minutes: &Range<u32>) -> Result<Vec<Vec<u8>>> {
         match self {
             Design::Sequential => {

@@ -110,7 +110,7 @@ impl Run {
     }
 }
 
-/// Random bytes, so that what is scanned is as large on disk as in memory.
+/// Random bytes, so that the scanned data is as large on disk as in memory.
 fn polluting_row() -> impl Fn(u64) -> RowCells + Send + Sync + 'static {
     let values = Values::new(0, POLLUTING_BYTES);
     move |number| {

@@ -1,4 +1,4 @@
-//! `family`: what do the settings of a column family buy, and what do they cost?
+//! `family`: costs and benefits of the settings of a column family.
 //!
 //! Each part makes one table for each setting, fills all of them with the same rows, brings them to rest, and
 //! asks all of them the same questions. The server's counters (blocks requested, misses, files,
@@ -55,7 +55,7 @@ pub(crate) enum Part {
 pub(crate) struct Arguments {
     #[command(flatten)]
     lab: LabOptions,
-    /// What to test, in this order.
+    /// Parts to test, in this order.
     #[arg(
         long,
         value_delimiter = ',',

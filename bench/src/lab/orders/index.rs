@@ -30,7 +30,7 @@ enum Stored {
     Filter,
     /// The index gives keys, and the orders are read.
     Index,
-    /// The index has what is asked for.
+    /// The index has all requested columns.
     Covering,
 }
 
@@ -273,7 +273,7 @@ mod tests {
         assert_eq!(inside, 3, "no other city or state begins so");
     }
 
-    /// Flights change what is stored, and not what is found.
+    /// Flights change stored values, and not the rows that are found.
     #[test]
     fn only_totals_are_flights() {
         let (made, flights) = (Data::generated(), Data::small_file());

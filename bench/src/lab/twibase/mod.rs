@@ -44,7 +44,7 @@ pub(crate) enum Part {
 pub(crate) struct Arguments {
     #[command(flatten)]
     lab: LabOptions,
-    /// What to test, in this order.
+    /// Parts to test, in this order.
     #[arg(long, value_delimiter = ',', default_value = "follows,is-following,feed")]
     parts: Vec<Part>,
     /// Users who write and read.

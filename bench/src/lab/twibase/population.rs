@@ -1,4 +1,4 @@
-//! Who is there and who follows whom: functions of numbers, the same in each run.
+//! The users and their follows: functions of numbers, identical in each run.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -14,7 +14,7 @@ use crate::load::{self, Operations, Outcome};
 
 /// Everybody's name but the fans'.
 pub(super) const CELEBRITY: &str = "celebrity";
-/// One user in so many follows the celebrity.
+/// One user in this many follows the celebrity.
 pub(super) const USERS_PER_FAN: u32 = 10;
 /// Pairs of an operation.
 const PAIRS: u64 = 500;

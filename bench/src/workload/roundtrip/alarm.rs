@@ -47,7 +47,7 @@ impl Alarm {
         loop {
             self.0.readable().await?;
             match self.0.try_read(&mut [0; 8]) {
-                // What was seen of it was of a time before.
+                // The readiness was that of an earlier alarm.
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 read => return read.map(drop),
             }

@@ -193,7 +193,7 @@ impl Exchange {
         (self.messages[0].len(), self.replies[0].len())
     }
 
-    /// The same messages with the echo's replies.
+    /// These messages with the echo's replies.
     pub(super) fn echoed(&self) -> Exchange {
         let reply = Bytes::from(vec![0; self.replies[0].len()]);
         Exchange {

@@ -49,7 +49,7 @@ where
     let mut shares: Vec<Vec<(u16, std::net::TcpStream)>> = Vec::new();
     shares.resize_with(threads.min(connections.len()), Vec::new);
     for (number, connection) in (0..).zip(connections) {
-        // A connection belongs to the runtime that made it; what is under it can be given to another.
+        // A connection belongs to the runtime that made it; its socket can be moved to another.
         let connection = connection.into_std().map_err(|error| broken(&error))?;
         let share = usize::from(number) % shares.len();
         shares[share].push((number, connection));

@@ -1,4 +1,4 @@
-//! The same load for every side: how long calls take where none of them has more to do than it can.
+//! The same load for every side: latencies where no side is overloaded.
 //!
 //! As fast as replies come, a call waits for those of the other connections, so that its latency says again
 //! how many calls a second there are. Here every side is sent the same calls at one rate, which all of them
@@ -23,7 +23,7 @@ use crate::error::{Error, Result};
 use crate::load::latency::LatencyReport;
 use crate::report::{figure, terminal_table};
 
-/// One kind of call over so many connections.
+/// One kind of call over a number of connections.
 #[derive(Debug, Serialize)]
 pub(super) struct Comparison {
     call: Kind,

@@ -26,17 +26,18 @@
 //! | `follows` | MD5(follower), MD5(followed) | a relation | whom does he follow? does A follow B? |
 //! | `followedBy` | MD5(followed), MD5(follower) | the same relation | who follows him? |
 //! | `twitsStream` | MD5(reader), reversed time, MD5(author), reversed number | a copy of a twit | what did those he follows write last? |
-//! | `tags` | MD5(tag), reversed time, MD5(author), reversed number | a copy of a twit | what was written last about a tag? |
+//! | `tags` | MD5(tag), reversed time, MD5(author), reversed number | a copy of a twit | which
+//! twits are the latest about a tag? |
 //!
-//! The sixth table is an index: none of the other five can find a twit by what it says without reading all of
-//! them.
+//! The sixth table is an index: none of the other five can find a twit by its text without reading
+//! all of them.
 //!
 //! - MD5 makes keys of one length, so that one user's rows cannot lie among another's, and spreads users over
 //!   regions.
 //! - Time counts down, so a scan from the start of a user finds the newest first and stops after as many as
 //!   are wanted.
 //! - The number counts a user's twits, so that two within one millisecond have keys of their own.
-//! - All tables have one family with a short name: what is read together is in one row.
+//! - All tables have one family with a short name: columns that are read together are in one row.
 //!
 //! There are two ways to a feed. [`Twibase::deliver`] copies a twit to every follower, so that
 //! [`Twibase::feed`] is one short scan; [`Twibase::feed_gathered`] copies nothing and asks everyone who is
@@ -115,7 +116,7 @@ pub struct Twit {
     pub time_ms: i64,
     /// Counts the author's twits, from 1.
     pub number: u32,
-    /// What it says.
+    /// Text of the twit.
     pub text: String,
 }
 

@@ -230,7 +230,7 @@ fn required_fields_are_missed_by_name_and_others_are_not() {
     assert_eq!((family.max_versions, family.compression.as_str()), (3, "NONE"));
 }
 
-/// As in libthrift: a field of a type other than declared is skipped, not read as what it is not.
+/// As in libthrift: a field of a type other than declared is skipped, not misread.
 #[test]
 fn fields_of_another_type_are_skipped() {
     let row = read!(

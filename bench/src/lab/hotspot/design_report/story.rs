@@ -1,8 +1,9 @@
-//! What each design bought and what it cost, in a sentence each, with the figures of the run.
+//! Benefit and cost of each design, in a sentence each, with the figures of the run.
 
 use super::DesignReport;
 
-/// Fills in both sentences of every design. `range` is what was read back, `hour` or `day`.
+/// Fills in both sentences of every design. `range` is the length of the range read, `hour` or
+/// `day`.
 pub(crate) fn tell(designs: &mut [DesignReport], range: &str) {
     let plain = designs.iter().find(|design| design.name == "sequential");
     let plain_seconds = plain.map(|design| design.range_read.range_seconds);
@@ -20,7 +21,7 @@ pub(crate) fn tell(designs: &mut [DesignReport], range: &str) {
 struct Teller<'a> {
     design: &'a DesignReport,
     range: &'a str,
-    /// What the read takes with sequential keys.
+    /// Time of the read with sequential keys.
     plain_seconds: Option<f64>,
 }
 

@@ -1,5 +1,5 @@
-//! The report's JSON is an interface, so it is compared byte for byte with a file; its HTML is checked for
-//! what must be true of any report.
+//! The report's JSON is an interface, so it is compared byte for byte with a file; its HTML is
+//! checked for properties of any report.
 
 use std::time::Duration;
 
@@ -160,7 +160,7 @@ fn the_html_loads_nothing_and_escapes_what_it_shows() {
     assert!(html.contains("<dt>Interface</dt><dd>Thrift 1</dd>"));
     assert!(
         html.contains("2.5 times the sequential design"),
-        "the story is told"
+        "the sentences are filled in"
     );
     assert_eq!(html.matches("<script").count(), html.matches("</script>").count());
 }

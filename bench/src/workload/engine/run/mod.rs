@@ -20,7 +20,7 @@ use super::{Arguments, Benchmark};
 use crate::error::{Error, Result};
 use crate::load::latency::Latencies;
 
-/// Rows and bytes of one fetch from a scanner: what the server's fetches have.
+/// Rows and bytes of one fetch from a scanner: those of the server's fetches.
 const FETCH: FetchLimits = FetchLimits {
     results: 100,
     bytes: 2 << 20,
@@ -124,7 +124,7 @@ struct Task<'a> {
     batch: CellBatch,
 }
 
-/// When a thread is done: after so many operations, or after a time.
+/// End of a thread: after a number of operations, or after a time.
 struct Bound {
     operations: u64,
     until: Option<Instant>,
