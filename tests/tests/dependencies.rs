@@ -1,5 +1,5 @@
-//! The check of dependencies: licences, sources, and crates that must not come in. Works offline, from
-//! `Cargo.lock` and what cargo has already fetched.
+//! The check of dependencies: licences, sources, and crates that must not come in. Works offline,
+//! from `Cargo.lock` and cargo's local copies.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;

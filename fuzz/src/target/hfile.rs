@@ -26,8 +26,8 @@ use crate::{disk, memory};
 /// The window and tables of a decompressor, whatever it unpacks, in bytes.
 const CODEC_BYTES: usize = 64 << 10;
 
-/// What blocks of a file may unpack to, by the codec that the trailer names: each format has its limit, and a
-/// vector that grows is there twice for a moment. Bytes for each byte of the file.
+/// Maximum unpacked size of blocks of a file, by the codec that the trailer names: each format has
+/// its limit, and a vector that grows is there twice for a moment. Bytes for each byte of the file.
 fn unpacked_per_byte(trailer: &[u8]) -> usize {
     match codec(trailer) {
         None | Some(2) => 0,
@@ -100,7 +100,7 @@ pub(super) fn file_of(input: &[u8]) -> Option<(u8, Vec<u8>)> {
     Some((*how, disk::hfile(&blocks, trailer, how & 2 != 0)))
 }
 
-/// What reading a file may take beside the limit: the decompressor, and what blocks unpack to.
+/// Memory that reading a file may take beside the limit: the decompressor, and unpacked blocks.
 pub(super) fn unpacked_bytes(file: &[u8]) -> usize {
     let trailer = &file[file.len().saturating_sub(disk::TRAILER_BYTES)..];
     CODEC_BYTES + file.len() * unpacked_per_byte(trailer)

@@ -35,7 +35,7 @@ struct Arguments {
     /// Where to write every script with HBase's answers.
     #[arg(long, value_name = "DIR")]
     keep: Option<PathBuf>,
-    /// Stop after so many differences.
+    /// Stop after this many differences.
     #[arg(long, default_value_t = 10)]
     differences_max: usize,
     /// Print differences as they are found, not shrunk.

@@ -15,7 +15,7 @@ const PREFIXES: [&str; 2] = ["tbl", "nsp"];
 #[derive(Debug)]
 pub struct Player<'a, T> {
     target: &'a mut T,
-    /// What [`PREFIXES`] are on this server.
+    /// The values of [`PREFIXES`] on this server.
     names: [String; 2],
     scanners: BTreeMap<u32, i64>,
 }
@@ -47,7 +47,7 @@ impl<'a, T: Target> Player<'a, T> {
         let mut args = Value::Struct(call.args.clone());
         args.for_each_mut(&mut |value| match value {
             Value::Bytes(bytes) => *bytes = replaced(bytes, PREFIXES.iter().zip(&self.names)),
-            // A scanner that was not opened is a scanner that nobody knows.
+            // A scanner that was not opened is an unknown scanner.
             Value::Scanner(number) => {
                 *value = Value::Int(self.scanners.get(number).copied().unwrap_or(i64::from(i32::MAX)));
             }

@@ -1,7 +1,7 @@
-//! Scripts: calls in their order, and what HBase answered.
+//! Scripts: calls in their order, and HBase's answers.
 //!
 //! ```text
-//! # A comment: what the script shows.
+//! # A comment: the purpose of the script.
 //! 2.put(table="tbl0", tput={row="r", columnValues=[{family="f", qualifier="q", value="v", timestamp=5}]})
 //! = void
 //! flush tbl0
@@ -38,7 +38,7 @@ use crate::dynamic::{Answer, Api, Value};
 /// A call.
 #[derive(Clone, Debug)]
 pub struct Call {
-    /// Of which service.
+    /// Service of the call.
     pub api: Api,
     /// Which method.
     pub method: &'static MethodDescriptor,
@@ -48,7 +48,7 @@ pub struct Call {
     pub opens: Option<u32>,
 }
 
-/// What is done to a server.
+/// A step: a call, or an operation on the server.
 #[derive(Clone, Debug)]
 pub enum Step {
     /// A call.
@@ -63,20 +63,20 @@ pub enum Step {
     Split(String, Vec<u8>),
 }
 
-/// A step with what is known about it.
+/// A step with its known answers.
 #[derive(Clone, Debug)]
 pub struct Line {
     /// The step.
     pub step: Step,
-    /// What HBase answered, if it was asked.
+    /// HBase's answer, if there is one.
     pub answer: Option<Answer>,
     /// The name of the rule by which Basalt's answer differs, or [`KNOWN`].
     pub differs: Option<String>,
-    /// What Basalt answers, where that is a known difference.
+    /// Basalt's answer, if it is a known difference.
     pub ours: Option<Answer>,
 }
 
-/// What stands for a rule where a case says what both servers answer.
+/// Stands instead of a rule's name where a case has the answers of both servers.
 pub const KNOWN: &str = "known";
 
 impl Line {
@@ -89,7 +89,7 @@ impl Line {
 /// Steps in their order.
 #[derive(Clone, Debug, Default)]
 pub struct Script {
-    /// What it shows, for people.
+    /// Purpose of the script, for people.
     pub comment: String,
     /// The steps.
     pub lines: Vec<Line>,
@@ -125,7 +125,7 @@ pub fn first_line(text: &[u8]) -> Vec<u8> {
     line[..line.len().min(MESSAGE_BYTES_MAX)].to_vec()
 }
 
-/// Cuts an exception's text to what is kept.
+/// Cuts an exception's text to the part that is compared.
 fn shorten_message(exception: &mut Value) {
     if let Value::Struct(fields) = exception {
         for (name, value) in fields {
@@ -198,7 +198,7 @@ impl Display for Script {
     }
 }
 
-/// What is wrong with a script.
+/// A syntax error of a script.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("line {line}: {what}")]
 pub struct ScriptError {

@@ -98,8 +98,8 @@ fn simplify(script: &mut Script, index: usize, differs: &mut impl FnMut(&Script)
 
 type Fields = Vec<(&'static str, Value)>;
 
-/// The struct with one thing less: the `skip`-th that can go. Counts `skip` down; `None` when there are not
-/// so many.
+/// The struct with one thing less: the `skip`-th that can go. Counts `skip` down; `None` when fewer
+/// than `skip` can go.
 fn simpler_struct(of: &StructDescriptor, fields: &Fields, skip: &mut usize) -> Option<Fields> {
     for (index, (name, value)) in fields.iter().enumerate() {
         let field = of.fields.iter().find(|field| field.name == *name)?;

@@ -31,7 +31,7 @@ const STAMP: &str = "ld";
 /// Most files of a family in one load.
 const FILES_MAX: usize = 3;
 
-/// A row with what is put into it.
+/// A row with its puts.
 type Loaded = (String, Vec<Put>);
 
 impl Life {
@@ -53,7 +53,7 @@ impl Life {
         })
     }
 
-    /// Rows of one region, with what is put into them.
+    /// Rows of one region, with their puts.
     fn draw_rows(&mut self, table: &str) -> Result<Vec<Loaded>> {
         let row = self.draw_row();
         let region = self.engine.region_of(&name(table), row.as_bytes())?;

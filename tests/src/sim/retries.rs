@@ -21,11 +21,11 @@ use super::model::{Operation, Retry, Row};
 use super::read::{self, name};
 
 /// Milliseconds within which a nonce must be known: less than the engine keeps it, since the model
-/// does not count what a call takes.
+/// does not count the time of a call.
 const KNOWN_MS: u64 = 19 * 60 * 1000;
 
 impl Operation {
-    /// Its form for the engine.
+    /// The update in the engine's form.
     pub(crate) fn as_update(&self) -> RowUpdate<'_> {
         match self {
             Self::Increment(amounts) => {

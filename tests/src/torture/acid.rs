@@ -69,7 +69,7 @@ impl Shared {
         })
     }
 
-    /// A get, as a call of one column. What is torn is a problem at once.
+    /// A get, as a call of one column. A torn row is a problem at once.
     async fn get(&self, table: &Table, row: &Bytes, findings: &Findings) -> Result<Reply, Error> {
         let found = columns(table.get(Get::new(row)).await?);
         let uniform = self.uniform(row, &found).unwrap_or_else(|problem| {

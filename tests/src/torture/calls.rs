@@ -11,7 +11,7 @@ use bytes::Bytes;
 
 use super::Problem;
 
-/// What went wrong in tasks, for the main loop to find.
+/// Problems found by tasks, for the main loop.
 #[derive(Debug, Default)]
 pub(super) struct Findings(Mutex<Vec<Problem>>);
 
@@ -48,7 +48,7 @@ impl Watch {
     }
 }
 
-/// How a call ended, for whoever made it.
+/// The end of a call, for its caller.
 #[derive(Debug)]
 pub(super) enum Ended<T> {
     /// With this result.

@@ -53,7 +53,7 @@ fn key(number: usize) -> Bytes {
     format!("row-{number:04}").into()
 }
 
-/// A scan with what it was asked besides its range.
+/// Parameters of a scan besides its range.
 #[derive(Clone, Copy)]
 struct Style {
     rows_per_fetch: i32,
@@ -139,7 +139,7 @@ impl Snapshots {
     }
 }
 
-/// What the last scan showed of each row, as a get: nobody wrote meanwhile.
+/// Records the last scan's rows as gets: no client wrote meanwhile.
 fn note_gets(history: &mut History, last: &Scan, found: &Rows, watch: Watch) {
     let returned = watch.now();
     history.calls.extend((0..ROWS).map(|row| Call {

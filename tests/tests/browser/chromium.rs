@@ -183,7 +183,7 @@ impl Chromium {
         self.wait_for("Page.frameNavigated");
     }
 
-    /// Shows pages as somebody sees them who likes that scheme, in a window of that size.
+    /// Shows pages in that colour scheme, in a window of that size.
     pub(crate) fn look(&mut self, scheme: &str, width: u32, height: u32) {
         let feature = json!([{ "name": "prefers-color-scheme", "value": scheme }]);
         self.call("Emulation.setEmulatedMedia", json!({ "features": feature }));
@@ -191,7 +191,7 @@ impl Chromium {
         self.call("Emulation.setDeviceMetricsOverride", size);
     }
 
-    /// A picture of what is seen.
+    /// A screenshot of the page.
     pub(crate) fn screenshot(&mut self, file: &Path) {
         let data = self.call("Page.captureScreenshot", json!({ "format": "png" }));
         let data = data["data"].as_str().expect("a picture in base64");
@@ -199,8 +199,8 @@ impl Chromium {
         std::fs::write(file, picture).expect("the folder is there");
     }
 
-    /// Errors that the page has told of since it was opened: exceptions, failed requests, breaches of the
-    /// policy.
+    /// Errors that the page has reported since it was opened: exceptions, failed requests, breaches
+    /// of the policy.
     pub(crate) fn errors(&self) -> Vec<String> {
         let is_error = |event: &&Value| match event["method"].as_str() {
             Some("Runtime.exceptionThrown") => true,

@@ -96,8 +96,8 @@ fn quotas_are_set_and_listed() {
     });
 }
 
-/// What the shell prints for these commands, with the server at `port` of this machine. Panics
-/// unless the last command is `exit` and was reached.
+/// The shell's output for these commands, with the server at `port` of this machine. Panics unless
+/// the last command is `exit` and was reached.
 pub(super) fn run(shell: &JavaProgram, port: u16, dir: &Path, commands: &str) -> String {
     let site = format!(
         "<configuration>\

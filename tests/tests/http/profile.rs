@@ -19,7 +19,7 @@ impl Drop for Stop<'_> {
     }
 }
 
-/// Puts and scans until told to stop.
+/// Puts and scans until `stop` is set.
 fn load(server: &Server, stop: &AtomicBool) {
     let mut http = Http::connect(server.http);
     while !stop.load(Ordering::Relaxed) {

@@ -188,9 +188,9 @@ impl Generator {
         self.majors.insert(TABLES[0].to_owned());
     }
 
-    /// HBase flushes a table when it opens its regions again with another descriptor, and what families do
-    /// not keep is gone then; so the script flushes on both. Regions of a disabled table have nothing to
-    /// flush.
+    /// HBase flushes a table when it opens its regions again with another descriptor, and cells
+    /// that families do not keep are gone then; so the script flushes on both. Regions of a
+    /// disabled table have nothing to flush.
     fn change_family(&mut self, table: &str) {
         if self.only_table.is_none() {
             self.lines.push(Step::Flush(table.to_owned()).into());
