@@ -101,7 +101,7 @@ fn column_spec(
     }
 }
 
-/// The same read point, extended to cells that are applied and not yet published.
+/// `moment`, extended to cells that are applied and not yet published.
 pub(crate) fn unpublished(moment: Moment) -> Moment {
     Moment {
         read_point: SeqId::MAX,

@@ -41,7 +41,7 @@ impl Teller<'_> {
                 format!("Neighbours in time lie apart, so no scan finds {article} {range}: {read}."),
             ),
             "random" => (
-                format!("{spread} Nobody can guess a key, and nobody has to agree on one."),
+                format!("{spread} Keys cannot be guessed, and writers need not agree on them."),
                 format!("A key says nothing about its row: {read}."),
             ),
             "reversed-timestamp" => (format!("The newest rows come first in a scan: {read}."), heat),

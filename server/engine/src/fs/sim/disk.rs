@@ -540,7 +540,7 @@ impl Disk {
         });
     }
 
-    /// The same disk without the open files of the process.
+    /// A copy of the disk without the open files of the process.
     pub(super) fn without_handles(mut self) -> Self {
         for node in self.nodes.values_mut() {
             if let Node::File(file) = node {
