@@ -299,7 +299,7 @@ service BasaltAdmin {
       server that was started with --ephemeral does that. */
   void basaltReset() throws (1: TIOError io),
 
-  /** Moves the server's wall clock forward, so that cells expire and age without waiting. Returns what it shows, in milliseconds
+  /** Moves the server's wall clock forward, so that cells expire and age without waiting. Returns the new time, in milliseconds
       since 1970. Only a server that was started with --ephemeral does that. */
   i64 basaltAdvanceClock(1: required i64 ms) throws (1: TIOError io),
 

@@ -66,7 +66,7 @@ impl Lines {
         String::from_utf8_lossy(line).into_owned()
     }
 
-    /// `bytes` bytes from the line at this place on.
+    /// `bytes` bytes from the line at `place` on.
     fn value(&self, place: usize, bytes: usize) -> Bytes {
         let start = self.start(place);
         if start + bytes <= self.text.len() {

@@ -1,4 +1,4 @@
-//! Calls that only Basalt has: what HBase's Thrift services leave to its Java client.
+//! Calls that only Basalt has: operations that HBase's Thrift services leave to its Java client.
 //!
 //! HBase answers every one with an [`Error`](crate::Error) for which
 //! [`is_unknown_method`](crate::Error::is_unknown_method) holds.

@@ -25,7 +25,7 @@
 //! | [`Client`], [`Table`] | calls about tables, calls about rows; both share a [`Pool`] of [`Connection`]s |
 //! | [`Get`], [`Put`], [`Scan`], ... | requests; checked before they are sent |
 //! | [`RowStream`] | the rows of a scan; its scanner is closed however the stream ends |
-//! | [`Error`] | why a call had no result, and by [`Error::kind`] what to do about it |
+//! | [`Error`] | why a call had no result, and by [`Error::kind`] the remedy |
 //! | [`native`] | the same calls over HBase's native protocol, to Basalt or to a cluster of HBase |
 //! | [`admin`] | calls that only Basalt has |
 //! | [`Durability`], [`Compression`], ... | options of requests and schemas |

@@ -7,8 +7,8 @@
 //! - no scanner is left behind by a consumer that stops early or is cancelled, even in the middle of a call;
 //!   only a runtime that shuts down leaves one to its lease;
 //! - a connection is held for one call at a time, and never by a stream that is not polled;
-//! - while the consumer works on one batch the next is on its way. At most three batches are in memory: one
-//!   being consumed, one in the channel, one fetched.
+//! - while the consumer works on one batch the next is being fetched. At most three batches are in
+//!   memory: one being consumed, one in the channel, one fetched.
 //!
 //! The end is an empty batch. A short one says nothing: servers cut fetches by bytes and time.
 

@@ -97,8 +97,8 @@ impl Client {
         Ok(TableSchema { descriptor })
     }
 
-    /// Replaces the schema of a table. Families that it leaves out are deleted with their data, so begin with
-    /// what [`Client::describe_table`] returns.
+    /// Replaces the schema of a table. Families that it leaves out are deleted with their data, so
+    /// begin with the result of [`Client::describe_table`].
     pub async fn alter_table(&self, schema: TableSchema) -> Result<()> {
         let desc = schema.descriptor;
         self.call(&args::ModifyTable { desc }).await

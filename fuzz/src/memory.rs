@@ -1,9 +1,9 @@
 //! The limit of memory: refused input has taken little, and accepted input at most the stated
 //! amount.
 //!
-//! Counted are the bytes that Rust code asks the allocator for, at the moment of most of them, beyond what
-//! was there before. (Zstandard's own contexts, which are C and made once for each thread, are not seen.) The
-//! count is the process's: measure in one thread, while the others wait.
+//! Counted are the bytes that Rust code asks the allocator for, at the moment of most of them,
+//! beyond those allocated before. (Zstandard's own contexts, which are C and made once for each
+//! thread, are not seen.) The count is the process's: measure in one thread, while the others wait.
 
 use peak_alloc::PeakAlloc;
 

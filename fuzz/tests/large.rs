@@ -1,6 +1,6 @@
-//! Goal: memory stays bounded for inputs as large as they may be, which fuzzers, who prefer short ones, do
-//! not try. Method: parts of filters repeated up to the limits, accepted or with something wrong at the end.
-//! One test, since memory is counted for the whole process.
+//! Goal: memory stays bounded for inputs as large as they may be, which fuzzers do not try, since
+//! they prefer short ones. Method: parts of filters repeated up to the limits, accepted or with
+//! something wrong at the end. One test, since memory is counted for the whole process.
 
 use basalt_engine::filter::{
     FILTER_BYTES_MAX, FILTER_STRING_MAX_BYTES as STRING_BYTES, FilterSpec, ListOperator, RowRange,

@@ -176,7 +176,7 @@ impl Call {
     }
 }
 
-/// Events that do not fit together: the fault of who wrote them.
+/// Events that do not fit together: an error of the recording.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HistoryError {
     /// An event that is older than the one before it.

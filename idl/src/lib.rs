@@ -7,7 +7,7 @@
 //! | [`call`] | methods on the wire: arguments, result, message around them |
 //! | [`thrift1`] | HBase's `Hbase` service, `thrift1/Hbase.thrift` |
 //! | [`thrift2`] | HBase's `THBaseService`, `thrift2/hbase.thrift` |
-//! | [`admin`] | `BasaltAdmin`, what HBase's two services lack, `basalt.thrift` |
+//! | [`admin`] | `BasaltAdmin`, the calls that HBase's two services lack, `basalt.thrift` |
 //! | [`dispatch`] | which of the three Thrift services a message on the shared port means |
 //! | [`native`] | HBase's native RPC: frames, cells, protobuf messages, `native/hbase.proto` |
 //! | [`zookeeper`] | the packets by which native clients look up a server |

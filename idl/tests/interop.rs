@@ -1,8 +1,9 @@
-//! Goal: every struct, every method's arguments and every result survives a round trip, in both protocols,
-//! and Apache's own `thrift` crate reads what we write and writes what we read.
-//! Method: random value trees are made from the descriptors. The crate encodes a tree, the Rust type decodes
-//! and encodes it again, the crate decodes that, and the trees must be equal. A tree holds every required
-//! field and every field with a default, as the Rust types write those always, and some of the others.
+//! Goal: every struct, every method's arguments and every result survives a round trip, in both
+//! protocols, and Apache's own `thrift` crate reads our output and writes our input. Method: random
+//! value trees are made from the descriptors. The crate encodes a tree, the Rust type decodes and
+//! encodes it again, the crate decodes that, and the trees must be equal. A tree holds every
+//! required field and every field with a default, as the Rust types write those always, and some of
+//! the others.
 //!
 //! The Rust types as `TSerializable` of that crate: a value read from one of its protocols and
 //! written to it again has the tree's bytes, and those of our codec.

@@ -29,7 +29,7 @@ fn method_of<R: Reader + Clone>(name: &str, arguments: &R) -> Option<&'static Me
     service.methods.iter().copied().find(|method| method.name == name)
 }
 
-/// Whether a message is refused on its way to a handler.
+/// Whether a message is refused before it reaches a handler.
 fn is_refused<R: Reader + Clone>(mut reader: R, protocol: Protocol, message: &Bytes) -> bool {
     let Ok(header) = reader.message_begin() else {
         return true;

@@ -63,7 +63,7 @@ impl SmallDisk {
         self.filler = Some(filler);
     }
 
-    /// Gives back what [`Self::fill`] took.
+    /// Frees the space that [`Self::fill`] took.
     pub fn empty(&mut self) {
         self.filler = None;
         std::fs::remove_file(self.root.join("filler")).expect("the file is there");

@@ -1,10 +1,11 @@
 //! HBase's own answers, without HBase: the scripts in `tests/cases`, which `basalt-differ --keep` has written
 //! HBase's answers into.
 //!
-//! Each is played to Basalt, and every answer has to be HBase's, or to differ by the rule that the script
-//! names, or to be the one that the script has for Basalt. The scripts with names were differences once, or
-//! are rules; those that begin with `known` show what Basalt does otherwise on purpose, where generated
-//! scripts do not go; `seed-*` and `native-*` are generated ones, the latter with native calls.
+//! Each is played to Basalt, and every answer has to be HBase's, or to differ by the rule that the
+//! script names, or to be the one that the script has for Basalt. The scripts with names were
+//! differences once, or are rules; those that begin with `known` show intended differences of
+//! Basalt, which generated scripts avoid; `seed-*` and `native-*` are generated ones, the latter
+//! with native calls.
 //!
 //! To record a script again: `cargo run -p basalt-tests --bin basalt-differ -- --keep tests/cases
 //! tests/cases/NAME.script`.

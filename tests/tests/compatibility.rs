@@ -215,8 +215,8 @@ fn the_page_lists_every_native_method() {
     assert_eq!(names(NATIVE_METHODS), declared);
 }
 
-/// The test that a method's row names sends that method: its arguments stand in the test's file, or in what
-/// all of those share.
+/// The test that a method's row names sends that method: its arguments stand in the test's file, or
+/// in a file shared by all tests.
 #[test]
 fn the_tests_of_methods_call_them() {
     let sources = sources();

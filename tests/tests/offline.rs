@@ -62,8 +62,8 @@ fn files_below(dir: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// Goal: an operator sees what is in every kind of file, and damage is reported with file and
-/// place.
+/// Goal: an operator can print the content of every kind of file, and damage is reported with file
+/// and place.
 #[test]
 fn every_kind_of_file_is_printed_and_damage_is_found() {
     let dir = tempfile::tempdir().expect("a temporary folder");

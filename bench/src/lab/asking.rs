@@ -122,8 +122,8 @@ impl Lab {
         self.ask_by(plan, tables, question).await
     }
 
-    /// Asks all of them, however long it takes: for questions that write what later ones read. An error if
-    /// one fails for good.
+    /// Asks all of them, without a time limit: for questions that write rows for later ones. An
+    /// error if one fails for good.
     pub(crate) async fn ask_all<Q: Question>(
         &self,
         label: &str,

@@ -33,7 +33,7 @@ use crate::error::{During, Error, Result};
 use crate::target::{Api, Target, TargetOptions, client, cluster};
 pub(crate) use thrift1::{Thrift1Scanner, Thrift1Table};
 
-/// The client's result: what failed is for the workload to count or to try again.
+/// The client's result: the workload counts or retries failures.
 pub(crate) type Answer<T> = basalt_client::Result<T>;
 
 /// A column.
@@ -138,8 +138,8 @@ impl Session {
         }
     }
 
-    /// A session over the target's connections. Tasks that share it have as many calls under way as those
-    /// are.
+    /// A session over the target's connections. Tasks that share it have at most as many running
+    /// calls as there are connections.
     pub(crate) fn on(target: &Target, table: &str) -> Result<Session> {
         match &target.cluster {
             Some(cluster) => Session::of_native(cluster, table, false),

@@ -179,8 +179,9 @@ impl Thrift1Scanner {
         Ok(Some(row(found)))
     }
 
-    /// The rows, fetched by a task of its own: while those of one fetch are taken, the next is on its way.
-    /// The scanner is closed at the end, after an error, and when the receiver is dropped.
+    /// The rows, fetched by a task of its own: while those of one fetch are taken, the next is
+    /// being fetched. The scanner is closed at the end, after an error, and when the receiver is
+    /// dropped.
     pub(crate) fn read_ahead(mut self) -> mpsc::Receiver<Answer<Row>> {
         let rows_ahead = usize::try_from(self.scan.rows_per_fetch).unwrap_or_default();
         let (sender, rows) = mpsc::channel(rows_ahead.max(1));

@@ -259,7 +259,7 @@ mod tests {
         }
     }
 
-    /// Goal: what HBase's shell takes is taken, and printed as HBase prints it.
+    /// Goal: the input of HBase's shell is accepted, and printed as HBase prints it.
     #[test]
     fn quotas_are_read_and_printed() {
         for (options, owner, text) in [

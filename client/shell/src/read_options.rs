@@ -381,7 +381,7 @@ fn refuse_visibility(options: &Options) -> ShellResult<()> {
     Ok(())
 }
 
-/// Parses what `deleteall` deletes: a timestamp, or an optional column and an optional timestamp.
+/// Parses the target of `deleteall`: a timestamp, or an optional column and an optional timestamp.
 pub(super) fn delete_target(
     arguments: &mut super::arguments::Arguments,
 ) -> ShellResult<(Option<ColumnName>, Option<i64>)> {

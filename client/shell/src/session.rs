@@ -1,4 +1,5 @@
-//! Runs commands: finds the function for a name, prints what HBase's shell prints around its output.
+//! Runs commands: finds the function for a name, prints the lines of HBase's shell around its
+//! output.
 
 use std::time::Instant;
 

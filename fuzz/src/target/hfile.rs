@@ -6,8 +6,8 @@
 //!         8: the file is printed too
 //! ```
 //!
-//! A file that opens reads the same twice, block by block and cell by cell; what `verify` believes can be
-//! read and found, its filters included; it can be printed.
+//! A file that opens reads the same twice, block by block and cell by cell; a file that `verify`
+//! accepts can be read and searched, its filters included; it can be printed.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -6,8 +6,8 @@
 //! ```
 //!
 //! 1. The bytes become messages all at once and piece by piece: the same messages, and the same end.
-//! 2. A message's method is looked up, its arguments are checked and then decoded. The check refuses what
-//!    decoding refuses, with the same error.
+//! 2. A message's method is looked up, its arguments are checked and then decoded. The check and
+//!    decoding refuse the same arguments, with the same error.
 //! 3. A decoded message is encoded again, and decodes to the same bytes. So do results, which the
 //!    client reads.
 
@@ -152,7 +152,7 @@ fn arguments<R: Reader>(
     reader_of: fn(Bytes) -> R,
 ) {
     let checked = memory::bounded(body.len(), 0, || check(&mut reader_of(body.clone()), of));
-    // Refused arguments are never decoded: what decoding them would take does not count.
+    // Refused arguments are never decoded: the memory of decoding them does not count.
     let decoded = if checked.is_ok() {
         memory::bounded(body.len(), 0, || (of.recode)(protocol, body.clone()))
     } else {

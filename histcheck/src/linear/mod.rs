@@ -42,7 +42,7 @@ pub struct Checked {
 }
 
 impl Checked {
-    /// Adds what another check looked at.
+    /// Adds the counts of another check.
     pub fn add(&mut self, other: Checked) {
         self.calls += other.calls;
         self.pieces += other.pieces;

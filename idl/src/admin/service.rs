@@ -128,8 +128,9 @@ thrift_service! {
         /// and ends pauses. Only a server that was started with --ephemeral does that.
         void basaltReset as BasaltReset() throws (1: TIOError io);
 
-        /// Moves the server's wall clock forward, so that cells expire and age without waiting. Returns what
-        /// it shows, in milliseconds since 1970. Only a server that was started with --ephemeral does that.
+        /// Moves the server's wall clock forward, so that cells expire and age without waiting.
+        /// Returns the new time, in milliseconds since 1970. Only a server that was started with
+        /// --ephemeral does that.
         i64 basaltAdvanceClock as BasaltAdvanceClock(1: required i64 ms) throws (1: TIOError io);
 
         /// Arms faults instead of the present ones; an empty list clears them. Returns the armed

@@ -4,9 +4,9 @@
 //! times its own size before it is refused. [`check`] walks the message along the descriptors instead, and
 //! holds one string at a time at most.
 //!
-//! Invariant: it refuses what `decode` refuses, with the same error, and nothing else (`idl/tests/hostile.rs`
-//! compares the two). Recursion is bounded: types are not recursive, and unknown fields are skipped by the
-//! reader, which counts depth.
+//! Invariant: it refuses exactly the bytes that `decode` refuses, with the same error
+//! (`idl/tests/hostile.rs` compares the two). Recursion is bounded: types are not recursive, and
+//! unknown fields are skipped by the reader, which counts depth.
 
 use super::{Requiredness, StructDescriptor, StructKind, TREE_OVERHEAD, TypeDescriptor, check_element};
 use crate::wire::{Reader, WireError};

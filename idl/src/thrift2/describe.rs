@@ -216,7 +216,7 @@ pub fn describe_table(name: &str, table: &TTableDescriptor) -> String {
     }
     let mut others = Vec::new();
     for (key, value) in table.attributes.iter().flatten() {
-        // HBase does not show what every table has.
+        // HBase does not show attributes that every table has.
         if (key == "IS_META" && value == "false") || key == "DURABILITY" {
             continue;
         }

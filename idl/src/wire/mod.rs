@@ -10,8 +10,8 @@
 //! 1. [`detect`] looks at the first bytes of a connection and names the protocol and the framing.
 //! 2. Framed input announces its length. For unframed input [`MessageScanner`] finds the end while the
 //!    bytes arrive.
-//! 3. A [`Reader`] walks one complete message. [`Bytes`] that it returns are slices of the message, so
-//!    a kept slice keeps the whole message alive: copy what outlives the call.
+//! 3. A [`Reader`] walks one complete message. [`Bytes`] that it returns are slices of the message,
+//!    so a kept slice keeps the whole message alive: copy bytes that outlive the call.
 //! 4. A [`Writer`] appends to a buffer and cannot fail.
 //!
 //! Limits that hold for everything that comes in: nesting [`MAX_DEPTH`], counted over structs and
@@ -352,7 +352,7 @@ pub trait Reader {
     fn charge(&mut self, bytes: usize) -> Result<(), WireError>;
 
     /// Bytes of memory that decoding the rest of this message may take. A walk through the message
-    /// lowers it by what decoding the message would take.
+    /// lowers it by the memory that decoding the message would take.
     fn memory_left(&self) -> usize;
 
     /// Lowers [`Reader::memory_left`] to at most `bytes`.
@@ -371,8 +371,8 @@ pub trait Reader {
 /// Appends a message to a buffer. Writing cannot fail; sizes beyond `i32` cannot be expressed in Thrift,
 /// and the server's response limits are far below.
 ///
-/// The primitives are public because the server writes results straight from its cells: the caller is
-/// responsible for announcing exactly what follows.
+/// The primitives are public because the server writes results straight from its cells: the caller
+/// must announce exactly the values that it writes.
 pub trait Writer {
     /// Writes a message header; binary writes the strict form.
     fn message_begin(&mut self, name: &str, kind: MessageKind, seqid: i32);

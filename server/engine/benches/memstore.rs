@@ -77,7 +77,7 @@ fn key(row: &[u8; 16]) -> KeyBuf {
     KeyBuf::new(row, b"f", b"", 1_700_000_000_000, CellType::Put)
 }
 
-/// Inserts cells number `first`, `first + 1`, ..., as many at once.
+/// Inserts `cells` cells, numbered from the start of the range.
 fn fill(memstore: &Memstore, order: Order, rows: Rows, cells: std::ops::Range<u64>, at_once: usize) {
     let mut row = [b'0'; 16];
     let mut flat = Vec::new();

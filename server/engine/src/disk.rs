@@ -23,8 +23,8 @@
 //!    again. Jobs that failed are tried again at once, then and whenever space has returned while writes are
 //!    suspended.
 //!
-//! A compaction begins only if the mark stands also after an output as large as its inputs: it must not be
-//! what suspends writes.
+//! A compaction begins only if the low-water mark also holds after an output as large as its
+//! inputs: a compaction must not suspend writes.
 //!
 //! All methods may be called from any thread. Nothing is asked of the disk while a write is checked.
 
@@ -74,7 +74,7 @@ struct Seen {
     suspended_since: Option<Duration>,
     /// Minimum of the free bytes since jobs were last notified to retry.
     least_bytes: u64,
-    /// The last look failed.
+    /// The last poll failed.
     blind: bool,
 }
 
@@ -85,7 +85,7 @@ pub(crate) enum Change {
     Nothing,
     /// Writes are suspended from now on, and why.
     Suspended(String),
-    /// They are suspended as before, but what failed may work now.
+    /// They are suspended as before, but jobs that failed may work now.
     MoreSpace,
     /// Writes are accepted from now on, after that time.
     Resumed(Duration),
@@ -230,7 +230,7 @@ impl DiskSpace {
         Ok(granted)
     }
 
-    /// Figures as of the last look.
+    /// Figures as of the last poll.
     pub(crate) fn stats(&self) -> DiskStats {
         let seen = self.seen.lock();
         let space = seen.space.unwrap_or(Space {

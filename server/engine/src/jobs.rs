@@ -1,12 +1,13 @@
 //! Background work: running flushes and compactions, with their progress, and the last ones that
 //! ended.
 //!
-//! A flush or compaction of whichever thread enters with [`JobLog::begin`] when it has decided what to do,
-//! notes from time to time how far it has come, and says how it ended. For pages and people only: nothing is
-//! decided by it.
+//! The thread of a flush or compaction enters the job with [`JobLog::begin`] when it has chosen the
+//! work, updates its progress from time to time, and records its outcome. For pages and people
+//! only: no decision depends on it.
 //!
-//! Invariant: at most [`ENDED_MAX`] ended jobs are kept; running ones are as many as there are threads that
-//! run them. The lock is held while an entry is put in, taken out or copied, never during the work.
+//! Invariant: at most [`ENDED_MAX`] ended jobs are kept; there is at most one running job for each
+//! thread that runs jobs. The lock is held while an entry is put in, taken out or copied, never
+//! during the work.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -77,7 +78,7 @@ impl JobProgress {
     }
 }
 
-/// A job that runs, as of a look at it.
+/// A running job, as a snapshot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunningJob {
     /// Which.

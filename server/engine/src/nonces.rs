@@ -1,7 +1,7 @@
 //! Operations that were applied and must not be applied again: increments, appends and atomic groups
 //! with a client's [`Nonce`].
 //!
-//! A client that gets no answer sends the operation again with the same nonce. The nonce is looked up
+//! A client without an answer sends the operation again with the same nonce. The nonce is looked up
 //! under the locks of the operation's rows, so a retry that arrives while the first attempt runs
 //! waits for these locks. An operation whose nonce is known is answered without being applied.
 //!

@@ -21,8 +21,8 @@ pub enum Background {
     Manual,
 }
 
-/// Limits of all tables, namespaces and snapshots together. They limit growth: what exists at the
-/// limit stays, and can be removed.
+/// Limits of all tables, namespaces and snapshots together. They limit growth: objects beyond the
+/// limit stay, and can be removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Totals {
     /// Bytes of the state that the manifest describes, after a schema change that makes it larger.

@@ -1,4 +1,4 @@
-//! One number for all memory: `memory.total_bytes`, divided among those who take it.
+//! One number for all memory: `memory.total_bytes`, divided among its users.
 //!
 //! A tenth is left for the key visualiser, which gets a sixty-fourth at most, and for memory that
 //! no setting bounds: the roots of indexes of open store files, the program and its threads.

@@ -80,7 +80,7 @@ pub struct Config {
     pub thrift: Thrift,
     /// The HTTP port.
     pub http: Http,
-    /// Calls in hand.
+    /// Limits of running calls.
     pub requests: Requests,
     /// Quotas.
     pub quota: Quota,

@@ -1,4 +1,4 @@
-//! One store file: what its trailer and file info say, and its block index.
+//! One store file: its trailer and file info, and its block index.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! The key visualiser's page: what to show, the heat map, and the hottest ranges as a table for those without
-//! a script.
+//! The key visualiser's page: its parameters, the heat map, and the hottest ranges as a table for
+//! browsers without scripts.
 //!
 //! The map is drawn by `assets/heat.js` from `/api/heat`; this page gives it the parameters and works without
 //! it.

@@ -65,7 +65,7 @@ pub(super) struct Asked {
     pub(super) query: Query,
     /// The table's regions in key order.
     pub(super) regions: Vec<RegionInfo>,
-    /// Whether the time goes on to now.
+    /// Whether the picture's time ends now.
     pub(super) follows: bool,
 }
 

@@ -1,5 +1,4 @@
-//! Threads: what each is called, whether it runs, and the processor time it has used; and a form to ask for a
-//! profile.
+//! Threads: name, state and processor time of each; and a form for a profile.
 
 use std::io;
 use std::path::Path;

@@ -153,8 +153,8 @@ async fn a_port_outlives_accepts_that_fail() {
     port.accepting.await.unwrap();
 }
 
-/// Goal: descriptors are left for files. Method: a port whose connections may have none. A call asks for an
-/// answer, so that a connection which is served after all says something.
+/// Goal: descriptors are left for files. Method: a port whose connections may have none. A call is
+/// sent, so that a connection which is served after all gets an answer.
 #[tokio::test]
 async fn a_connection_that_would_take_a_files_descriptor_is_closed() {
     let socket = TcpListener::bind("127.0.0.1:0").await.unwrap();

@@ -177,7 +177,7 @@ impl SlowLog {
         self.large_bytes.store(config.large_bytes, Ordering::Relaxed);
     }
 
-    /// Whether a call belongs into the log: what every call pays.
+    /// Whether a call belongs into the log: the cost for every call.
     pub(crate) fn judge(&self, took: Duration, answer_bytes: usize) -> Option<Remarkable> {
         let remarkable = Remarkable {
             slow: took > Duration::from_nanos(self.threshold.load(Ordering::Relaxed)),

@@ -10,7 +10,7 @@
 //! Stop, on SIGTERM or Ctrl-C:
 //! 1. stop accepting;
 //! 2. tell the connections: none begins to read a further message;
-//! 3. let each answer the call in hand, for at most [`DRAIN`];
+//! 3. let each answer its running calls, for at most [`DRAIN`];
 //! 4. close the engine: flush, seal the WAL. An ephemeral server removes its directory instead
 //!    ([`Home`]), also when a step of the start fails.
 
@@ -42,7 +42,7 @@ mod supervisor;
 use reload::Reload;
 use supervisor::Supervisor;
 
-/// Longest wait for calls in hand when the server stops.
+/// Longest wait for running calls when the server stops.
 const DRAIN: Duration = Duration::from_secs(30);
 
 /// Threads for calls that block: reads from disk, scans with filters, waits for a row's lock. A
@@ -269,8 +269,8 @@ fn print_line(line: String) -> std::io::Result<()> {
     thread.spawn(print).map(drop)
 }
 
-/// Housekeeping once a second: histograms' sample buffers, expired scanners, memory that idle scanners hold,
-/// what pages show of the load.
+/// Housekeeping once a second: histograms' sample buffers, expired scanners, memory that idle
+/// scanners hold, the load figures of pages.
 async fn upkeep(
     server: Arc<Server>,
     recorder: metrics_exporter_prometheus::PrometheusHandle,

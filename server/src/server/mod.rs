@@ -195,7 +195,7 @@ impl Server {
         self.calls.method(api, number)
     }
 
-    /// Shows a scrape what calls and connections have counted.
+    /// Brings the scrape's figures of calls and connections up to date.
     pub(crate) fn publish_counts(&self) {
         self.calls.publish();
         self.connections.publish();
@@ -221,7 +221,7 @@ impl Server {
         self.started
     }
 
-    /// Notes what pages show of the load. To be called every second or so, where it may take a few
+    /// Records the load figures of pages. To be called every second or so, where it may take a few
     /// milliseconds.
     pub(crate) fn note_load(&self) {
         self.heat.tick(|table| self.boundaries(table));

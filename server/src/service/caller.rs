@@ -17,19 +17,19 @@ pub(crate) struct Caller {
     owner: Owner,
     /// Where it comes from.
     pub(crate) address: Option<SocketAddr>,
-    /// The table of the scanner that the call in hand fetches from: its arguments do not name it.
+    /// The table of the scanner that the running call fetches from: its arguments do not name it.
     pub(crate) scanned: Option<TableName>,
     /// Results are collected here, call after call; `None` while a call uses it, and when none is
     /// kept.
     batch: Option<CellBatch>,
-    /// The reservation for the reply of the call in hand. The connection takes it over.
+    /// The reservation for the reply of the running call. The connection takes it over.
     reply: Held,
-    /// Memory reserved for the arguments of the call in hand; 0 for small arguments.
+    /// Memory reserved for the arguments of the running call; 0 for small arguments.
     pub(crate) arguments_bytes: usize,
     /// The client has closed the connection: set while a call runs, for work that is useless from
     /// then on.
     gone: Arc<AtomicBool>,
-    /// The call in hand has met a fault that closes the connection without an answer.
+    /// The running call has met a fault that closes the connection without an answer.
     pub(crate) is_cut: bool,
 }
 
@@ -85,12 +85,12 @@ impl Caller {
         Arc::clone(&self.gone)
     }
 
-    /// Whether the connection is to be closed without an answer to the call in hand.
+    /// Whether the connection is to be closed without an answer to the running call.
     pub(crate) fn is_cut(&self) -> bool {
         self.is_cut
     }
 
-    /// The table of the scanner that the call in hand has fetched from.
+    /// The table of the scanner that the running call has fetched from.
     pub(crate) fn take_scanned(&mut self) -> Option<TableName> {
         self.scanned.take()
     }

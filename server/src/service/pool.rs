@@ -33,7 +33,7 @@ impl Server {
         self.in_line(class, convert).await
     }
 
-    /// Runs `work` where it may block, without waiting in line: schema changes and the like.
+    /// Runs `work` where it may block, without queueing for a place: schema changes and the like.
     pub(crate) async fn on_pool<T: Send + 'static>(
         self: &Arc<Self>,
         work: impl FnOnce(&Self) -> Result<T, Failure> + Send + 'static,

@@ -36,7 +36,7 @@ const INLINE_BYTES: usize = 256 << 10;
 const LEAST_RESULTS: usize = 2;
 /// Once a turn on the pool has added this many bytes, it begins no further row.
 const TURN_BYTES: usize = 16 << 20;
-/// One fetch takes at most this part of the memory that is left for calls in hand,
+/// One fetch takes at most this part of the free memory for calls,
 const FETCH_SHARE: usize = 8;
 /// but may always take this.
 const FETCH_BYTES_LEAST: usize = 64 << 10;

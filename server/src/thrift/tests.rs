@@ -18,7 +18,7 @@ use crate::config::Config;
 use crate::limits::admission::{Class, Held, Place};
 use crate::service::writes;
 
-/// A server with table `t`, in whose line one call may wait.
+/// A server with table `t` and a queue for one call.
 fn crowded() -> Arc<Server> {
     crowded_with(Config::default())
 }
@@ -173,8 +173,8 @@ fn row(number: usize) -> Bytes {
     format!("r{number:02}").into()
 }
 
-/// A server with table `t` on disk, a row to a block, and nothing in the cache. In its line one call may
-/// wait.
+/// A server with table `t` on disk, a row to a block, and nothing in the cache. Its queue has room
+/// for one call.
 fn on_disk() -> Arc<Server> {
     let mut config = Config::default();
     config.requests.max_waiting = 1;
@@ -202,7 +202,7 @@ fn on_disk() -> Arc<Server> {
     crate::rig::server_on(&disk, config)
 }
 
-/// All places on the pool, and a call that waits for one: the line is full.
+/// All places on the pool, and a call that waits for one: the queue is full.
 async fn full_line(server: &Arc<Server>) -> (Vec<Place>, impl Future<Output = Place>) {
     let mut places = Vec::new();
     for _ in 0..4 {

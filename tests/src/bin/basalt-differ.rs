@@ -1,8 +1,8 @@
 //! The differential tester: `cargo run -p basalt-tests --bin basalt-differ -- --seeds 1..200 --steps 500`.
 //!
-//! Starts a real HBase and Basalt, plays a script for each seed to both, shrinks what differs and prints it.
-//! `--keep DIR` keeps the scripts with HBase's answers. With files as arguments it plays those instead of
-//! seeds.
+//! Starts a real HBase and Basalt, plays a script for each seed to both, shrinks differences and
+//! prints them. `--keep DIR` keeps the scripts with HBase's answers. With files as arguments it
+//! plays those instead of seeds.
 //!
 //! Exit code 0: no difference that is not explained. 1: differences. 2: it could not run.
 

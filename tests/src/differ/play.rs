@@ -80,8 +80,8 @@ impl<'a, T: Target> Player<'a, T> {
     }
 }
 
-/// Returns when the clock shows another millisecond: what two calls write without a timestamp has two
-/// timestamps then, on every server.
+/// Returns when the clock shows another millisecond, so that cells of two calls without a timestamp
+/// get two timestamps on every server.
 fn next_millisecond() {
     let now = || {
         let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);

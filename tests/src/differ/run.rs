@@ -152,8 +152,8 @@ impl<H: Target, B: Target> Pair<H, B> {
             };
             let whole = run.played == candidate.lines.len();
             let found = run.difference.as_ref();
-            // Where a batch failed, HBase has written some of it and Basalt nothing: what follows differs by
-            // that.
+            // Where a batch failed, HBase has written some of it and Basalt nothing: later answers
+            // differ because of that.
             let diverged = run
                 .script
                 .lines

@@ -18,11 +18,12 @@
 //! < = [{row="r", columnValues=[], stale=false, partial=false}]
 //! ```
 //!
-//! A line is a step: `1.` and `2.` call a method of a service, `flush`, `compact`, `major_compact` and `split
-//! tbl0 "row"` are what HBase has no Thrift call for. Behind a call may stand HBase's answer: `=` a result,
-//! `!` an exception that the method declares, `!!` another one. `~ rule` before a call says that Basalt's
-//! answer differs by this rule of [`super::explained`]. `~ known` says that it differs and is meant to, in a
-//! way that generated scripts leave out: then `<` and Basalt's answer follow.
+//! A line is a step: `1.` and `2.` call a method of a service, `flush`, `compact`, `major_compact`
+//! and `split tbl0 "row"` are operations for which HBase has no Thrift call. Behind a call may
+//! stand HBase's answer: `=` a result, `!` an exception that the method declares, `!!` another one.
+//! `~ rule` before a call says that Basalt's answer differs by this rule of [`super::explained`].
+//! `~ known` says that it differs and is meant to, in a way that generated scripts leave out: then
+//! `<` and Basalt's answer follow.
 //!
 //! Names of tables begin with `tbl` and those of namespaces with `nsp`: a player replaces these letters, so
 //! that one server can run a script many times.

@@ -6,7 +6,7 @@
 //!    and Hildebrandt, 2002).
 //! 4. Inside the calls that are left, fields that need not be there and elements of lists go in the same way.
 //!
-//! The difference may change its face on the way; it is always one at the last step.
+//! The difference may change while it is shrunk; it is always one at the last step.
 
 use basalt_idl::schema::{Requiredness, StructDescriptor, StructKind, TypeDescriptor};
 

@@ -128,7 +128,8 @@ impl Target for Basalt {
     }
 }
 
-/// Compactions come when a script says so and at no other moment: they change what tombstones hide.
+/// Compactions come when a script says so and at no other moment: they change which cells
+/// tombstones hide.
 pub const HBASE_SETTINGS: &[&str] = &["hbase.regionserver.compaction.enabled=false"];
 
 /// Settings of Basalt with the same effect.

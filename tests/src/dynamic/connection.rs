@@ -1,5 +1,5 @@
-//! A connection that calls any method by its descriptor, in the unframed binary protocol: what HBase's
-//! gateways speak by default.
+//! A connection that calls any method by its descriptor, in the unframed binary protocol, the
+//! default of HBase's gateways.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};

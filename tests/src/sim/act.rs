@@ -543,7 +543,7 @@ impl Life {
         early
     }
 
-    /// Reads rows while their write is on its way.
+    /// Reads rows while their write is in flight.
     pub(super) fn read_early(
         &mut self,
         table: &str,

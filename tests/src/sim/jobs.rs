@@ -100,7 +100,7 @@ thread_local! {
     static CASE: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
-/// Says what this thread is trying. A panic prints it.
+/// Sets the present case of this thread. A panic prints it.
 pub(crate) fn trying(what: impl FnOnce() -> String) {
     CASE.with(|case| *case.borrow_mut() = what());
 }

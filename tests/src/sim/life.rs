@@ -170,8 +170,8 @@ pub(crate) fn loads(rounds: usize) -> Vec<Kind> {
     LOADS.repeat(rounds)
 }
 
-/// The reference workload of that many rounds: each kind of call in its number, in an order drawn from the
-/// dice; tables are disabled before what needs that.
+/// The reference workload of that many rounds: each kind of call in its number, in an order drawn
+/// from the dice; tables are disabled before calls that need that.
 pub(crate) fn reference(rounds: usize, dice: &mut SplitMix64) -> Vec<Kind> {
     let mut all = vec![Kind::Create];
     for _ in 0..rounds {

@@ -122,7 +122,7 @@ pub(crate) struct Weak {
     pub(crate) unlogged: bool,
 }
 
-/// The call that was on its way when the process died.
+/// The call in flight when the process died.
 #[derive(Clone, Debug, Default)]
 pub(crate) enum Pending {
     /// None that changes anything.
@@ -170,7 +170,7 @@ pub(crate) struct Told {
     pub(crate) snapshots: Tables,
     /// Rows that may go back, by table and key.
     pub(crate) weak: BTreeMap<(String, String), Weak>,
-    /// The call on its way.
+    /// The call in flight.
     pub(crate) pending: Pending,
     /// The last increment or append with a nonce, to be sent again.
     pub(crate) retry: Option<Retry>,

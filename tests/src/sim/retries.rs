@@ -1,5 +1,5 @@
-//! Retries of increments and appends: a client that got no answer sends an operation again, with the
-//! nonce that it had. It must be applied once, whatever became of the first attempt.
+//! Retries of increments and appends: a client without an answer sends an operation again, with the
+//! same nonce. It must be applied once, whatever the outcome of the first attempt.
 //!
 //! The last operation with a nonce is remembered and sent again from time to time and after each crash, as
 //! long as nothing else has written to its row and its nonce must still be known: for less than 20 minutes,

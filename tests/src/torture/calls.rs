@@ -138,7 +138,7 @@ pub(super) struct Caller {
 }
 
 impl Caller {
-    /// Makes a call and notes it. `Gone` means that it is unknown what became of it.
+    /// Makes a call and records it. `Gone` means that its outcome is unknown.
     pub(super) async fn call(
         &self,
         row: &Bytes,

@@ -128,7 +128,7 @@ impl Problem {
         }
     }
 
-    /// With all that was noted of the row since the last look.
+    /// With the recorded calls on the row since the last look.
     fn in_history(workload: &'static str, violation: Violation, history: &History, initial: &Rows) -> Self {
         let row = violation.row.clone();
         let problem = Self::of(workload, violation);

@@ -89,7 +89,7 @@ fn charged(wire: &Wire, metric: &str, kind: &str, servers: usize) -> Vec<u64> {
         .collect()
 }
 
-/// Everybody who tells where a region is tells the same, and that it is a rehearsal.
+/// All sources of a region's location agree, and say that it is a rehearsal.
 #[test]
 fn regions_look_like_those_of_a_cluster() {
     let mut wire = rehearse(&["rehearsal.servers=3"]);

@@ -358,8 +358,8 @@ fn metric(wire: &Wire, start: &str) -> f64 {
     values.map(|value| value.parse::<f64>().expect("a number")).sum()
 }
 
-/// Between two fetches a flush makes the memory that a scanner reads its own. The server takes it back
-/// without waiting for the client, and the scan goes on as if nothing had been.
+/// After a flush between two fetches, only the scanner pins the old memstore. The server releases
+/// it without waiting for the client, and the scan returns the same rows.
 #[test]
 fn a_scanner_that_waits_holds_no_memory() {
     let mut wire = Wire::to(start(&[]));

@@ -273,7 +273,7 @@ fn ten_thousand_regions_are_shown_in_pages() {
         assert!(rows <= 120, "{address} has {rows} rows");
         check(&browser, &origin, address);
     }
-    // A clean stop would flush ten thousand regions, which is not what this is about.
+    // A clean stop would flush ten thousand regions, which is not part of this test.
     drop(server);
 }
 

@@ -2,8 +2,8 @@
 //! standard input.
 //!
 //! The shell repeats each command behind its prompt, so its output says which lines belong to which
-//! command. A line of the transcript is a command with its output, in which [`masked`] hides what
-//! differs from one run to the next.
+//! command. A line of the transcript is a command with its output, in which [`masked`] hides parts
+//! that differ between runs.
 
 use std::io::Write;
 use std::path::Path;

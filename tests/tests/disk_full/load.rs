@@ -129,8 +129,8 @@ pub(crate) async fn write(table: Table, writer: usize, shared: Arc<Shared>, even
     }
 }
 
-/// Reads rows that were acknowledged: each must be as new as what had been acknowledged before, and of a
-/// batch that was sent.
+/// Reads rows that were acknowledged: each must be at least as new as the writes acknowledged
+/// before, and of a batch that was sent.
 pub(crate) async fn read(table: Table, reader: usize, shared: Arc<Shared>) {
     let mut number = reader as u64;
     while !shared.stopped() {

@@ -169,7 +169,7 @@ fn fill_up(
         event.is_refusal() && event.ended > full
     });
     measured.refused_after.push(first.ended - full);
-    // The log may refuse before the disk was looked at; from the next look on all writes are refused.
+    // The log may refuse before the disk was polled; from the next poll on all writes are refused.
     let suspended = |event: &Event| matches!(&event.outcome, Outcome::Refused(why) if why.contains("disk space: writes suspended: "));
     let refused = wait_for(events, longest, shared, suspended);
     measured.refusals.push(refused.took());

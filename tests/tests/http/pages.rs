@@ -205,7 +205,7 @@ fn every_page_is_whole_and_escaped() {
     server.stop();
 }
 
-/// The pages say what happened: calls, regions, files with their blocks, jobs, settings.
+/// The pages show the work of the server: calls, regions, files with their blocks, jobs, settings.
 #[test]
 fn pages_say_what_happened() {
     let dir = tempfile::tempdir().expect("a temporary folder");

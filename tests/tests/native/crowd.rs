@@ -89,10 +89,10 @@ fn half(server: &Server) -> Client {
     client
 }
 
-/// A client has 1,000 calls in flight on one connection, whose answers have a gigabyte together, and
-/// reads none; others have sent half of a frame. Memory stays within its budget, and small calls of
-/// other clients are served as before. The slow reader gets an answer to every call in the end, or its
-/// connection was closed for others' sake.
+/// A client has 1,000 calls in flight on one connection, whose answers have a gigabyte together,
+/// and reads none; others have sent half of a frame. Memory stays within its budget, and small
+/// calls of other clients are served as before. The slow reader gets an answer to every call in the
+/// end, or its connection was closed to free memory for others.
 #[test]
 fn slow_native_clients_slow_nobody_down() {
     let (_dir, server, region, mut client) =

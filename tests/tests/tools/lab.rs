@@ -1,8 +1,8 @@
 //! The schema lab: `family`, `orders`, `twibase` and `report` of `basalt-bench`, and `basalt-twibase`, at
 //! tiny sizes.
 //!
-//! Only claims that are judged by counts have a known verdict here: times depend on what else the machine
-//! does.
+//! Only claims that are judged by counts have a known verdict here: times depend on the machine's
+//! other load.
 
 use std::collections::BTreeMap;
 use std::process::{Command, Output};

@@ -65,7 +65,7 @@ impl Run {
         lab.fill(&polluting, rows, true, polluting_row()).await?;
         lab.flush(&polluting).await?;
         for table in &hot {
-            // A scan reads the rows, a get what only gets need: the bloom filter, which would count as a miss
+            // A scan reads the rows, a get also the bloom filter, which would count as a miss
             // afterwards.
             for read in [self.reads(Ask::All, self.few_rows()), self.reads(Ask::Row, 1)] {
                 lab.ask("warm up", std::slice::from_ref(table), 1, read).await?;

@@ -1,8 +1,9 @@
 //! `family`: costs and benefits of the settings of a column family.
 //!
-//! Each part makes one table for each setting, fills all of them with the same rows, brings them to rest, and
-//! asks all of them the same questions. The server's counters (blocks requested, misses, files,
-//! bytes) decide most claims, because counts do not depend on what else the machine does; times are medians.
+//! Each part makes one table for each setting, fills all of them with the same rows, brings them to
+//! rest, and asks all of them the same questions. The server's counters (blocks requested, misses,
+//! files, bytes) decide most claims, because counts do not depend on the machine's other load;
+//! times are medians.
 //!
 //! Rows have even numbers as keys, so the odd ones are misses that lie between them.
 

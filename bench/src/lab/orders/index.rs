@@ -5,8 +5,8 @@
 //! index       city | 0 | state | 0 | MAX - day (4 bytes) | o00000001  i:k = o00000001          and, if covering, i:total
 //! ```
 //!
-//! The conditions stand in front of the key, each with an end of its own so that none is the beginning of
-//! another; what sorts stands behind them.
+//! The conditions stand in front of the key, each with an end of its own so that none is the
+//! beginning of another; the sort key follows them.
 
 use basalt_client::FamilySchema;
 use bytes::Bytes;

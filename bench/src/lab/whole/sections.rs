@@ -24,7 +24,7 @@ pub(crate) enum SectionName {
 /// How many rows and questions the sections have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Size {
-    /// Seconds: for a look at the report.
+    /// Seconds: to see what the report looks like.
     Tiny,
     /// Minutes.
     Small,

@@ -1,5 +1,5 @@
-//! `roundtrip`: what one call costs, side by side with a bare TCP echo of the same sizes and, if asked for,
-//! with another server.
+//! `roundtrip`: the cost of one call, side by side with a bare TCP echo of the same sizes and, if
+//! asked for, with another server.
 //!
 //! For each kind of call and each number of connections:
 //!

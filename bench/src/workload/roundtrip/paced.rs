@@ -91,8 +91,8 @@ impl Schedule {
     }
 }
 
-/// Drives a side. Returns what became of the calls, and how long it took until the last one was answered. An
-/// error if an answer is neither the one that is known nor a refusal.
+/// Drives a side. Returns the outcomes of the calls, and how long it took until the last one was
+/// answered. An error if an answer is neither the one that is known nor a refusal.
 pub(super) async fn run(address: SocketAddr, exchange: &Exchange, pace: Pace) -> Result<(Outcome, Duration)> {
     let exchange = Arc::new(exchange.clone());
     let mut streams = Vec::new();

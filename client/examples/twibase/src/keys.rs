@@ -34,7 +34,7 @@ pub fn related(row: &[u8]) -> Option<Hash> {
     row.get(HASH_BYTES..)?.try_into().ok()
 }
 
-/// The place of a twit in a feed: what sorts first is shown first.
+/// The place of a twit in a feed: feeds are shown in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FeedOrder {
     reversed_time: u64,

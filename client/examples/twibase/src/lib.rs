@@ -21,11 +21,13 @@
 //!
 //! | table | row key | a row is | answers |
 //! | --- | --- | --- | --- |
-//! | `users` | MD5(user) | a user; counts his twits | who is it? |
-//! | `twits` | MD5(user), reversed time, reversed number | a twit | what did he write last? |
-//! | `follows` | MD5(follower), MD5(followed) | a relation | whom does he follow? does A follow B? |
-//! | `followedBy` | MD5(followed), MD5(follower) | the same relation | who follows him? |
-//! | `twitsStream` | MD5(reader), reversed time, MD5(author), reversed number | a copy of a twit | what did those he follows write last? |
+//! | `users` | MD5(user) | a user; counts the user's twits | who is it? |
+//! | `twits` | MD5(user), reversed time, reversed number | a twit | the user's latest twits? |
+//! | `follows` | MD5(follower), MD5(followed) | a relation | whom does the user follow? does A
+//! follow B? |
+//! | `followedBy` | MD5(followed), MD5(follower) | the relation, reversed | who follows the user? |
+//! | `twitsStream` | MD5(reader), reversed time, MD5(author), reversed number | a copy of a twit |
+//! the latest twits of those the reader follows? |
 //! | `tags` | MD5(tag), reversed time, MD5(author), reversed number | a copy of a twit | which
 //! twits are the latest about a tag? |
 //!
@@ -89,16 +91,16 @@ mod qualifier {
 pub struct User {
     /// Unique: letters, digits and `_`.
     pub name: String,
-    /// As people call him.
+    /// Full name, for display.
     pub full_name: String,
     /// Where to write to.
     pub email: String,
-    /// Twits that he wrote.
+    /// Number of the user's twits.
     pub twits: i64,
 }
 
 impl User {
-    /// A user who has nothing but a name.
+    /// A user with only a name.
     pub fn new(name: impl Into<String>) -> User {
         User {
             name: name.into(),
@@ -110,7 +112,7 @@ impl User {
 /// A twit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Twit {
-    /// The name of who wrote it.
+    /// Name of the author.
     pub author: String,
     /// Milliseconds since 1970.
     pub time_ms: i64,
@@ -160,8 +162,8 @@ impl<S: Store> Twibase<S> {
 }
 
 impl Twibase {
-    /// The application on tables whose names begin with `prefix`, which may have a namespace in front. Asks
-    /// nothing of the server.
+    /// The application on tables whose names begin with `prefix`, which may have a namespace in
+    /// front. Sends nothing to the server.
     pub fn new(client: &Client, prefix: &str) -> Result<Twibase> {
         Twibase::on(|name| client.table(&format!("{prefix}{name}")))
     }

@@ -62,7 +62,7 @@ enum Call {
     /// Add a user.
     Join {
         name: String,
-        /// As people call him.
+        /// Full name, for display.
         #[arg(long, default_value = "")]
         full_name: String,
         #[arg(long, default_value = "")]

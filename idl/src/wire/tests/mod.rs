@@ -15,7 +15,7 @@ use crate::{thrift1, thrift2};
 
 const PROTOCOLS: [Protocol; 3] = [Protocol::BinaryStrict, Protocol::BinaryOld, Protocol::Compact];
 
-/// Runs the body with a writer of either protocol and gives what each wrote.
+/// Runs the body with a writer of either protocol and returns the bytes of each.
 macro_rules! written {
     (|$writer:ident| $body:expr) => {{
         let (mut binary, mut compact) = (Vec::new(), Vec::new());

@@ -1,17 +1,17 @@
 //! The block cache: bounded in bytes, three priorities, scan-resistant.
 //!
-//! Priorities and shares are those of HBase's `LruBlockCache`: blocks read once 25 %, blocks read again 50 %,
-//! blocks of IN_MEMORY families 25 %. A share that is not used is lent; when room is needed, the priority
-//! that exceeds its share the most pays (see [`shard`]). So a scan, whose blocks are read once, displaces
-//! other blocks that were read once, and not the hot set.
+//! Priorities and shares are those of HBase's `LruBlockCache`: blocks read once 25 %, blocks read
+//! again 50 %, blocks of IN_MEMORY families 25 %. An unused share is lent; when room is needed, the
+//! priority that exceeds its share the most is evicted from (see [`shard`]). So a scan, whose
+//! blocks are read once, displaces other blocks that were read once, and not the hot set.
 //!
 //! The cache is cut into shards by a hash of the block key. [`BlockCache::get`] takes one shard's
 //! lock shared, and a hit sets a bit and bumps a counter: no queue is touched, so readers do not
 //! wait for each other. The bit is evaluated only when room is needed (CLOCK). Any thread may call
 //! anything at any time; no lock is held while a block is built, read or freed.
 //!
-//! A reader may *pin* a few blocks that nearly every read needs: it holds them itself and finds them without
-//! asking here. Their bytes count as the cache's, and may be a quarter of it.
+//! A reader may *pin* a few blocks that nearly every read needs: it owns them and reads them
+//! without a lookup. Their bytes count as the cache's, and are at most a quarter of it.
 //!
 //! Invariant: the sum of the weights of all blocks, pinned ones included, plus [`ENTRY_OVERHEAD_BYTES`] for
 //! each, never exceeds the capacity.

@@ -8,7 +8,7 @@ use loom::thread;
 use super::*;
 use crate::sync::check;
 
-/// A block that says whose it is.
+/// A block that names its key.
 #[derive(Debug, PartialEq, Eq)]
 struct Block(BlockKey);
 

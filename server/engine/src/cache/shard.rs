@@ -46,7 +46,8 @@ pub(super) enum Class {
     InMemory = 2,
 }
 
-/// In this order, so that single-access blocks pay when two classes exceed their shares equally.
+/// In this order, so that single-access blocks are evicted first when two classes exceed their
+/// shares equally.
 const CLASSES: [Class; 3] = [Class::Single, Class::Multi, Class::InMemory];
 
 /// Shares in percent, HBase's `hfile.block.cache.*.percentage`.
@@ -200,7 +201,7 @@ impl<V: Weighted> Shard<V> {
         true
     }
 
-    /// Gives back what [`Shard::pin`] took.
+    /// Releases the bytes that [`Shard::pin`] reserved.
     pub(super) fn unpin(&self, block: &V) {
         let _state = self.state.write();
         self.pinned_bytes.fetch_sub(entry_bytes(block), Ordering::Relaxed);

@@ -38,7 +38,7 @@ pub(crate) enum CompactionOutcome {
     Done,
 }
 
-/// Which compactions may begin here and now, and whether what runs is waited for.
+/// Compaction mode: which compactions may begin, and whether running ones are waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Patience {
     /// Any, and a wait for those that are in the way.
@@ -128,7 +128,8 @@ impl Catalog {
     ) -> std::result::Result<Chosen<'a>, CompactionOutcome> {
         let mut claims = region.claims.lock();
         loop {
-            // Loaded under the lock: who has ended a claim has published what came of it.
+            // Loaded under the lock: the version has the results of every compaction whose claim
+            // has ended.
             let version = region.version();
             if major {
                 claims.set_awaited(family, false);
@@ -289,7 +290,7 @@ impl Catalog {
             added: compacted.file.as_ref().map(|file| file.meta.clone()),
         };
         if let Err(error) = self.append(&mut manifest, &edit) {
-            // As with a flush: what had no effect leaves nothing behind.
+            // As with a flush: a compaction without effect leaves no files behind.
             let had_effect = manifest.is_poisoned();
             drop(manifest);
             if let Some(file) = compacted.file.filter(|_| !had_effect) {

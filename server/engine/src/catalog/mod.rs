@@ -220,7 +220,7 @@ impl From<HighWater> for ManifestEdit {
 }
 
 impl Catalog {
-    /// A catalog of these tables, which are what `manifest` says.
+    /// A catalog of these tables, which match `manifest`.
     pub(crate) fn new(shared: Arc<Shared>, manifest: Manifest, tables: Tables) -> Self {
         let limiter = RateLimiter::new(
             Arc::clone(&shared.clock),
@@ -301,8 +301,8 @@ impl Catalog {
         Ok(table)
     }
 
-    /// Whether `table` is still what its name stands for. A system table tells of one moment and stays what
-    /// it is.
+    /// Whether the catalog still has this very table under its name. A system table is a snapshot
+    /// and always current.
     pub(crate) fn is_current(&self, table: &Arc<Table>) -> bool {
         if SystemTable::named(table.name()).is_some() {
             return true;

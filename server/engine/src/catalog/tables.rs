@@ -129,7 +129,7 @@ impl Catalog {
         }
         let _schema = self.schema.lock();
         let table = self.enabled_table(name)?;
-        // The bulk is flushed while writes go on; what comes in meanwhile is flushed at the end.
+        // The bulk is flushed while writes go on; later writes are flushed at the end.
         self.flush_all(&table.regions)?;
         self.set_state(&table, TableState::Disabled)?;
         self.flush_all(&table.regions)
@@ -204,7 +204,7 @@ impl Catalog {
         })
     }
 
-    /// Replaces a descriptor by what `change` makes of it.
+    /// Replaces a descriptor by the result of `change`.
     ///
     /// Writers are kept out from before the edit until the table is published. When families go, all regions
     /// are flushed first: otherwise the log could give a family of the same name, created later, the old
@@ -273,7 +273,7 @@ impl Catalog {
         }
     }
 
-    /// Refuses a table that is there already, or whose namespace is not.
+    /// Refuses a table that is there already, or whose namespace is missing.
     pub(super) fn check_new_name(&self, name: &TableName) -> Result<()> {
         let tables = self.tables();
         if !tables.namespaces.contains_key(name.namespace()) {

@@ -168,7 +168,7 @@ impl CellBatch {
         }
     }
 
-    /// Sets what happens when memory for further cells cannot be reserved at once.
+    /// Sets the behaviour when memory for further cells cannot be reserved at once.
     pub fn set_on_shortage(&mut self, on_shortage: OnShortage) {
         self.account.set_on_shortage(on_shortage);
     }

@@ -356,7 +356,8 @@ struct Reader<'r> {
 }
 
 impl Reader<'_> {
-    /// Decides what becomes of a group, and notes in the drafts the times that its conditions rest on.
+    /// Decides the outcome of a group, and notes in the drafts the times that its conditions rest
+    /// on.
     fn judge(&self, group: &AtomicGroup<'_>, drafts: &mut [Draft<'_>]) -> Result<Verdict> {
         let (nonces, now) = (&self.shared.nonces, self.shared.clock.mono());
         if group.nonce.is_some_and(|nonce| nonces.is_known(nonce, now)) {

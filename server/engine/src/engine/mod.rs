@@ -272,8 +272,8 @@ impl Engine {
     pub fn tables(&self) -> Vec<(Arc<TableDescriptor>, TableState)> {
         self.catalog.describe_all()
     }
-    /// Says where the server can be reached, for `hbase:meta` to tell: one name, or as many as servers it is
-    /// to look like. The regions are spread over them. The first call counts.
+    /// Sets the server's addresses in `hbase:meta`: one name, or one for each server that it
+    /// simulates. The regions are spread over them. Only the first call has an effect.
     #[cfg(feature = "server")]
     pub fn announce(&self, servers: Vec<ServerName>) {
         self.catalog.announce(servers);
@@ -538,7 +538,7 @@ impl Engine {
     pub fn handle_usage(&self) -> HandleUsage {
         self.catalog.shared().store.reader.handles.usage()
     }
-    /// Space on the disk as of the last look, and whether writes are suspended for want of it.
+    /// Space on the disk as of the last poll, and whether writes are suspended for want of it.
     #[cfg(feature = "server")]
     pub fn disk(&self) -> DiskStats {
         self.catalog.shared().disk.stats()
@@ -578,8 +578,8 @@ impl Engine {
     pub fn pinned_memstore_bytes(&self) -> u64 {
         self.catalog.shared().flushed_memstores.pinned_bytes()
     }
-    /// Bytes of memory of memstores that are gone, kept for the next ones: at most a quarter of the limit of
-    /// all memstores.
+    /// Memory of flushed memstores that is kept for the next ones: at most a quarter of the limit
+    /// of all memstores.
     #[cfg(feature = "server")]
     pub fn kept_memstore_bytes(&self) -> u64 {
         self.catalog.shared().store.chunks.bytes()

@@ -68,7 +68,8 @@ pub(super) fn region_before(catalog: &Catalog, key: &[u8]) -> Result<Option<Regi
     catalog.region_named(row.key()).map(Some)
 }
 
-/// Rows between two looks at the clock: one for each row was a tenth of the time of a scan of small rows.
+/// Rows between two reads of the clock, which would be noticeable in a scan of small rows if made
+/// for each row.
 const STEPS_A_LOOK: usize = 16;
 
 /// A region that a scan has not read to its end.
@@ -91,8 +92,8 @@ pub struct RowsSeen {
 /// A running scan: one moment of the table, from open to end.
 ///
 /// On open, the scan captures all regions that overlap its range, and then reads them one after the
-/// other. Writes, flushes, compactions, splits and merges that come later do not change what it
-/// sees. It holds no lock.
+/// other. Writes, flushes, compactions, splits and merges that come later do not change its view.
+/// It holds no lock.
 ///
 /// Captured memstores and files are kept only while the regions keep them, too. Where a region has
 /// since flushed memstores or compacted files, the scan continues in the region's current version
@@ -117,10 +118,10 @@ pub struct Scanner {
     shared: Arc<Shared>,
     scan: Scan,
     range: ScanRange,
-    /// Reads the region in hand; `None` until it is begun. Dropped before the version that it
+    /// Reads the current region; `None` until it is begun. Dropped before the version that it
     /// reads: a file loses its name with the last version that has it.
     current: Option<RegionScanner>,
-    /// In the order of the scan; the first is in hand.
+    /// The regions left, in the order of the scan; the first is the current one.
     ahead: VecDeque<Ahead>,
     /// Read point of the scan.
     open: OpenMoment,
@@ -128,9 +129,9 @@ pub struct Scanner {
     looked: u64,
     /// The current region has released memstores or files, but the scan is in the middle of a row.
     overdue: bool,
-    /// Results of the region in hand since HBase's client would have sent a request.
+    /// Results of the current region since HBase's client would have sent a request.
     in_request: usize,
-    /// Rows of the region in hand that were looked at and are not in its figure yet: readers share that.
+    /// Rows read in the current region that are not in its figure yet, which readers share.
     reads: u64,
     /// Rows since [`Self::take_rows_seen`].
     seen: RowsSeen,
@@ -273,7 +274,7 @@ impl Scanner {
         self.rows_left = rows;
     }
 
-    /// The row that the region in hand has come to; `None` if no row was looked at yet.
+    /// The current row of the current region; `None` before the first row.
     pub fn row_in_hand(&self) -> Option<&[u8]> {
         let row = self.current.as_ref()?.row();
         (!row.is_empty()).then_some(row)
@@ -306,16 +307,16 @@ impl Scanner {
     }
 
     /// Appends results to `out` until a limit or the end. Each closed row of `out` is one result.
-    /// Where the next region is not assigned, it fails with what it has in `out`; the next fetch
-    /// begins with that region. A scan of memory only ends a fetch in the same way before a row
-    /// that has to be read from disk.
+    /// Where the next region is not assigned, the fetch fails, with the results so far in `out`;
+    /// the next fetch begins with that region. A scan of memory only ends a fetch in the same way
+    /// before a row that has to be read from disk.
     pub fn fetch(&mut self, limits: &FetchLimits, out: &mut CellBatch) -> Result<Fetched> {
         self.fetch_in_pieces(limits, None, out)
     }
 
-    /// Does what [`Self::fetch`] does, and cuts rows: once `out` has `cut_at` bytes, the row in hand
-    /// ends as a piece, and the next fetch begins with the rest of it. Filters that judge whole rows
-    /// get whole rows. A scan of memory only leaves such a row with [`Error::NotInMemory`].
+    /// As [`Self::fetch`], but cuts rows: once `out` has `cut_at` bytes, the current row ends as a
+    /// piece, and the next fetch begins with the rest of it. Filters that judge whole rows get
+    /// whole rows. A scan of memory only leaves such a row with [`Error::NotInMemory`].
     pub fn fetch_in_pieces(
         &mut self,
         limits: &FetchLimits,
@@ -423,7 +424,7 @@ impl Scanner {
         }
     }
 
-    /// Adds the rows that were looked at to the figure of the region in hand.
+    /// Adds the rows that were read to the figure of the current region.
     fn note_reads(&mut self) {
         let reads = std::mem::take(&mut self.reads);
         self.seen.looked_at += reads;
@@ -441,7 +442,7 @@ impl Scanner {
         }
     }
 
-    /// Nothing more of the region in hand.
+    /// Ends the current region.
     fn end_region(&mut self) {
         self.note_reads();
         self.current = None;
@@ -449,7 +450,7 @@ impl Scanner {
         self.in_request = 0;
     }
 
-    /// The region in hand with its scanner, which is opened, or goes on after a pause.
+    /// The current region with its scanner, which is opened, or continued after a pause.
     fn in_hand(&mut self) -> Result<Option<&mut RegionScanner>> {
         let Some(Ahead { region, version }) = self.ahead.front() else {
             return Ok(None);

@@ -100,7 +100,7 @@ pub(super) fn mutate(
         };
         let mut last = None;
         for ((group, plans), guard) in groups.iter().zip(&plans).zip(&guards) {
-            // Most rows of a batch ask for the same: what that means is looked up once.
+            // Most rows of a batch have the same options, which are therefore looked up once.
             let asked = group
                 .rows
                 .chunk_by(|one, next| mutations[*one].durability == mutations[*next].durability);

@@ -40,7 +40,7 @@ impl Alignment {
     /// disk's sector. The smaller it is, the less is read around a block. [`Self::PAGE`] if none is
     /// reported.
     pub(super) fn of(file: BorrowedFd<'_>) -> Self {
-        // Without an answer the page serves: what this could tell is speed only.
+        // Without an answer the page size is used: the alignment only affects speed.
         let Ok(found) = rustix::fs::statx(file, c"", AtFlags::EMPTY_PATH, StatxFlags::DIOALIGN) else {
             return Self::PAGE;
         };

@@ -45,7 +45,7 @@ fn plain_per_packed_byte(compression: Compression) -> usize {
     }
 }
 
-/// Packs payloads; keeps what its algorithm wants to reuse from call to call.
+/// Packs payloads; keeps its algorithm's reusable state between calls.
 pub(super) enum Codec {
     /// Stored as it is.
     None,
@@ -248,8 +248,8 @@ mod tests {
         assert!(uncompress(Compression::Zstd, &packed, plain.len() - 1).is_err());
     }
 
-    /// The framing is fixed by Hadoop: segment size, chunk size, chunk, and no chunk above what its readers
-    /// can hold.
+    /// The framing is fixed by Hadoop: segment size, chunk size, chunk, and no chunk above the
+    /// limit of its readers.
     #[test]
     fn framing_is_hadoops() {
         let plain = vec![7; CHUNK_BYTES_MAX + 10];

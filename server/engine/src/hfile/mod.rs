@@ -17,9 +17,9 @@
 //! +--------------------------------+
 //! ```
 //!
-//! Each part but the trailer is a `block` with header and checksums. HBase reads what we write and
-//! we read what HBase writes (`tests/hfile-interop` keeps it so). HBase skips our additions:
-//! file-info keys `basalt.*` and a checksum in the trailer's padding.
+//! Each part but the trailer is a `block` with header and checksums. HBase reads our files and we
+//! read HBase's (`tests/hfile-interop` keeps it so). HBase skips our additions: file-info keys
+//! `basalt.*` and a checksum in the trailer's padding.
 //!
 //! Invariants:
 //! - A block is accepted only if its checksums are right and it matches its index entry: kind,

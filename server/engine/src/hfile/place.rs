@@ -28,8 +28,8 @@ impl Position {
     }
 }
 
-/// A cell of a block. A block that leaves out what keys have in common does not hold the key whole; then it
-/// is here.
+/// A cell of a block. A block whose keys omit shared parts does not have the whole key; then it is
+/// here.
 ///
 /// Belongs to one cursor, which uses it for one block after the other, so that the key's memory is taken
 /// once.

@@ -361,8 +361,8 @@ impl Reader {
         Ok(block)
     }
 
-    /// Keeps a block while the file is open, if point reads want it: who reads it once on the way through
-    /// gains nothing.
+    /// Keeps a block while the file is open, if the read is a point read: a sequential read gains
+    /// nothing.
     fn pin(&self, pins: &Pins, entry: usize, block: &Arc<Block>, handle: Handle, options: ReadOptions) {
         if options.access != Access::Sequential {
             pins.pin(entry, block, &self.context.cache, self.cache_key(handle));

@@ -49,7 +49,7 @@ pub(super) struct Sections {
 pub(super) struct Builder {
     keys: Vec<u8>,
     entries: Vec<Section>,
-    /// Bytes of the block up to the last cell, and of it what belongs to sections before the present one.
+    /// Bytes of the block up to the last cell, and those of the earlier sections.
     seen: usize,
     began: usize,
     /// The last cell, unless a section begins with it.

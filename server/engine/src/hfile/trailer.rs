@@ -7,9 +7,9 @@
 //! +------------+--------------------------+---------+------------+----------------+------------------------+
 //! ```
 //!
-//! HBase puts zeros where our mark and checksum are and skips over whatever is there. The trailer is the one
-//! part of an HFile without a checksum; with ours, a flipped bit in it is found too. A file whose file info
-//! says that we wrote it must have the mark.
+//! HBase puts zeros where our mark and checksum are and skips over whatever is there. The trailer
+//! is the one part of an HFile without a checksum; with ours, a flipped bit in it is detected too.
+//! A file whose file info names us as the writer must have the mark.
 
 use prost::Message;
 

@@ -11,7 +11,7 @@
 //! are always written (two bytes a cell when there are none): whether a cell will come with tags is not known
 //! when the first one is written.
 //!
-//! Not for several threads at once. After an error the file is of no use and its creator removes it.
+//! Not for several threads at once. After an error the file is unusable and its creator removes it.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

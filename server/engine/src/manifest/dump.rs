@@ -69,8 +69,8 @@ pub fn verify(vfs: &dyn Vfs, dir: &Path) -> Result<Verified> {
     })
 }
 
-/// Prints a manifest file frame by frame. Damage ends the print with an error; what stands before it has been
-/// printed.
+/// Prints a manifest file frame by frame. Damage ends the print with an error, after the intact
+/// frames before it.
 pub fn dump(vfs: &dyn Vfs, path: &Path, out: &mut dyn Write) -> Result<()> {
     let failed = |_: fmt::Error| Error::io("printing", path, io::Error::other("the output failed"));
     let Some(bytes) = read_file(vfs, path)? else {

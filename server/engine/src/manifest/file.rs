@@ -24,9 +24,9 @@ pub(super) const HEADER_BYTES: usize = 64;
 /// with the marker that vouches for it.
 pub(super) const FRAME_ALIGN_BYTES: usize = 512;
 
-/// Space is reserved in steps of this size, so that most syncs need not write a new file size, and so that a
-/// file that was cut shows it; and so much ahead, if the disk has it, so that a disk that is full by then
-/// still takes the edits of flushes, which let log segments go.
+/// Space is reserved in steps of this size, so that most syncs need not write a new file size, and
+/// so that truncation is detected. This much is reserved ahead, if the disk has it, so that a full
+/// disk still takes the edits of flushes, which make log segments obsolete.
 pub(super) const RESERVE_BYTES: u64 = 16 << 10;
 
 pub(crate) const MAGIC: [u8; 8] = *b"BSLTMNFT";
@@ -111,7 +111,7 @@ impl Header {
     }
 }
 
-/// Refuses other formats, in words that tell the operator what to do. REQUIRES: the version's checksum was
+/// Refuses other formats, with the remedy for the operator. REQUIRES: the version's checksum was
 /// right.
 fn check_version(path: &Path, found: u64, known: RangeInclusive<u64>) -> Result<()> {
     if known.contains(&found) {
@@ -176,7 +176,7 @@ pub(super) enum Current {
     Names { number: u64, uuid: Uuid },
 }
 
-/// Reads CURRENT's content. Anything that is not exactly what would be written is damage.
+/// Reads CURRENT's content. Anything but the exact encoding is damage.
 pub(super) fn decode_current(path: &Path, bytes: &[u8]) -> Result<Current> {
     let parse = || {
         let (text, checksum) = std::str::from_utf8(bytes)

@@ -290,8 +290,8 @@ pub struct ManifestState {
     pub timestamp_ms: u64,
     /// Sequence ids have reached this.
     pub seq: SeqId,
-    /// Numbers of the first and the last segment that the log must have. There may be older ones, whose
-    /// removal was cut short, and newer ones. Zeros: nothing is known.
+    /// Numbers of the first and the last segment that the log must have. There may be older ones,
+    /// whose removal was cut short, and newer ones. Zeros: unknown.
     pub log: (u64, u64),
     /// Snapshots of tables by name.
     pub snapshots: BTreeMap<String, Arc<SnapshotMeta>>,

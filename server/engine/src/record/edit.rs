@@ -131,7 +131,7 @@ impl EditBuilder {
         self.rows
     }
 
-    /// Bytes so far, about: what [`Self::finish`] will return is a little longer or shorter.
+    /// Approximate bytes so far: the result of [`Self::finish`] is a little longer or shorter.
     pub fn len(&self) -> usize {
         self.bytes.len()
     }

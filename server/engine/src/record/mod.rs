@@ -122,7 +122,7 @@ pub fn fill_header(frame: &mut [u8], uuid: &Uuid, offset: u64, first_seq: u64, d
     checksum
 }
 
-/// Reads what lies at `at` of `bytes`, the content of the file `uuid` from its first byte on.
+/// Reads the frame at `at` of `bytes`, the content of the file `uuid` from its first byte on.
 pub fn read_frame<'a>(bytes: &'a [u8], at: usize, uuid: &Uuid) -> FrameRead<'a> {
     let rest = bytes.get(at..).unwrap_or_default();
     let Some((header, rest)) = rest.split_first_chunk::<FRAME_HEADER_BYTES>() else {

@@ -26,8 +26,8 @@ enum FileKind {
     StoreFile,
 }
 
-/// Prints `file` to `out`. `cells` prints the cells of a store file or log segment too. Stops with an error
-/// at the first damage, after what could be read before it.
+/// Prints `file` to `out`. `cells` prints the cells of a store file or log segment too. Stops with
+/// an error at the first damage, after printing the part before it.
 pub fn dump(vfs: &Arc<dyn Vfs>, file: &Path, cells: bool, out: &mut dyn Write) -> Result<()> {
     match kind(&**vfs, file)? {
         FileKind::Manifest => {

@@ -12,10 +12,11 @@
 //!    mounted is not damage. Unreferenced files are moved to `orphans/`, not deleted. Files of
 //!    snapshots are not opened: one that is
 //!    missing is found when the snapshot is used, or by a check.
-//! 4. Replay the log with its nonces, if all segments that the manifest lists exist: rows newer than what
-//!    their region has flushed go to its memstores. Rows of a region that is gone were dropped, or flushed
-//!    before a split or merge. The log's last segment is written anew and sealed before this ends (see
-//!    `wal`), so nothing is served that only the page cache holds.
+//! 4. Replay the log with its nonces, if all segments that the manifest lists exist: rows newer
+//!    than their region's last flush go to its memstores. Rows of a region that is gone were
+//!    dropped, or flushed before a split or merge. The log's last segment is written anew and
+//!    sealed before this ends (see `wal`), so every served edit is on disk, not only in the page
+//!    cache.
 //! 5. Begin the next log segment, behind every sequence id that was ever seen, and state in the manifest
 //!    which segments there are.
 //!

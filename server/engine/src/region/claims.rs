@@ -111,7 +111,7 @@ mod tests {
         assert_eq!(claimed(), [false; 3]);
     }
 
-    /// The end of a claim wakes who waits for it.
+    /// The end of a claim wakes its waiter.
     #[test]
     fn the_end_of_a_claim_is_noticed() {
         let claims = Claims::default();

@@ -1,4 +1,4 @@
-//! Row locks: who may change a row right now.
+//! Row locks: exclusive or shared access to rows during a write.
 //!
 //! One table of stripes for the whole server; a row's stripe is a hash of its region and its key.
 //! Two rows may share a stripe: that costs a wait, never correctness. Plain writes lock shared

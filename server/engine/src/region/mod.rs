@@ -32,10 +32,10 @@
 //!
 //! # Lock order
 //!
-//! schema change (`catalog`) -> `compacting` -> `flushing` -> row locks -> `updates` -> manifest. Locks of
-//! several regions are taken in the order of region ids. Files are written under `flushing` or `compacting`,
-//! except when a region is closed for a split, a merge or the loss of a family: then what little is left is
-//! flushed under `updates`.
+//! schema change (`catalog`) -> `compacting` -> `flushing` -> row locks -> `updates` -> manifest.
+//! Locks of several regions are taken in the order of region ids. Files are written under
+//! `flushing` or `compacting`, except when a region is closed for a split, a merge or the loss of a
+//! family: then the small rest is flushed under `updates`.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -162,8 +162,8 @@ pub(crate) struct Region {
     pub claims: claims::Claims,
     /// The version that readers see. Replaced as a whole, never edited.
     version: Published<RegionVersion>,
-    /// Set under the manifest's lock when the manifest no longer has the region: results of flushes and
-    /// compactions that were on their way are thrown away.
+    /// Set under the manifest's lock when the manifest no longer has the region: results of running
+    /// flushes and compactions are discarded.
     retired: AtomicBool,
     /// Asks running compactions to end early, because a writer waits for `compacting`.
     pub cancel_compaction: std::sync::atomic::AtomicBool,

@@ -70,7 +70,7 @@ impl Server {
         self.region.freeze(&self.wal, &blocked)
     }
 
-    /// Takes the frozen memstores out, as a flush does whose files hold nothing.
+    /// Takes the frozen memstores out, as a flush does whose files have no cells.
     fn install(&self, frozen: &[Arc<Memstore>]) {
         self.region.publish(|current| {
             let mut next = current.clone();

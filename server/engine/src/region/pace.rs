@@ -6,8 +6,8 @@
 //! refusals until a flush ends. So close to the limit each write is followed by a pause, which
 //! grows with the bytes in memory, until writes arrive at the rate of flushes.
 //!
-//! The engine does not pause: it has no thread to spare. It says how long with the [`crate::wal::Commit`],
-//! and who answers the writer waits that long before it does.
+//! The engine does not pause: it has no thread to spare. It returns the pause with the
+//! [`crate::wal::Commit`], and the caller waits that long before it answers the writer.
 
 use std::time::Duration;
 
@@ -34,7 +34,7 @@ const ROW_FREE_MS: i64 = 100;
 
 /// The pause after a write whose row was given a time `ahead_ms` ahead of assigned time: the excess
 /// over [`ROW_FREE_MS`]. A client that deletes and rewrites a row over and over is thereby slowed
-/// to the pace of time instead of being refused.
+/// to the rate of the clock instead of being refused.
 pub(crate) fn pause_of_row(ahead_ms: i64) -> Duration {
     let over = u64::try_from(ahead_ms - ROW_FREE_MS).unwrap_or_default();
     Duration::from_millis(over).min(PAUSE_MAX)

@@ -29,7 +29,7 @@ impl std::fmt::Display for ServerName {
     }
 }
 
-/// The servers, and whose turn it is to get a new region.
+/// The servers, and the next one to get a new region.
 #[derive(Debug, Default)]
 pub(crate) struct Servers {
     /// Set once, when the server is reachable; not empty then.

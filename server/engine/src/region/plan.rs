@@ -196,10 +196,10 @@ fn settle(row: &[u8], cells: &mut [PlannedCell<'_>], times: Times<'_>) -> Result
 }
 
 impl<'a> RowPlan<'a> {
-    /// The cells of a mutation. `newest(family, qualifier)` lists the timestamps of a column's versions,
-    /// newest first, as many as there are delete-version writes of the mutation; it is called only for those
-    /// without a time.
-    /// REQUIRES: [`check`] passed; the row's lock is held in the mode that it said.
+    /// The cells of a mutation. `newest(family, qualifier)` lists the timestamps of a column's
+    /// versions, newest first, as many as there are delete-version writes of the mutation; it is
+    /// called only for those without a time.
+    /// REQUIRES: [`check`] passed; the row's lock is held in the mode that it returned.
     pub(crate) fn of_mutation(
         table: &TableDescriptor,
         mutation: &RowMutation<'a>,

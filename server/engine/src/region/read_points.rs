@@ -6,9 +6,10 @@
 //! ([`ReadPoints::horizon`]), and keep the cells that are visible from there on. A scan of one
 //! table keeps nothing of another.
 //!
-//! Invariant: of a scan's moment and the horizon of any flush or compaction of its table whose result it may
-//! take up, the horizon is not later. A flush that asked before the scan was entered got the read point of
-//! that time or an earlier one, and the scan's own read point is taken later, or under the same lock.
+//! Invariant: the horizon of a flush or compaction is never later than the read point of a scan of
+//! its table that may move to its result. A flush that asked before the scan was entered got the
+//! read point of that time or an earlier one, and the scan's own read point is taken later, or
+//! under the same lock.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -8,7 +8,8 @@ use crate::region::{RegionScanner, RegionVersion, Step};
 use crate::seeded;
 use crate::store::Moment;
 
-/// Appends what `spec` asks of `row` to `out`: one row, or none. Says whether there was one.
+/// Appends the cells of `row` that `spec` selects to `out`: one row, or none. Returns whether there
+/// was one.
 pub(crate) fn read_row(
     version: &RegionVersion,
     spec: &ReadSpec,

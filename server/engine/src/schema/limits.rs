@@ -14,8 +14,8 @@
 //! - Stored data is never measured against them, so that a database older than a limit opens again,
 //!   and oversized data in it can be removed.
 //!
-//! Totals are in [`Totals`], so that tests can make them small. A total limits growth: what exists
-//! at the limit stays, and can be removed.
+//! Totals are in [`Totals`], so that tests can make them small. A total limits growth: objects
+//! beyond the limit stay, and can be removed.
 
 use std::fmt;
 

@@ -96,7 +96,8 @@ impl RowGroup {
             .map_or(Self::Row, |delimiter| Self::Delimited(delimiter.into_bytes()))
     }
 
-    /// The part of the row that decides: the first row of its group, or what comes before all rows of it.
+    /// The part of the row that decides: the first row of its group, or a prefix that sorts before
+    /// all rows of it.
     fn cut(&self, row: &mut Vec<u8>) {
         match self {
             Self::Row => {}

@@ -2,14 +2,14 @@
 //!
 //! Left out is a source that cannot matter:
 //!
-//! - a file whose rows, or whose clip, do not overlap the rows asked for;
+//! - a file whose rows, or whose clip, do not overlap the requested rows;
 //! - for a single row, a file whose bloom filter says no, and any source in which the row is then not found;
 //! - for rows that all begin alike, a file whose bloom filter of prefixes says no;
 //! - a source that is older than the time range as a whole: it cannot mask anything in the range. One that is
 //!   newer may hold a tombstone that does, so it stays, unless tombstones outside the range do not count
 //!   (KEEP_DELETED_CELLS) or nothing is masked (raw);
-//! - a source all of whose cells have outlived the TTL, when MIN_VERSIONS is 0: its tombstones mask only what
-//!   is older, hence gone as well. A raw read shows such cells.
+//! - a source all of whose cells have outlived the TTL, when MIN_VERSIONS is 0: its tombstones mask
+//!   only older cells, which have expired as well. A raw read shows such cells.
 
 use std::cell::OnceCell;
 

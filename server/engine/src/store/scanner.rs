@@ -128,8 +128,9 @@ pub(crate) struct StoreScanner {
 }
 
 impl StoreScanner {
-    /// A scanner over these sources, which were opened with the same arguments; not positioned yet. Built
-    /// where the caller keeps it: it is large. `selection`: what to read of this family; `None`: everything.
+    /// A scanner over these sources, which were opened with the same arguments; not positioned yet.
+    /// Built where the caller keeps it: it is large. `selection`: the columns to read of this
+    /// family; `None`: all.
     #[inline]
     pub(crate) fn over(
         sources: Sources,
@@ -321,7 +322,7 @@ impl StoreScanner {
         }
     }
 
-    /// Goes where the filter says, if that is ahead. Whether the row goes on.
+    /// Moves to the filter's hint, if that is ahead. Returns whether the row goes on.
     fn follow_hint(&mut self, hint: Option<KeyBuf>) -> Result<bool> {
         let (Some(hint), Some(cell)) = (hint, self.cursor.cell()) else {
             self.cursor.advance()?;

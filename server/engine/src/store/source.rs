@@ -10,8 +10,8 @@ use crate::memstore::MemstoreCursor;
 use super::Clip;
 use super::sorted_cells::SortedCellsCursor;
 
-/// A cursor over one memstore, one file, or what stands for both in a system table. An enum, so that the
-/// merge calls it without indirection.
+/// A cursor over one memstore, one file, or the cells of a system table. An enum, so that the merge
+/// calls it without indirection.
 #[derive(Debug)]
 pub(super) enum Source {
     /// A memstore.

@@ -157,7 +157,7 @@ impl<T> ArcSwap<T> {
         self.at(current)
     }
 
-    /// Replaces the current one by what `derive` makes of it.
+    /// Replaces the value by the result of `derive`.
     #[track_caller]
     pub fn rcu(&self, derive: impl Fn(&Arc<T>) -> Arc<T>) {
         loop {
@@ -185,10 +185,10 @@ impl<T> ArcSwap<T> {
 /// Runs `body` in every order of its threads' steps in which at most `preemptions` times a thread is stopped
 /// that could go on, and with every value that the memory model allows each load. Prints how many there were.
 ///
-/// loom remembers of each atomic only who came last. A load of one thread followed by a load and a swap of
-/// another one is therefore not tried the other way round. It tries all orders when the swap comes first: let
-/// the body's own thread, which runs first, do what changes things, and spawn those that look, the last one
-/// last.
+/// loom records for each atomic only the last access. A load of one thread followed by a load and a
+/// swap of another one is therefore not tried the other way round. It tries all orders when the
+/// swap comes first: make the changes in the body's own thread, which runs first, and spawn the
+/// readers, the last one last.
 #[cfg(test)]
 pub(crate) fn check(preemptions: usize, body: impl Fn() + Send + Sync + 'static) {
     let began = std::time::Instant::now();
@@ -214,7 +214,7 @@ pub(crate) fn check(preemptions: usize, body: impl Fn() + Send + Sync + 'static)
 pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
     use std::task::{Context, Poll, Wake, Waker};
 
-    /// Whether it was woken, and who waits for that.
+    /// Whether it was woken, and the condition variable of its waiter.
     #[derive(Default)]
     struct Woken(Mutex<bool>, Condvar);
     impl Wake for Woken {

@@ -10,15 +10,15 @@
 //! reader      read done    load   ...read other things...   read begun
 //! ```
 //!
-//! If the two that a reader has read are equal, then every publication that had begun by the end was done
-//! before the load, so the reader holds the last one. If they differ, one may be on its way, or several may
-//! have overlapped: only then the pointer is looked at again. So a reader never waits for a publisher that
-//! was stopped half way.
+//! If the two counts of a reader are equal, then every publication that had begun by the end was
+//! done before the load, so the reader holds the last one. If they differ, one may be in progress,
+//! or several may have overlapped: only then the pointer is loaded again. So a reader never waits
+//! for a publisher that was stopped half way.
 //!
-//! Ordering: both counts are only ever incremented, with Release, and read with Acquire. Say that something
-//! the reader has seen (a read point, a lock) came after a publication. Then that one's `begun` came before,
-//! too, and is among those that the reader counts; so it is among those `done` before the load, whose swaps
-//! the load must see.
+//! Ordering: both counts are only ever incremented, with Release, and read with Acquire. Suppose
+//! that something the reader has seen (a read point, a lock) came after a publication. Then that
+//! publication's `begun` came before, too, and is among those that the reader counts; so it is
+//! among those `done` before the load, whose swaps the load must see.
 
 use std::sync::Arc;
 
@@ -85,7 +85,8 @@ impl<T> Published<T> {
         Arc::ptr_eq(&self.current.load(), value)
     }
 
-    /// Publishes what `derive` makes of the current one. `derive` may run more than once: it must be pure.
+    /// Publishes the result of `derive`, applied to the current value. `derive` may run more than
+    /// once: it must be pure.
     pub(crate) fn publish(&self, derive: impl Fn(&T) -> T) {
         self.swap(|current| Arc::new(derive(current)));
     }

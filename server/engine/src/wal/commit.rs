@@ -1,4 +1,4 @@
-//! An edit on its way: appended, applied, published.
+//! The states of an edit: appended, applied, published.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -63,7 +63,7 @@ impl Drop for Appended {
     }
 }
 
-/// An edit on its way to being published: wait for it on this thread, or await it (it is a `Future` of
+/// An edit that is not published yet: wait for it on this thread, or await it (it is a `Future` of
 /// `Result<()>`).
 ///
 /// A poll never blocks for a disk: if the group needs a sync (or a new segment) the commit thread does it. If

@@ -71,7 +71,8 @@ pub(super) struct Queue<L> {
     state: Mutex<State<L>>,
     /// Written under `state` by the leader; read by all threads.
     read_point: AtomicU64,
-    /// Groups whose leader has given the baton back. Only a hint for those who spin; the truth is in `state`.
+    /// Groups whose leader has returned the baton. Only a hint for spinning threads; the truth is
+    /// in `state`.
     finished: AtomicU64,
     /// Edits of a group that are not in the memstores yet, and `LEADER_WAITS`. By parity of the group.
     pending: [AtomicUsize; 2],
@@ -79,7 +80,7 @@ pub(super) struct Queue<L> {
     wake_group: [Condvar; 2],
     /// The last pending edit of the group being led is in the memstores.
     wake_leader: Condvar,
-    /// The baton is back; for those who want it without having an edit in a group.
+    /// The baton is back; for threads that want it without having an edit in a group.
     wake_idle: Condvar,
     /// The commit thread has a group to lead, or is to end.
     wake_thread: Condvar,
@@ -213,7 +214,8 @@ impl<L: Lead> Queue<L> {
 
     /// Everything up to here is published.
     pub(super) fn read_point(&self) -> SeqId {
-        // Pairs with the store in `publish`: who sees the read point sees the memstores it stands for.
+        // Pairs with the store in `publish`: a thread that sees the read point sees the memstores
+        // up to it.
         SeqId(self.read_point.load(Ordering::Acquire))
     }
 
@@ -270,7 +272,7 @@ impl<L: Lead> Queue<L> {
                 continue;
             }
             if spins && !state.leader_blocks {
-                // Once: who has not got on by then is one of many.
+                // Once only: later waits are likely to be long.
                 spins = false;
                 // The open group's number is how many groups there are with the one being led.
                 let groups = state.group;
@@ -404,7 +406,8 @@ impl<L: Lead> Queue<L> {
         }
         let mut woken = Vec::new();
         if state.is_poisoned().is_ok() {
-            // Release: the cells of all edits up to here, seen through `pending`, are seen by who sees this.
+            // Release: a thread that sees this read point sees the cells of all edits up to it,
+            // which the leader has seen through `pending`.
             self.read_point.store(last, Ordering::Release);
             let slot = slot(group);
             state.sleepers[slot] = 0;
@@ -513,8 +516,8 @@ impl<L: Lead> Queue<L> {
         self.work(state, work)
     }
 
-    /// Waits for the baton, and leads the open group if there is one; if there is none, lets `work` use the
-    /// baton, whose error concerns the caller only.
+    /// Waits for the baton, and leads the open group if there is one; if there is none, runs `work`
+    /// with the baton; its error is returned to the caller only.
     pub(super) fn lead_or(&self, work: impl FnOnce(&mut L) -> Result<()>) -> Result<()> {
         let mut state = self.state.lock();
         loop {

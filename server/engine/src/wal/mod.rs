@@ -25,10 +25,10 @@
 //! The manifest knows which segments must exist: [`require_segments`] finds missing ones at either
 //! end.
 //!
-//! `reader` has the rule that tells a torn tail from damage. Parts: `batch` (a group's bytes),
-//! `commit` (an edit on its way), `group` (who leads, who waits), `room` (space that may be
-//! reserved), `segment` (one file), `spare` (the next one), `writer` (the leader's work), `reader`,
-//! `recover`, `dump`.
+//! `reader` has the rule that distinguishes a torn tail from damage. Parts: `batch` (a group's
+//! bytes), `commit` (an edit until it is published), `group` (who leads, who waits), `room` (space
+//! that may be reserved), `segment` (one file), `spare` (the next one), `writer` (the leader's
+//! work), `reader`, `recover`, `dump`.
 //!
 //! Lock order: `group`'s state, then the list of old segments. No I/O under either.
 
@@ -330,8 +330,8 @@ impl Wal {
         (oldest.unwrap_or(newest).min(newest), newest)
     }
 
-    /// The first segment that is kept when those go all of whose edits are at or below `flushed`; `None` when
-    /// none goes.
+    /// The first segment that is kept when all segments are removed whose edits are all at or below
+    /// `flushed`; `None` when none is removed.
     pub(crate) fn first_kept(&self, flushed: SeqId) -> Option<u64> {
         let old = self.shared.old.lock();
         let gone = old
@@ -373,8 +373,8 @@ impl Wal {
         Some(old[beyond].last_seq)
     }
 
-    /// Accepts nothing more, waits for edits on their way to the memstores, writes and publishes the last
-    /// group, seals the log. A second call does nothing.
+    /// Accepts nothing more, waits for edits that are being applied to the memstores, writes and
+    /// publishes the last group, seals the log. A second call does nothing.
     /// REQUIRES: this thread holds no [`Appended`].
     pub fn close(&self) -> Result<()> {
         self.shared.queue.close(Writer::close)

@@ -1,7 +1,7 @@
 //! How much may still be logged before the disk has to be asked for more.
 //!
-//! An edit that has joined a group cannot be refused any more: its cells are on their way into the
-//! memstores. So the space for it is there before it joins. It is preallocated in two places: the
+//! An edit that has joined a group cannot be refused any more: its cells are being applied to the
+//! memstores. So its space is reserved before it joins. It is preallocated in two places: the
 //! *rest* of the open segment, and the *spare*, a file that will be the next segment (`spare`). The
 //! promised bytes, those that are reserved or in the open group, never exceed the larger of the
 //! two.
@@ -10,7 +10,7 @@
 //! Otherwise they all fit into the spare: groups go into the rest until one does not fit, and that one and
 //! all later ones find room in the spare, which is then the open segment.
 //!
-//! Writers take from the room, without a lock; the leader, who alone changes rest and spare,
+//! Writers take from the room, without a lock; the leader, which alone changes rest and spare,
 //! returns the unused part of a group's reservation and adds the space of a new spare. An edit is
 //! counted with its maximum size in the log.
 

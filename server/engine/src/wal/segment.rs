@@ -71,7 +71,7 @@ pub(super) const KIND_SEAL: u8 = 3;
 /// = "os"`).
 const WRITE_BACK_BYTES: u64 = 2 << 20;
 
-/// How a segment ended; what its successor knows of it.
+/// The end of a segment, as its successor records it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Sealed {
     pub(super) uuid: Uuid,

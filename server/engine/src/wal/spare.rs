@@ -17,7 +17,7 @@ use super::layout::{HEADER_BLOCK_BYTES, room_of};
 /// Name of the file. Not the form of a segment's name.
 pub(super) const NAME: &str = "spare.wal.new";
 
-/// A file on its way to being a segment.
+/// A file that will become a segment.
 #[derive(Debug)]
 pub(super) struct Spare {
     pub(super) file: Arc<dyn File>,

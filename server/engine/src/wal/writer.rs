@@ -30,7 +30,7 @@ use super::watch::Watch;
 /// Ticks between two tries to get a spare from a disk that has refused one: about a second.
 const SPARE_PAUSE_TICKS: u32 = 10;
 
-/// A sealed segment that is still there, and whose successor is.
+/// A sealed segment that still exists, as does its successor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct OldSegment {
     pub(super) number: u64,
@@ -208,8 +208,8 @@ impl Writer {
         Ok(sealed)
     }
 
-    /// Syncs what groups without a sync have left; when nothing was written since the last call, states
-    /// everything durable. Asks for a spare, if there is none.
+    /// Syncs edits of groups without a sync; when nothing was written since the last call, writes
+    /// the marker that states everything durable. Asks for a spare, if there is none.
     ///
     /// With [`WalSync::Os`] only an idle tick syncs: no caller was promised a sync, but syncing an
     /// idle log costs nothing more. No caller waits for a marker, so the marker itself is left to

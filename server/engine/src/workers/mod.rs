@@ -1,4 +1,4 @@
-//! Background work: when regions are flushed, compacted and split, and by whom.
+//! Background work: which threads flush, compact and split regions, and when.
 //!
 //! Choosing is cheap and happens where something has changed (after a write, a flush, a compaction) or on the
 //! ticker; it only puts jobs into the queue. Doing is a step function for each kind of job. With

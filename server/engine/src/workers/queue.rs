@@ -214,8 +214,7 @@ impl Queue {
         pause
     }
 
-    /// Lets everything run now that waits for a moment, and forgets that it failed: what made it fail may be
-    /// gone.
+    /// Makes all delayed jobs due now and clears their failures: the cause may be gone.
     pub(crate) fn hurry(&self) {
         let mut state = self.state.lock();
         for (_, job) in std::mem::take(&mut state.delayed) {
@@ -244,7 +243,7 @@ impl Queue {
         self.state.lock().paused[work as usize]
     }
 
-    /// Forgets what waits and hands out nothing more. Running jobs go on.
+    /// Drops queued jobs and hands out nothing more. Running jobs go on.
     pub(crate) fn stop(&self) {
         let mut state = self.state.lock();
         state.stopped = true;

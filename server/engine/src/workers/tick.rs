@@ -99,9 +99,9 @@ impl Workers {
         }
     }
 
-    /// Asks for flushes of the regions whose edits keep the log from getting shorter, when it has more than
-    /// `kept` sealed segments: a region that receives little would otherwise keep every segment since its
-    /// oldest edit, for the disk to hold and the next start to read.
+    /// Asks for flushes of the regions whose edits keep the log from getting shorter, when it has
+    /// more than `kept` sealed segments: a region that receives little would otherwise keep every
+    /// segment since its oldest edit, which takes disk space and has to be read by the next start.
     fn bound_log(&self, kept: usize) {
         let shared = self.catalog.shared();
         let Some(beyond) = shared.wal.last_seq_beyond(kept) else {
@@ -129,8 +129,9 @@ impl Workers {
         shared.memstore_total_bytes.load(Ordering::Acquire) >= limit - limit / 5
     }
 
-    /// Asks for a flush of the region that holds most memory, once until a flush has ended. A region whose
-    /// last flush failed waits for its next try, so it is passed over for those that can free something now.
+    /// Asks for a flush of the region that holds most memory, once until a flush has ended. A
+    /// region whose last flush failed waits for its retry, so it is skipped in favour of those that
+    /// can free memory now.
     pub(crate) fn relieve_memory(&self) {
         if self.relief_requested.swap(true, Ordering::AcqRel) {
             return;

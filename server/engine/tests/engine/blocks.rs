@@ -248,8 +248,8 @@ fn fetch_all(scanner: &mut Scanner) -> (Vec<Shown>, Result<Fetched>) {
     (shown(&out), fetched)
 }
 
-/// It returns the rows that the cache has whole, without a look at the disk, and goes on with the others when
-/// it may, though the table has been written, flushed and compacted meanwhile.
+/// It returns the rows that the cache has whole, without reading the disk, and continues with the
+/// others when it may, though the table has been written, flushed and compacted meanwhile.
 #[test]
 fn a_scan_of_memory_only_stops_in_front_of_what_is_on_disk() {
     let disk = SimFs::new(1, SimOptions::default());

@@ -65,7 +65,7 @@ impl Hanging {
         });
     }
 
-    /// Three files more. The first hides what row 0 has in the older ones.
+    /// Flushes three more files. The first hides the cells of row 0 in the older ones.
     fn flush_three(&self) {
         let delete = Write::DeleteColumn {
             family: F,
@@ -108,7 +108,7 @@ impl Hanging {
     }
 }
 
-/// Lets what hangs go on when it is dropped.
+/// Resumes hanging calls when it is dropped.
 struct Resumed<'a>(&'a SimFs);
 
 impl Drop for Resumed<'_> {

@@ -95,9 +95,9 @@ fn assert_rows(engine: &Engine, table: &TableName, count: usize) {
     }
 }
 
-/// Goal: a disk that is filled by the data itself refuses writes while there is space for everything that is
-/// in memory; all of it is flushed, reads go on, and one word is said about it. With more space all goes on;
-/// 50 times.
+/// Goal: a disk that is filled by the data itself refuses writes while there is space for
+/// everything that is in memory; all of it is flushed, reads go on, and one line is logged. With
+/// more space all goes on; 50 times.
 #[test]
 fn a_disk_filled_by_the_data_refuses_writes_and_goes_on() {
     let (disk, rig, heard) = small_disk();
@@ -147,7 +147,7 @@ fn a_disk_filled_by_others_loses_nothing() {
     let mut count = 0;
     for cycle in 1..=50 {
         disk.set_capacity(Some(disk.used_bytes()));
-        // No look has seen it: the log goes on for as long as it has room.
+        // No poll has seen it: the log goes on for as long as it has room.
         let mut taken = 0;
         let refused = loop {
             match try_put(&engine, &table, count) {

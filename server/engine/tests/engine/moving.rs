@@ -20,7 +20,7 @@ const ROWS: usize = 90;
 /// Every scan continues over at least this many changes of regions.
 const CHANGES_SEEN: u64 = 6;
 
-/// Counts changes of regions and wakes those who wait for the next one.
+/// Counts changes of regions and wakes waiting threads.
 #[derive(Default)]
 struct Changes {
     count: Mutex<u64>,

@@ -19,7 +19,7 @@ fn fill(engine: &Engine, table: &TableName, numbers: std::ops::Range<usize>, val
     }
 }
 
-/// Files whose path begins so.
+/// Files whose path begins with `below`.
 fn files(disk: &SimFs, below: &str) -> Vec<PathBuf> {
     let mut files = disk.files();
     files.retain(|path| path.starts_with(below));

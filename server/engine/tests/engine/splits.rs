@@ -37,7 +37,7 @@ fn with(options: &[(&str, &str)]) -> TableDescriptor {
     table
 }
 
-/// Writes rows of a thousand bytes, with all the background work that comes of it.
+/// Writes rows of a thousand bytes, with all the background work that follows.
 fn fill(engine: &Engine, table: &TableName, keys: impl Iterator<Item = Vec<u8>>) {
     for key in keys {
         put(engine, table, &key, &[key.len() as u8; 1_000]);

@@ -155,7 +155,7 @@ fn namespaces_are_rows() {
     );
 }
 
-/// Every pair of bounds, both ways: what lies between them in HBase's order of `hbase:meta`.
+/// Every pair of bounds, both ways: the rows between them in HBase's order of `hbase:meta`.
 #[test]
 fn scans_of_meta_keep_its_order() {
     let engine = with_tables();

@@ -3,14 +3,14 @@
 //!
 //! 1. A test arms a list of [`Fault`]s, which replaces the present one. Each names a method, perhaps
 //!    a table, and a number of calls.
-//! 2. A protocol adapter describes each data call as a [`Call`] before it runs it, while something is
-//!    armed. [`Faults::take`] counts the call against the first fault that matches and returns what
-//!    happens to it; a call meets at most one fault.
+//! 2. A protocol adapter describes each data call as a [`Call`] before it runs it, while something
+//!    is armed. [`Faults::take`] counts the call against the first fault that matches and returns
+//!    its effect; a call meets at most one fault.
 //! 3. The adapter carries that out: `service/faults.rs` for all protocols, `thrift/faults.rs` for Thrift,
 //!    `native/faults.rs` for native calls.
 //!
 //! A fault whose calls are used up is no longer armed. Each one that a call meets is logged and
-//! counted by its kind, and the text of its exception says that a test asked for it.
+//! counted by its kind, and the text of its exception says that a test caused it.
 //!
 //! | module | contents |
 //! | --- | --- |
@@ -174,7 +174,8 @@ impl Faults {
         self.list.lock().clone()
     }
 
-    /// Counts a call against the first fault that matches it. Returns what happens to the call.
+    /// Counts a call against the first fault that matches it. Returns the fault's effect on the
+    /// call.
     pub(crate) fn take(&self, call: &Call) -> Option<Kind> {
         let mut list = self.list.lock();
         let index = list.iter().position(|fault| fault.matches(call))?;

@@ -1,4 +1,4 @@
-//! One connection of the HTTP port: the library speaks HTTP, we have the patience.
+//! One connection of the HTTP port: the library speaks HTTP, this module enforces the timeouts.
 //!
 //! The library has one time limit for the head of a request, and counts the time before it too:
 //! with it, a client that keeps a connection for its next call would be cut off like one that sends
@@ -9,7 +9,7 @@
 //! 2. the head of a request has begun: `thrift.message_timeout_ms`;
 //! 3. the client takes nothing of its answer: `thrift.write_timeout_ms`.
 //!
-//! While a request is served there is no limit here: who reads its body has one for that.
+//! While a request is served there is no limit here: the reader of its body has one.
 
 use std::convert::Infallible;
 use std::io;
@@ -39,7 +39,7 @@ const HEAD_BYTES_MAX: usize = 64 << 10;
 /// The library's read buffer, about: memory that a connection may keep after a large body.
 const BUFFER_BYTES_MAX: usize = 64 << 10;
 
-/// Why a connection ended, when it was not the client who closed it between two requests.
+/// Why a connection ended, unless the client closed it between two requests.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum End {
     #[error("{0}")]

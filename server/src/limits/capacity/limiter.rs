@@ -55,12 +55,12 @@ impl Limiter {
         }
     }
 
-    /// How long who asked for so much now would have to wait.
+    /// The wait of a request for `amount` that came now.
     pub(crate) fn wait(&self, amount: u64, now: Ticks) -> Ticks {
         self.wait_at(self.full_at.load(Ordering::Relaxed), self.cost(amount), now)
     }
 
-    /// Takes so much; tells how long to wait for it.
+    /// Takes `amount`; returns the wait for it.
     pub(crate) fn take(&self, amount: u64, now: Ticks) -> Ticks {
         let cost = self.cost(amount);
         let mut full_at = self.full_at.load(Ordering::Relaxed);
@@ -130,7 +130,7 @@ mod tests {
 
     #[test]
     fn over_a_long_time_it_admits_its_limit() {
-        // Neither divides a second: what rounding loses must not add up.
+        // Neither divides a second: rounding losses must not add up.
         for limit in [3, 7, 4_999, 1_000_003] {
             let limiter = limiter(limit, SECOND);
             let (mut now, mut taken, step) = (0u64, 0u64, limit / 3 + 1);
@@ -167,7 +167,8 @@ mod tests {
         assert_eq!(waits[1], Duration::from_millis(900), "until it is full");
     }
 
-    /// Goal: who takes nothing waits only while there is a debt, as reads do that are charged later.
+    /// Goal: a request for nothing waits only while there is a debt, as of reads, which are charged
+    /// later.
     #[test]
     fn nothing_waits_for_a_debt_only() {
         let limiter = limiter(100, SECOND);

@@ -15,7 +15,7 @@
 //! its place. The bound is looked at before tokens are taken: calls that come in the same moment may wait a
 //! little longer than it.
 //!
-//! Without rehearsal and quotas a call pays one look at [`Capacity::is_on`].
+//! Without rehearsal and quotas a call only checks [`Capacity::is_on`].
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -83,7 +83,7 @@ pub(crate) struct Exceeded {
 
 /// A time as HBase's clients read it from the text of an `RpcThrottlingException`: `1min, 5sec, 15ms`.
 fn hbase_time(time: Duration) -> String {
-    // Up to the next millisecond: who waits so long has waited long enough.
+    // Rounded up to the next millisecond, so that the wait is never too short.
     let milliseconds = time.as_nanos().div_ceil(1_000_000);
     let (seconds, rest) = (milliseconds / 1000, milliseconds % 1000);
     let mut parts: Vec<String> = [
@@ -114,7 +114,7 @@ impl Outcomes {
     }
 }
 
-/// Kinds of payers, as positions and labels.
+/// Kinds of limits, as positions and labels.
 const KINDS: [&str; 4] = ["rehearsal", "user", "table", "namespace"];
 
 fn kind_of(quota: &Quota) -> usize {
@@ -129,7 +129,7 @@ fn kind_of(quota: &Quota) -> usize {
 pub(crate) struct Capacity {
     rehearsal: Option<Rehearsal>,
     quotas: Quotas,
-    /// Whether there is any limit or virtual server: what calls look at first.
+    /// Whether there is any limit or virtual server: checked first by every call.
     is_on: AtomicBool,
     max_wait: Duration,
     /// The beginning of [`Ticks`].
@@ -240,8 +240,7 @@ impl Capacity {
         if wait.is_zero() {
             return Ok(None);
         }
-        // Without an answer to who is waited for, another call took the tokens in between: of the same kind
-        // of payer, mostly.
+        // If nothing was over its limit, a concurrent call took the tokens; charge the first kind.
         let kind = reached.map_or(0, |(_, payer)| payer.kind());
         self.outcomes[kind].held_back.record(wait);
         Ok(Some(Instant::now() + wait))

@@ -1,5 +1,5 @@
-//! Goal: calls are charged to whom they touch, wait for the slowest, or are refused and pay nothing. Method:
-//! tokio's clock stands still and is moved by hand.
+//! Goal: calls are charged to every limit that they touch, wait for the slowest, or are refused
+//! without a charge. Method: tokio's clock stands still and is moved by hand.
 
 use basalt_engine::fs::sim::{SimFs, SimOptions};
 use tokio::time::advance;

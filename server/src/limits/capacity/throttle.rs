@@ -1,4 +1,4 @@
-//! The limits that one payer has: requests and bytes, each for reads, for writes, and for both together.
+//! The limits of one owner: requests and bytes, each for reads, for writes, and for both together.
 
 use std::num::NonZeroU64;
 use std::time::Duration;
@@ -185,7 +185,7 @@ impl Limit {
 /// HBase's units of size, each 1024 times the one before.
 const SIZES: [&str; 6] = ["B", "K", "M", "G", "T", "P"];
 
-/// All limits of one payer.
+/// All limits of one owner.
 #[derive(Debug, Default)]
 pub(crate) struct Throttle {
     limiters: Vec<(ThrottleType, Limit, Limiter)>,
@@ -231,7 +231,7 @@ impl Throttle {
         waits.max_by_key(|reached| reached.wait)
     }
 
-    /// Takes what such a call takes; tells how long it has to wait.
+    /// Takes the tokens for a cost; returns the wait for them.
     pub(crate) fn take(&self, cost: Cost, now: Ticks) -> Ticks {
         let waits = self
             .limiters
@@ -263,8 +263,8 @@ mod tests {
         Throttle::new([(kind, limit(amount, TimeUnit::Seconds))])
     }
 
-    /// Goal: each type counts what its name says. Method: which of three costs it has to wait for when its
-    /// bucket holds one.
+    /// Goal: each type counts what its name says. Method: the costs that have to wait, of three,
+    /// when its bucket holds one.
     #[test]
     fn each_type_counts_its_own() {
         let costs = [

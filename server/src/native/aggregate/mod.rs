@@ -35,7 +35,7 @@ use number::{Interpreter, Number};
 /// Bytes of cells after which a part ends. Adding them up must not hold a network thread for long.
 const PART_BYTES: usize = 256 << 10;
 
-/// Computes what `wanted` asks for over a region.
+/// Computes the aggregate `wanted` over a region.
 pub(super) async fn run(
     connection: &Arc<Connection>,
     region: &RegionInfo,

@@ -142,7 +142,7 @@ impl History {
         coarse.expired(now_ms);
     }
 
-    /// The clock was set back: forgets what would lie in the future.
+    /// The clock was set back: drops columns in the future.
     pub(super) fn forget_from(&mut self, now_ms: u64) {
         for ring in &mut self.rings {
             ring.columns.retain(|column| column.start_ms < now_ms);

@@ -213,7 +213,7 @@ mod tests {
 
     use super::*;
 
-    /// Everything that a call counts wherever it comes from. Prints what that takes.
+    /// All counts of a call. Prints their cost.
     #[test]
     fn all_calls_of_a_flood_are_counted() {
         let recorder = PrometheusBuilder::new().build_recorder();

@@ -139,9 +139,9 @@ impl Drop for Slot {
     }
 }
 
-/// A scan on its way through a fetch. Goes back into its session when dropped, which renews the lease: after
-/// a fetch that failed the id remains valid, as in HBase. If the session was closed meanwhile, the scan ends
-/// here.
+/// A scan during a fetch. Goes back into its session when dropped, which renews the lease: after a
+/// fetch that failed the id remains valid, as in HBase. If the session was closed meanwhile, the
+/// scan ends here.
 #[derive(Debug)]
 pub(crate) struct Fetching {
     sessions: Arc<Sessions>,

@@ -48,7 +48,7 @@ const IDLE_KEEP_BYTES: usize = 8 << 10;
 /// Room for one read of drained bytes.
 const LINGER_READ_BYTES: usize = 16 << 10;
 
-/// Why a connection ended, when it was not the client who closed it.
+/// Why a connection ended, unless the client closed it.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum End {
     #[error("{0}")]
@@ -93,7 +93,7 @@ pub(crate) async fn run(
     let mut held = Held::nothing(server.admission().memory());
     // Set while a large message arrives.
     let mut slow = None;
-    // When the first byte of the message in hand arrived.
+    // When the first byte of the current message arrived.
     let mut message_began = None;
     // A token of its own, waited for once and for all: connections that wait for their next call take no lock
     // together.
@@ -272,7 +272,7 @@ async fn end_with(
 #[derive(Debug, Default)]
 struct Answers {
     ready: Vec<u8>,
-    /// The answer to the call in hand, if others are ready: those may have to be sent before it is.
+    /// The answer to the running call, if others are ready: those may have to be sent before it is.
     next: Vec<u8>,
     /// When a call was first begun behind those that are ready.
     since: Option<Instant>,
@@ -635,7 +635,7 @@ fn farewell(messages: &Messages, garbled: &Garbled, answers: &mut Vec<u8>) {
     refuse_partial(messages, &TApplicationException::from(garbled), answers);
 }
 
-/// Answers the message that has arrived in part with a refusal, if so much of it is here that it has a name.
+/// Answers a partial message with a refusal, if its name has arrived.
 fn refuse_partial(messages: &Messages, reason: &TApplicationException, answers: &mut Vec<u8>) {
     let Some(speech) = messages.speech() else { return };
     let partial = messages.partial();

@@ -1,5 +1,5 @@
-//! Goal: a connection lives as long as it should. Method: a real socket, a server on a simulated disk, and a
-//! clock that is moved by hand: what would take a year takes no time.
+//! Goal: a connection lives as long as it should. Method: a real socket, a server on a simulated
+//! disk, and a clock that is moved by hand: a year takes no time.
 
 use std::io::{Read as _, Write as _};
 use std::time::Duration;
@@ -146,8 +146,8 @@ async fn a_client_that_does_not_read_is_disconnected() {
     calls.await.unwrap();
 }
 
-/// Answers to calls that came together leave together, but only so much is kept for a client that does not
-/// read: most of its calls are not even begun.
+/// Answers to calls that came together leave together, but memory for a client that does not read
+/// is bounded: most of its calls are not even begun.
 #[tokio::test(start_paused = true)]
 async fn answers_are_not_gathered_for_a_client_that_does_not_read() {
     const TABLES: usize = 200;
@@ -243,8 +243,8 @@ async fn a_large_message_that_there_is_no_memory_for_is_refused() {
     call(&mut client).await;
 }
 
-/// Goal: a stop is heard between two calls also by who never waits for one. Method: a thread that writes
-/// calls for as long as the socket takes them, far more than are answered meanwhile.
+/// Goal: a client that never pauses does not delay a stop of the server. Method: a thread that
+/// writes calls for as long as the socket takes them, far more than are answered meanwhile.
 #[tokio::test]
 async fn a_client_that_never_pauses_does_not_hold_up_a_stop() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

@@ -1,4 +1,5 @@
-//! Thrift types to engine requests. Rules that come from HBase's handlers are cited by what clients see.
+//! Thrift types to engine requests. Rules of HBase's handlers are described by their effect on
+//! clients.
 
 use std::collections::BTreeMap;
 

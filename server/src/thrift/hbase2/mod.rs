@@ -97,7 +97,8 @@ pub(super) async fn call<P: Codec>(
                 to_thrift::results(writer, &results.batch);
             });
         }
-        // The rest is boxed: an idle connection should not pay for the size of a schema change's future.
+        // The rest is boxed, so that an idle connection does not hold the memory of a schema
+        // change's future.
         method => Box::pin(call_rest(server, caller, method, reader, reply)).await?,
     }
     Ok(())

@@ -44,7 +44,7 @@ impl Speech {
     }
 }
 
-/// Why the bytes cannot be understood. The connection ends, after a farewell if there is one.
+/// A protocol error. The connection ends, after an error reply if there is one.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Garbled {
     /// Not Thrift.
@@ -104,7 +104,7 @@ impl From<&Garbled> for TApplicationException {
     }
 }
 
-/// Bytes on their way to messages.
+/// Received bytes that become messages.
 #[derive(Debug)]
 pub struct Messages {
     received: BytesMut,
@@ -123,7 +123,7 @@ pub struct Messages {
 
 /// Room made for the next read: small, since most connections are idle most of the time.
 const READ_BYTES: usize = 4 << 10;
-/// Room made once a large message is on its way.
+/// Buffer size once a large message is arriving.
 const BULK_READ_BYTES: usize = 64 << 10;
 /// Bytes of a refused message that are examined. Its header has at most a few hundred.
 const HEAD_BYTES: usize = 1 << 10;
@@ -166,7 +166,7 @@ impl Messages {
         &mut self.received
     }
 
-    /// Whether a large message is on its way.
+    /// Whether a large message is arriving.
     fn is_large(&self) -> bool {
         self.received.len() > READ_BYTES
     }
@@ -345,8 +345,8 @@ impl Messages {
         }
     }
 
-    /// Refuses the message in hand once its header is here, or cannot be had. A header has at most a few
-    /// hundred bytes.
+    /// Refuses the current message once its header is here, or cannot be had. A header has at most
+    /// a few hundred bytes.
     fn refuse<T>(&self, speech: Speech, garbled: Garbled) -> Result<Option<T>, Garbled> {
         let is_whole = speech.framed && self.frame_length() == Some(self.unframed().len());
         match header(speech.protocol, self.partial()) {

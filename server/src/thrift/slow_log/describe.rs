@@ -162,7 +162,7 @@ impl Summary {
         }
     }
 
-    /// Counts what HBase calls the actions of a multi request.
+    /// Counts the actions of a multi request, in HBase's sense.
     fn count(&mut self, name: &str, of: &TypeDescriptor, len: usize) {
         match (name, of) {
             ("rows" | "tgets", _) => self.gets += len,

@@ -1,8 +1,8 @@
 //! The slow log's record of a call, and the two calls that read the slow log.
 //!
-//! A remarkable call is described after it was answered, from the message that it came in: other calls pay
-//! for no more than holding on to the message. The walk over the message follows the interface's own
-//! declarations, so every method is described, and none needs code of its own.
+//! A remarkable call is described after it was answered, from the message that it came in: other
+//! calls only keep the message until their end. The walk over the message follows the interface's
+//! own declarations, so every method is described, and none needs code of its own.
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;

@@ -9,8 +9,8 @@
 //!
 //! - `getClusterId` is another one for each server.
 //! - `getSlowLogResponses` and `clearSlowLogResponses` are about times; they are called about no server.
-//! - `compact` and `majorCompact` start what HBase does some time later; they are called for a table that is
-//!   not there, and the steps `compact` and `major_compact` of scripts compact.
+//! - `compact` and `majorCompact` start work that HBase does some time later; they are called for a
+//!   missing table, and the steps `compact` and `major_compact` of scripts compact.
 //! - `getRowOrBefore` is not in HBase 2.
 //!
 //! A seed and a length determine the script, and a longer script begins with the shorter one.

@@ -172,8 +172,9 @@ impl Generator {
         }
     }
 
-    /// A split on both servers at the same key. HBase compacts the daughters, which drops tombstones, and in
-    /// files of one daughter may be nothing of use for the other; so both servers compact before and after.
+    /// A split on both servers at the same key. HBase compacts the daughters, which drops
+    /// tombstones, and a file may have no cells of one of the daughters; so both servers compact
+    /// before and after.
     pub(super) fn split(&mut self) {
         let table = TABLES[0].to_owned();
         let row = self.row_bytes();

@@ -112,8 +112,8 @@ fn design(name: &'static str, latencies: &Latencies) -> DesignReport {
     }
 }
 
-/// Goal: where there are several servers, Markdown tells what each took; where there is one, it does not
-/// speak of them.
+/// Goal: where there are several servers, Markdown shows the writes of each; where there is one, it
+/// does not mention servers.
 #[test]
 fn writes_of_several_servers_are_told() {
     let mut report = sample();

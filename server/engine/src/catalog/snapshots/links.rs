@@ -38,7 +38,7 @@ impl<'a> Links<'a> {
             self.dirs.insert(create_dir(vfs, &self.shared.dir, dir)?);
         }
         let linked = match vfs.link(from, &to) {
-            // Left behind by a try that failed, and whose links could not be removed either.
+            // Left by a failed attempt whose links could not be removed either.
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {
                 vfs.remove_file(&to).and_then(|()| vfs.link(from, &to))
             }

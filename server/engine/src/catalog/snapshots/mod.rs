@@ -11,8 +11,8 @@
 //! 3. The files are linked into the snapshot's directory, and the directories synced.
 //! 4. One manifest edit makes the snapshot exist.
 //!
-//! From there on table and snapshot know nothing of each other; the file system counts who has a file.
-//! Removing goes the other way round: the edit first, then the links.
+//! From there on table and snapshot are independent; the file system counts the links of a file.
+//! Removing has the reverse order: the edit first, then the links.
 //!
 //! A table is made of a snapshot by links back, under new file ids: the block cache knows blocks by file id,
 //! and a file's life ends with the last share of its id (`store::StoreFile`). The uuid in a file's info
@@ -173,8 +173,8 @@ impl Catalog {
         Ok(())
     }
 
-    /// Removes the snapshots whose time to live is over. During a schema change it does nothing: the next
-    /// call will.
+    /// Removes the snapshots whose time to live is over. During a schema change it does nothing;
+    /// the next call does the work.
     pub(crate) fn remove_expired_snapshots(&self) -> Result<()> {
         let now_ms = self.shared.clock.wall_ms();
         let is_expired = |snapshot: &&Arc<SnapshotMeta>| snapshot.is_expired(now_ms);

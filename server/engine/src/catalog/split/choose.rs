@@ -49,7 +49,7 @@ fn jittered(bytes: u64, jitter: f64, draw: f64) -> u64 {
     bytes.saturating_add_signed(change as i64)
 }
 
-/// Whether what counts of the region is larger than `limit`.
+/// Whether the part of the region that the options count is larger than `limit`.
 pub(super) fn is_larger(version: &RegionVersion, options: &SplitOptions, limit: u64) -> bool {
     let mut sizes = version.stores.iter().map(|store| store.file_bytes());
     if options.sum_of_stores {

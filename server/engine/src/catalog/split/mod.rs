@@ -3,7 +3,7 @@
 //! 1. Wait for compaction and flush of the regions (a running compaction is asked to give up) and keep new
 //!    ones out.
 //! 2. Flush while writes go on, so that step 3 has little to do.
-//! 3. Keep writers out; flush what came in meanwhile. From now on the regions consist of files alone.
+//! 3. Keep writers out; flush the last writes. From now on the regions consist of files alone.
 //! 4. One manifest edit; the new regions take shares in the same files, clipped to their rows; the new table
 //!    is published.
 //! 5. Let writers in again: they find that their table is not the published one any more and look the row up

@@ -115,7 +115,8 @@ struct Listed {
 pub(crate) struct SystemTables {
     /// In the order of [`SystemTable::ALL`].
     descriptors: [Arc<TableDescriptor>; 2],
-    /// In the same order. Held while a table is listed, so that readers who come together list it once.
+    /// The last listing of each table, in the same order. Held while a table is listed, so that
+    /// concurrent readers list it once.
     listed: [Mutex<Option<Listed>>; 2],
 }
 

@@ -41,9 +41,9 @@ pub const BEHIND_MS: u64 = 1_000;
 /// Maximum of assigned time. Rows may add to it and stay below HBase's "latest", `i64::MAX`.
 const LAST_MS: u64 = i64::MAX as u64 - 1_000_000;
 
-/// From this lag behind assigned time on, the mark on disk is updated in the background. At one and
-/// a half times this lag a write updates the mark first, so the lag stays below what recovery
-/// allows for (`STAMP_SLACK_MS`).
+/// Lag behind assigned time from which the mark on disk is updated in the background. At 1.5 times
+/// this lag a write updates the mark first, so the lag stays within recovery's margin
+/// (`STAMP_SLACK_MS`).
 const MARK_LAG_MS: u64 = 60_000;
 
 /// A wall clock that has shown the same time for this long stands still.
@@ -68,7 +68,8 @@ pub struct Timestamps {
 #[derive(Debug, Default)]
 struct Course {
     line: Option<Line>,
-    /// The wall clock's time at the last look, and the monotonic time since which it shows that.
+    /// The wall clock's time when it was last read, and the monotonic time since which it shows
+    /// that.
     seen: Option<(u64, Duration)>,
 }
 

@@ -11,8 +11,8 @@
 //! 3. reads, and returns its share of the handle.
 //!
 //! A reservation when `limit` descriptors are taken closes the coldest handle that no read uses.
-//! The queue is in the order of opening, and a handle that was used since the last look moves to
-//! its end once (second chance).
+//! The queue is in the order of opening, and a handle that was used since it was last examined
+//! moves to its end once (second chance).
 //!
 //! Files being written ([`HandleCache::create`]) take a descriptor of the same limit until they are
 //! dropped. They are never evicted.

@@ -9,8 +9,8 @@
 //! Bytes of files are shared by copies of a disk until one of them changes the file: a simulation copies a
 //! disk far more often than it changes a file.
 //!
-//! Invariant: `durable` with `unsynced` applied is `seen`, except where a sync has failed: what that lost is
-//! in `seen` only.
+//! Invariant: `durable` with `unsynced` applied is `seen`, except where a sync has failed: the lost
+//! bytes are in `seen` only.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
@@ -369,7 +369,7 @@ impl Disk {
         }
     }
 
-    /// Writes; a full disk takes what fits and then says ENOSPC, as a real one does.
+    /// Writes; a full disk takes the part that fits and then reports ENOSPC, as a real one does.
     pub(super) fn write(&mut self, inode: Inode, bytes: &[u8], offset: u64) -> io::Result<()> {
         if bytes.is_empty() {
             return Ok(());

@@ -8,11 +8,11 @@
 //!   [`SimFs::crash_keep_all`] is the disk after kill -9: nothing lost, and nothing more durable than before.
 //! * [`SimFs::crash_at_op`] lets the process die at a chosen call: from there on every call fails and the
 //!   disk stands still.
-//! * [`SimFs::fail`] makes calls of a live disk fail, [`SimFs::hang`] lets them hang, [`SimFs::set_capacity`]
-//!   fills it up; `flip_bit`, `overwrite` and the like damage what lies on it.
+//! * [`SimFs::fail`] makes calls of a live disk fail, [`SimFs::hang`] lets them hang,
+//!   [`SimFs::set_capacity`] fills it up; `flip_bit`, `overwrite` and the like damage its content.
 //!
-//! A test of crash safety counts the calls of a workload ([`SimFs::op_count`]), then for every call and
-//! several damage seeds runs it again, dies there, and opens what `crash` gives.
+//! A test of crash safety counts the calls of a workload ([`SimFs::op_count`]), then for every call
+//! and several damage seeds runs it again, dies there, and opens the disk that `crash` returns.
 //!
 //! Clones are handles of one disk. All methods may be called from every thread; one lock guards the whole
 //! disk.
@@ -45,8 +45,8 @@ const BOUNDLESS_BYTES: u64 = 1 << 50;
 /// Guarantees of the simulated file system about names.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
-    /// Only what POSIX promises: a file's sync does not make its name durable, changes of names have no
-    /// order.
+    /// Only the guarantees of POSIX: a file's sync does not make its name durable, changes of names
+    /// have no order.
     #[default]
     Strict,
     /// As ext4 with ordered data: a file's sync commits the journal and with it all names; the journal keeps
@@ -64,7 +64,7 @@ pub struct SimOptions {
 }
 
 impl SimOptions {
-    /// A boundless disk that promises what ext4 does.
+    /// An unlimited disk with the guarantees of ext4.
     pub fn ext4() -> Self {
         Self {
             mode: Mode::Ext4,
@@ -92,7 +92,7 @@ struct State {
     disk: Disk,
     dice: SplitMix64,
     faults: Faults,
-    /// Calls of this kind whose path contains that hang.
+    /// Calls that hang: those of these kinds whose path contains the text.
     hanging: Option<(Ops, String)>,
     /// Locked files.
     locks: BTreeSet<Inode>,
@@ -137,8 +137,8 @@ impl State {
 }
 
 impl Shared {
-    /// Does one call: counts it, lets the process die at it if its time has come, asks the faults what
-    /// happens to it.
+    /// Does one call: counts it, lets the process die at it if its time has come, asks the faults
+    /// for a failure.
     fn call<T>(
         &self,
         op: OpKind,
@@ -302,13 +302,13 @@ impl SimFs {
         self.shared.state.lock().hanging = Some((ops.into(), pattern.to_owned()));
     }
 
-    /// Lets what hangs go on.
+    /// Lets hanging calls continue.
     pub fn resume(&self) {
         self.shared.state.lock().hanging = None;
         self.shared.resumed.notify_all();
     }
 
-    /// Sets the disk's size; what lies on it stays. `None`: boundless.
+    /// Sets the disk's capacity; its content stays. `None`: unlimited.
     pub fn set_capacity(&self, bytes: Option<u64>) {
         self.shared.state.lock().disk.capacity_bytes = bytes;
     }
@@ -396,7 +396,7 @@ impl SimFs {
 struct SimFile {
     shared: Arc<Shared>,
     inode: Inode,
-    /// The path it was opened by: what faults match.
+    /// The path it was opened by, which faults match.
     path: PathBuf,
     writable: bool,
 }

@@ -144,8 +144,8 @@ fn sectors_tear_independently() {
     }
 }
 
-/// Goal: all four kinds of damage happen to writes of one file, and to names what names can suffer; and it is
-/// said truly.
+/// Goal: all four kinds of damage happen to writes of one file, and those that apply to names
+/// happen to names; and they are reported correctly.
 #[test]
 fn every_kind_of_damage_happens_and_is_told() {
     // Without noise, which could look like written bytes.
@@ -285,8 +285,8 @@ fn a_short_read_returns_half() {
     );
 }
 
-/// Goal: a full disk takes what fits, refuses the rest, lets reserved space be written, and has room again
-/// after a removal.
+/// Goal: a full disk takes the part that fits, refuses the rest, lets reserved space be written,
+/// and has room again after a removal.
 #[test]
 fn a_disk_fills_up_and_empties() {
     let fs = SimFs::new(
@@ -390,7 +390,7 @@ fn everything_follows_from_the_seed() {
     assert_ne!(first, second);
 }
 
-/// Does one random call and tells what came of it, in words that do not depend on the file system.
+/// Makes one random call and describes its outcome, in words that do not depend on the file system.
 fn step(fs: &dyn Vfs, root: &Path, files: &mut Vec<Arc<dyn File>>, dice: &mut SplitMix64) -> String {
     const NAMES: [&str; 6] = ["a", "b", "d", "d/a", "d/e", "d/e/a"];
     let mut name = || root.join(NAMES[dice.below(6) as usize]);

@@ -1,4 +1,4 @@
-//! Moves within a block are what counting says, in every encoding.
+//! Moves within a block agree with a linear search, in every encoding.
 
 use proptest::prelude::*;
 

@@ -82,9 +82,9 @@ fn common_key_bytes(left: Key<'_>, right: Key<'_>, with_time_and_type: bool) -> 
 /// Where the first cell of a block starts: behind the encoding's id and the plain size.
 pub(super) const CELLS_AT: usize = 6;
 
-/// Decodes key and value of the cell behind `place`, which becomes that cell's. Returns where the value part
-/// ends: what follows is for [`after_value`], or for the dictionary of compressed tags. For the first cell,
-/// `place` is [`before_first`].
+/// Decodes key and value of the cell behind `place`, which becomes that cell's. Returns the end of
+/// the value part: [`after_value`], or the dictionary of compressed tags, decodes the rest. For the
+/// first cell, `place` is [`before_first`].
 #[inline]
 fn key_and_value(payload: &[u8], encoding: DataBlockEncoding, place: &mut Place) -> Option<usize> {
     let mut input = Cursor::new(payload);
@@ -99,7 +99,8 @@ fn key_and_value(payload: &[u8], encoding: DataBlockEncoding, place: &mut Place)
     Some(input.position())
 }
 
-/// Reads tags and sequence id of a cell whose value part ends at `at`, and learns where the next cell starts.
+/// Reads tags and sequence id of a cell whose value part ends at `at`, and finds the start of the
+/// next cell.
 /// REQUIRES: tags are not compressed.
 #[inline]
 pub(super) fn after_value(
@@ -155,7 +156,7 @@ pub(super) fn check(payload: &[u8], layout: DataLayout, mut visit: impl FnMut(&P
     })
 }
 
-/// Turns a block whose tags are compressed into plain cells: what tags a number stands for depends on all
+/// Turns a block whose tags are compressed into plain cells: the tags of a number depend on all
 /// cells before.
 pub(super) fn decode(payload: &[u8], layout: DataLayout) -> Check<Vec<u8>> {
     let mut plain = Vec::new();
@@ -188,7 +189,8 @@ pub(super) fn decode(payload: &[u8], layout: DataLayout) -> Check<Vec<u8>> {
     Ok(plain)
 }
 
-/// Goes through the cells of a block. `after` reads what follows a cell's value; `None` if it is malformed.
+/// Goes through the cells of a block. `after` reads the part after a cell's value; `None` if it is
+/// malformed.
 fn check_with(
     payload: &[u8],
     layout: DataLayout,

@@ -330,8 +330,8 @@ fn every_combination_round_trips() {
     }
 }
 
-/// A file without tags is two bytes a cell shorter in the plain layouts, one in the others, and refuses what
-/// it cannot hold.
+/// A file without tags is two bytes a cell shorter in the plain layouts, one in the others, and
+/// refuses cells with tags.
 #[test]
 fn without_tags_there_is_no_room_for_them() {
     let tagged = grid(120, 3);

@@ -185,8 +185,8 @@ fn a_missing_or_foreign_manifest_is_refused() {
     assert!(open(&other).is_ok());
 }
 
-/// Goal: another format version is refused with a sentence on what to do, by the file and by CURRENT, and
-/// nothing is changed.
+/// Goal: another format version is refused with a remedy, by the file and by CURRENT, and nothing
+/// is changed.
 #[test]
 fn other_format_versions_are_refused() {
     for (version, words) in [(5_u32, "newer release"), (0, "older than anything")] {

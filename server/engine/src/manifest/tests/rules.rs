@@ -460,8 +460,8 @@ fn snapshots_have_their_files() {
     );
 }
 
-/// Goal: a clone is a new table with new regions and files, whose files have nothing to do with those of the
-/// snapshot.
+/// Goal: a clone is a new table with new regions and files, whose files are independent of the
+/// snapshot's.
 #[test]
 fn clones_have_new_files() {
     check(

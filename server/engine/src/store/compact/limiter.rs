@@ -106,9 +106,9 @@ impl RateLimiter {
         true
     }
 
-    /// Wakes those who wait, so that they look at their `cancel`.
+    /// Wakes waiting callers, so that they check their `cancel`.
     pub(crate) fn wake(&self) {
-        // The lock orders this after a waiter's last look.
+        // The lock orders this after a waiter's last check.
         drop(self.bucket.lock());
         self.changed.notify_all();
     }

@@ -112,7 +112,8 @@ pub(crate) fn run(job: &CompactionJob<'_>) -> Result<Option<Compacted>> {
     }))
 }
 
-/// Reads all inputs and appends what stays. Returns the number of cells read; `None` when cancelled.
+/// Reads all inputs and appends the kept cells. Returns the number of cells read; `None` when
+/// cancelled.
 fn copy_kept(job: &CompactionJob<'_>, output: &mut FileOutput<'_>) -> Result<Option<u64>> {
     let mut matcher = RetainMatcher::new(job.family, purge(job), job.horizon);
     // Newest first, as the merge wants them.

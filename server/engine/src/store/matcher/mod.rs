@@ -29,9 +29,9 @@ use crate::schema::FamilyDescriptor;
 
 /// Decides which cells have expired at a given time.
 ///
-/// Ages count by the wall clock. While that is behind assigned time, a put whose timestamp it has
-/// not reached also expires by assigned time: otherwise it would live longer by the whole lag. Only
-/// reads hide such puts. Flushes and compactions keep them, because an older cell, even a
+/// Ages count by the wall clock. While the clock is behind assigned time, a put with a timestamp in
+/// the clock's future also expires by assigned time: otherwise it would live longer by the whole
+/// lag. Only reads hide such puts. Flushes and compactions keep them, because an older cell, even a
 /// tombstone, may not have expired yet.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Expiry {

@@ -60,7 +60,7 @@ pub(super) struct TestStore {
     next_file: u64,
 }
 
-/// Keeps what background work complains about.
+/// Collects the errors of background work.
 #[derive(Debug, Default)]
 pub(super) struct Errors(pub(super) Mutex<Vec<String>>);
 

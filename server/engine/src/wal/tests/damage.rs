@@ -54,8 +54,8 @@ fn a_tail_torn_at_every_byte_is_cut() {
         let mut versions = [clean.clone(), clean.clone(), clean.clone()];
         versions[0][at..].fill(0);
         versions[1][at..ends[4]].fill(0xa5);
-        // A sector that was lost: zeros, then what followed, as long as nothing that follows says that it was
-        // durable.
+        // A sector that was lost: zeros, then the following bytes, as long as none of these states
+        // that it was durable.
         versions[2][at..].fill(0);
         versions[2][ends[4]..ends[4] + 100].fill(0x77);
         for (version, bytes) in versions.iter().enumerate() {

@@ -20,8 +20,9 @@ fn fill(wal: &Arc<Wal>, name: &str) -> usize {
     panic!("the log never fills up");
 }
 
-/// Goal: with no byte left on the disk the log takes what fits into the open segment and the spare, and
-/// refuses the rest without effect; ticks get a spare again when there is space, and all goes on.
+/// Goal: with no byte left on the disk the log takes edits that fit into the open segment and the
+/// spare, and refuses the rest without effect; ticks get a spare again when there is space, and all
+/// goes on.
 #[test]
 fn a_full_disk_refuses_and_goes_on() {
     let fs = sim();

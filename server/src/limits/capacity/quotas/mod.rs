@@ -131,7 +131,7 @@ pub(crate) struct Quotas {
     set: RwLock<Set>,
 }
 
-/// The quotas by owner, and those that count for calls by what calls know.
+/// The quotas by owner, and those that apply to calls by table and namespace.
 #[derive(Debug, Default)]
 struct Set {
     all: BTreeMap<Owner, Arc<Quota>>,
