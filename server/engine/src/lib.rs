@@ -64,7 +64,7 @@
 //! # Features
 //!
 //! Without features the crate has everything that a program that embeds the engine needs. Basalt's
-//! own programs enable more, and no promise is made for it:
+//! own programs enable more, without a promise of stability:
 //!
 //! - `server`: calls for a server around the engine: results in reused batches, reads from memory
 //!   only, atomic groups with nonces, memory budgets, region placement, statistics, other clocks and
@@ -78,8 +78,8 @@
 //! Files go through the trait `fs::Vfs`, time through `clock::Clock`, background work through
 //! `workers`, so that the same code runs on a simulated disk, single-threaded, from a seed.
 //!
-//! The modules stand in rows; a module uses only rows below it, and in the rows of words (0 and 1) also its
-//! own row. Kept by `tests/rows.rs`, which reads this table:
+//! The modules form layers (rows); a module uses only rows below it, and in the rows of words (0
+//! and 1) also its own row. Kept by `tests/rows.rs`, which reads this table:
 //!
 //! ```text
 //! row 0  codec checksum id clock options fs sync name text      words that know nothing; fs = the Vfs trait: real and simulated

@@ -1,8 +1,8 @@
 //! The engine's counters, and the events that it reports to an observer.
 //!
-//! Two ways out, both without a metrics library in here: [`Counters`] are plain atomics that the server reads
-//! when it is scraped, and [`EventListener`] is called once per event that has a duration or a size (as
-//! RocksDB's `EventListener`).
+//! Two interfaces, neither with a metrics library: [`Counters`] are plain atomics that the server
+//! reads when it is scraped, and [`EventListener`] is called once per event that has a duration or
+//! a size (as RocksDB's `EventListener`).
 
 use std::fmt::Debug;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};

@@ -19,7 +19,7 @@
 //! An operation that did not ask for a sync (ASYNC_WAL, or `wal.sync = "os"`) can be in a store file
 //! before its log frame is on the disk; after a power cut, not after a kill, its nonce may be lost.
 //!
-//! Bounds: beyond a maximum number of nonces, the oldest are dropped before they expire. Each takes at
+//! Bounds: beyond a maximum number, the oldest nonces are dropped before they expire. Each takes at
 //! most 100 bytes.
 //!
 //! Ages are measured with the monotonic clock, and over a restart with the wall clock: a clock that

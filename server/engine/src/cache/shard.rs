@@ -14,9 +14,9 @@
 //!    round, at the end of its own queue, or, if it was a single-access block, at the end of the multi-access
 //!    queue. Then go to 1.
 //!
-//! Each step evicts a block or clears a bit that a hit has set, so the work is paid for by
-//! insertions and hits. Moving a block from single to multi here, rather than at its second access,
-//! lets a hit do nothing but set a bit.
+//! Each step evicts a block or clears a bit that a hit has set, so the work is bounded by the
+//! number of insertions and hits. Moving a block from single to multi here, rather than at its
+//! second access, lets a hit do nothing but set a bit.
 //!
 //! Pinned blocks are not in the table: their users own them, and only their bytes are accounted
 //! here. These bytes are subtracted from the room of the queues.

@@ -4,8 +4,8 @@
 //! of the time. A batch has at most [`BATCH_REGIONS`] regions.
 //!
 //! 1. While the writers of a region are blocked, all its memstores are frozen, and the last
-//!    sequence id given out so far is noted: every edit of the region up to it is in frozen
-//!    memstores or files.
+//!    assigned sequence id is noted: every edit of the region up to it is in frozen memstores or
+//!    files.
 //! 2. Wait until those sequence ids are published. A store file never holds edits that are not
 //!    durable yet.
 //! 3. Write and sync the files, side by side. Readers and writers go on.

@@ -13,8 +13,8 @@
 //! The manifest edit is that of a flush, because it states the same: every edit of the region up to
 //! this sequence id is in store files, and these files are new.
 //!
-//! Commits are published in order, so no commit of the server is published between steps 4 and 6: for
-//! the time of one manifest edit.
+//! Commits are published in order, so no commit of the server is published between steps 4 and 6: a
+//! delay of one manifest edit.
 //!
 //! Invariant: a reader whose read point is before the load sees nothing of it, whichever version of
 //! the region it reads (`store/opening.rs`).

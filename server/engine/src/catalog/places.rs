@@ -1,9 +1,9 @@
 //! Which server each region is on: assignment, moves, balance.
 //!
-//! The servers are names that the one process was announced under. Where a region is, is remembered with the
-//! region and nowhere else: after a start, regions are spread anew. Changes are made one at a time, under
-//! `Catalog::schema`, so a region that is being split or merged is not moved meanwhile, and `hbase:meta` is
-//! listed anew after each.
+//! The servers are names under which the one process was announced. The server of a region is
+//! stored with the region in memory only: after a start, regions are spread anew. Changes are made
+//! one at a time, under `Catalog::schema`, so a region that is being split or merged is not moved
+//! meanwhile, and `hbase:meta` is listed anew after each.
 
 use std::collections::HashMap;
 use std::sync::Arc;

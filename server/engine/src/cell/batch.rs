@@ -3,7 +3,7 @@
 //! Cells are copied once, out of memstore or block, into chunks of bytes; the server encodes its
 //! reply from here. A small result has one chunk, which grows by doubling up to [`CHUNK_BYTES`];
 //! after the first few calls nothing is allocated any more. A larger one continues in further
-//! chunks, so that it takes at most one chunk more than it holds, and nothing is copied again.
+//! chunks, so that it wastes at most one chunk, and nothing is copied again.
 //!
 //! A batch may have a budget ([`CellBatch::charged_to`]). Then every buffer is reserved before it
 //! grows, and a cell that would exceed the budget is not appended. The reply that will be encoded

@@ -1,8 +1,8 @@
 //! The first bytes of a part of a key as a number that sorts as they do, with zeros where there are none.
 //!
-//! Made in registers: bytes that are copied to memory by ones and twos and loaded together a moment later
-//! make the processor wait until the copies have left its store buffer, which was 4 of 100 of a server's time
-//! in batches (docs/decisions/0005-arena-skiplist.md).
+//! Made in registers: bytes that are copied to memory by ones and twos and loaded together stall
+//! the processor until the copies have left its store buffer
+//! (docs/decisions/0005-arena-skiplist.md).
 
 /// The first four.
 #[inline]

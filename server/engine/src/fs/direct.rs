@@ -7,9 +7,9 @@
 //! 2. It is read into a buffer of the thread that begins at a page.
 //! 3. The requested bytes are copied from there.
 //!
-//! A file system that cannot do it says so when the file is opened ([`can_not`]), or with the first
-//! read: then the file is read through the page cache from there on. Bytes that were written
-//! through the page cache and are not on disk yet are found: the system writes them first.
+//! A file system without direct reads refuses the open ([`can_not`]) or the first read: then the
+//! file is read through the page cache from there on. Bytes that were written through the page
+//! cache and are not on disk yet are found: the system writes them first.
 
 use std::cell::RefCell;
 use std::io;

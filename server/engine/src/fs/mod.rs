@@ -1,9 +1,9 @@
 //! The file system as the engine sees it.
 //!
-//! All file access goes through [`Vfs`] and [`File`]: `real` is the operating system's, `sim` forgets
-//! unsynced bytes, tears sectors, reorders directory operations, fails and fills up. The traits are used as
-//! objects: a virtual call costs about a nanosecond and the system call behind it hundreds (docs/decisions
-//! has the measurement).
+//! All file access goes through [`Vfs`] and [`File`]: `real` is the operating system's, `sim`
+//! forgets unsynced bytes, tears sectors, reorders directory operations, fails and fills up. The
+//! traits are used as objects: a virtual call is cheap compared with the system call behind it
+//! (docs/decisions has the measurement).
 //!
 //! Rules for callers: no mmap; a file created, renamed or removed is durable only after [`Vfs::sync_dir`] of
 //! its directory; after a failed sync the file's unsynced bytes are unknown and the file must not be synced

@@ -8,11 +8,12 @@
 //! chunks i32 | comparator name, vint length (empty: keys are plain bytes) | root index of the chunks, see `index`
 //! ```
 //!
-//! A chunk is a bare bit field: bit `b` is bit `b & 7` of byte `b >> 3`. The keys are rows for ROW and for
-//! the filter of family tombstones; the first bytes of rows, or whole rows that are shorter, for
-//! ROWPREFIX_FIXED_LENGTH; and for ROWCOL the flat key that is first in the column, with an empty family:
-//! `row length, row, 0, qualifier, Long.MAX_VALUE, 255`. Where a key's bits are is HBase's choice: MurmurHash
-//! 2 with seeds 0 and h1, positions `|(h1 + i * h2) mod bits|` in wrapping 32-bit arithmetic.
+//! A chunk is a bare bit field: bit `b` is bit `b & 7` of byte `b >> 3`. The keys are rows for ROW
+//! and for the filter of family tombstones; the first bytes of rows, or whole rows that are
+//! shorter, for ROWPREFIX_FIXED_LENGTH; and for ROWCOL the flat key that is first in the column,
+//! with an empty family: `row length, row, 0, qualifier, Long.MAX_VALUE, 255`. The positions of a
+//! key's bits are HBase's: MurmurHash 2 with seeds 0 and h1, positions `|(h1 + i * h2) mod bits|`
+//! in wrapping 32-bit arithmetic.
 
 use std::collections::VecDeque;
 

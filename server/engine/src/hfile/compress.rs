@@ -9,10 +9,10 @@
 //! +--------------------+----------------------+------------------+
 //! ```
 //!
-//! GZ is one gzip stream. For ZSTD there are two forms in the field: the framing above, by HBase's own codec
-//! (`hbase-compression-zstd`, which works without native libraries), and bare zstd frames, by Hadoop's native
-//! codec. We write the first and read both: a bare frame begins with zstd's magic number, which as a segment
-//! size would be 650 MB.
+//! GZ is one gzip stream. ZSTD is found in two forms: the framing above, by HBase's own codec
+//! (`hbase-compression-zstd`, which works without native libraries), and bare zstd frames, by
+//! Hadoop's native codec. We write the first and read both: a bare frame begins with zstd's magic
+//! number, which as a segment size would be 650 MB.
 //!
 //! Sizes are checked before memory is taken: a payload unpacks to exactly the size in its
 //! (checksummed) block header, and a size that the packed bytes cannot unpack to is rejected.

@@ -1,13 +1,14 @@
 //! Walks a store file.
 //!
-//! The cursor holds the path from the root index to its data block. Inside a block it moves from cell to
-//! cell; a block border moves the path by one entry. A failed move leaves the cursor where it was.
+//! The cursor holds the path from the root index to its data block. Inside a block it moves from
+//! cell to cell; at a block's end the path moves by one entry. A failed move leaves the cursor
+//! unchanged.
 //!
 //! A reversed step first uses the list of rows that an earlier step has made (`row_starts`). When
 //! the list is used up, it is made again, of the same block or of the one before, which the path
 //! reaches without a search. Only a step from somewhere else, or over a row that is larger than a
 //! stretch or a block, searches from the root. A cursor that goes backward holds its last two data
-//! blocks, because a row that begins in one block and ends in the next is read there and back.
+//! blocks, because a row that begins in one block and ends in the next is read in both directions.
 
 use std::sync::Arc;
 

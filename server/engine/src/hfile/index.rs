@@ -7,8 +7,8 @@
 //! { block offset i64, block size i32, key length vint, key }*  [ middle leaf offset i64, its size i32, entry in it i32 ]
 //! ```
 //!
-//! The last 16 bytes are there when the index has more than one level: they lead to the key in the middle of
-//! the file. A *leaf* or *intermediate* block can be searched as it lies:
+//! The last 16 bytes exist only if the index has more than one level: they locate the key in the
+//! middle of the file. A *leaf* or *intermediate* block can be searched as it lies:
 //!
 //! ```text
 //! count n i32 | n + 1 offsets of entries i32, relative to the first, the last is the total | { offset i64, size i32, key }*

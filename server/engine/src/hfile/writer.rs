@@ -1,11 +1,12 @@
 //! Writes a store file front to back.
 //!
-//! 1. Cells are encoded into the open data block. When it is full (never between two cells of the same key)
-//!    it is packed and written, and its index entry is added; full index leaves and bloom chunks follow it at
-//!    once. A block is full when it has its size, or when one more cell would take it into a sector more of
-//!    the disk than its size needs: a read past the page cache takes whole sectors.
-//! 2. `finish` writes the rest of them, the upper index levels, the load-on-open section and the trailer, and
-//!    syncs once.
+//! 1. Cells are encoded into the open data block. When it is full (never between two cells of the
+//!    same key) it is packed and written, and its index entry is added; full index leaves and bloom
+//!    chunks follow it at once. A block is full when it has its size, or when one more cell would
+//!    make it cover one sector more than its size needs: a read past the page cache takes whole
+//!    sectors.
+//! 2. `finish` writes the remaining blocks, the upper index levels, the load-on-open section and
+//!    the trailer, and syncs once.
 //!
 //! Bytes leave through one buffer in order, so the checksum of the whole file is computed on the way. Tags
 //! are always written (two bytes a cell when there are none): whether a cell will come with tags is not known

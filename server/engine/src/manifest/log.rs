@@ -1,15 +1,16 @@
 //! The manifest, open for appending.
 //!
-//! Every open writes a new file with a snapshot and makes it live, so a file that was read is never written
-//! again: a torn tail needs no cutting in place, and bytes that a failed sync left in the page cache only are
-//! written anew and synced.
+//! Every open writes a new file with a snapshot and makes it live, so a file that was read is never
+//! written again: a torn tail needs no cutting in place, and bytes that a failed sync left in the
+//! page cache only are rewritten and synced.
 //!
-//! One edit: reserve space, write the frame, sync, apply, write the marker that lets a reader tell
-//! a broken last edit from one in flight. Several edits that do not depend on each other share one
-//! sync and one marker, behind the last of them: a crash before the sync leaves a prefix of them.
-//! One roll: write and sync the new file, sync its name, write and sync CURRENT.tmp, rename it to
-//! CURRENT, sync the name. Up to the rename a failure leaves the old file live, also a rename that
-//! a full disk refuses; after the rename it is unknown which file is live, so the log is poisoned.
+//! One edit: reserve space, write the frame, sync, apply, write the marker by which a reader
+//! distinguishes a damaged last edit from one in flight. Several edits that do not depend on each
+//! other share one sync and one marker, behind the last of them: a crash before the sync leaves a
+//! prefix of them. One roll: write and sync the new file, sync its name, write and sync
+//! CURRENT.tmp, rename it to CURRENT, sync the name. Up to the rename a failure leaves the old file
+//! live, also a rename that a full disk refuses; after the rename it is unknown which file is live,
+//! so the log is poisoned.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -55,12 +55,13 @@
 //! tables: a snapshot of the state ended with the log. Before version 2 it ended before that, and files
 //! had any size.
 //!
-//! A reader refuses a version, a kind or a code that it does not know. An invalid frame is the torn tail of
-//! an edit in flight when no later frame says that its offset was durable; otherwise it is damage to
-//! something acknowledged and the file is refused with the offset. A marker follows every synced edit at
-//! once, unsynced, and lies in another sector: only damage that hits the last edit *and* its marker, or the
-//! last edit of a process that died in between, looks like a torn tail. Edits of one sync (the flushes of
-//! several regions) follow each other without markers in between; a crash leaves a prefix of them.
+//! A reader refuses a version, a kind or a code that it does not know. An invalid frame is the torn
+//! tail of an edit in flight if no later frame states that its offset was durable; otherwise an
+//! acknowledged edit is damaged, and the file is refused with the offset. A marker follows every
+//! synced edit at once, unsynced, and lies in another sector: only damage that hits the last edit
+//! *and* its marker, or the last edit of a process that died in between, looks like a torn tail.
+//! Edits of one sync (the flushes of several regions) follow each other without markers in between;
+//! a crash leaves a prefix of them.
 //!
 //! A snapshot of the state is one frame, and every open writes one: an edit that would make it
 //! larger is refused (`size`).

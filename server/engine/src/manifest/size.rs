@@ -2,7 +2,7 @@
 //!
 //! The encoded size of the state is known when a file is begun. Each edit adds at most [`growth`]
 //! to it, which gives an upper bound. Only if the bound is above the limit, the state is encoded
-//! again to learn its size.
+//! again to get its exact size.
 //!
 //! - A schema change that would make the state larger than `schema_max` is refused. The rest of the
 //!   frame is for flushes and compactions, which must be able to continue.

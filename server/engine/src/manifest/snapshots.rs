@@ -1,7 +1,7 @@
 //! Snapshots of tables in the state: the rules of their edits, and the edits' effects.
 //!
-//! A snapshot has files of its own, under the ids that its table gave them; regions' files and those of
-//! snapshots do not know each other. A clone or a restored table has ids that were never used before.
+//! A snapshot has files of its own, under the ids that its table gave them; files of regions and of
+//! snapshots are independent. A clone or a restored table has ids that were never used before.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

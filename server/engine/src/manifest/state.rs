@@ -1,8 +1,8 @@
 //! The rules about the order of edits: [`ManifestState::apply`].
 //!
-//! An edit is checked as a whole before anything changes, so a refused one leaves no trace. Rules of calls (a
-//! table must be disabled before it is dropped) are the catalog's; here stand the rules without which the
-//! state would make no sense.
+//! An edit is checked as a whole before anything changes, so a refused one leaves no trace. Rules
+//! of calls (a table must be disabled before it is dropped) are the catalog's; the rules here keep
+//! the state consistent.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,5 +1,5 @@
-//! Requests, as the engine takes them. They borrow from the message they came in; nothing is copied before
-//! the memstore.
+//! Requests to the engine. They borrow from the message they came in; nothing is copied before the
+//! memstore.
 
 mod build;
 mod group;

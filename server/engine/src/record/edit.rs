@@ -10,9 +10,9 @@
 //! nonce = group u64 le | number u64 le | wall-clock milliseconds
 //! ```
 //!
-//! Nonces have no count: they go on to the end of the edit. Each is the client's name of an operation
-//! in the edit, or of one whose edit is about to be removed from the log (then the edit has no cells
-//! and the region [`NO_REGION`]).
+//! Nonces have no count: they extend to the end of the edit. Each is the client's name of an
+//! operation in the edit, or of one whose edit is about to be removed from the log (then the edit
+//! has no cells and the region [`NO_REGION`]).
 //!
 //! Sequence ids are not stored with the rows: the first row of an edit has the edit's, each later row the
 //! next one. Edits stand in a frame as *entries*, one after the other to the end:
@@ -21,8 +21,8 @@
 //! entry = gap | edit length | edit
 //! ```
 //!
-//! The first entry's gap counts from the frame's `first_seq`, that of a later one from the sequence id after
-//! the last row before it. It is zero but where rows that are not logged (SKIP_WAL) took sequence ids in
+//! The first entry's gap counts from the frame's `first_seq`, that of a later one from the sequence
+//! id after the last row before it. It is zero unless unlogged rows (SKIP_WAL) took sequence ids in
 //! between.
 //!
 //! Reading checks everything and never panics; an error is a text, to which the caller adds file

@@ -1,6 +1,7 @@
 //! Framing of WAL and manifest, and the rows inside a WAL frame.
 //!
-//! A frame is the unit that is written, checked and believed as a whole. All integers are little-endian:
+//! A frame is the unit that is written, checked and accepted as a whole. All integers are
+//! little-endian:
 //!
 //! ```text
 //!  0         4              12              20            24           28
@@ -11,14 +12,15 @@
 //! +---------+--------------+---------------+-------------+------------+---------------------+
 //! ```
 //!
-//! *Durable up to* is an offset in the same file: everything before it had been synced when the frame was
-//! built. It is never greater than the frame's own offset. So a frame that is found intact behind a broken
-//! one can prove that the broken one was durable, hence perhaps acknowledged: that is damage, while a broken
-//! frame that nothing vouches for is the torn tail of a write in flight.
+//! *Durable up to* is an offset in the same file: everything before it had been synced when the
+//! frame was built. It is never greater than the frame's own offset. So a frame that is found
+//! intact behind a broken one can prove that the broken one was durable, hence perhaps
+//! acknowledged: that is damage, while a broken frame that is not proved durable is the torn tail
+//! of a write in flight.
 //!
-//! Both checksums start from a *place*: CRC-32C of the file's uuid (16 bytes) and the frame's offset (u64).
-//! The header's covers the first 24 bytes, payload checksum included. So a frame of another file, of a
-//! previous life of the file's blocks, or of another offset is never believed.
+//! Both checksums start from a *place*: CRC-32C of the file's uuid (16 bytes) and the frame's
+//! offset (u64). The header's covers the first 24 bytes, payload checksum included. So a frame of
+//! another file, of a previous life of the file's blocks, or of another offset is never accepted.
 //!
 //! Unwritten space is zeros. A frame's header never is: its checksum of 24 zero bytes at its place is zero
 //! only by a chance of one in 2^32, and `durable_upto` is positive in files that begin with a header of their

@@ -7,18 +7,17 @@
 //! 3. Open every store file it names, through the handle cache, so that a start has no more of them
 //!    open at a time than a running server. A file that is missing, damaged, or has another
 //!    identity or size costs only the regions that need it: they are refused until the file is back
-//!    (`region::damage`). An error that says nothing about the file, such as a shortage of
+//!    (`region::damage`). An error that is no evidence of damage, such as a shortage of
 //!    descriptors, refuses the start, and so does a missing `tables/`: a file system that is not
 //!    mounted is not damage. Unreferenced files are moved to `orphans/`, not deleted. Files of
-//!    snapshots are not opened: one that is
-//!    missing is found when the snapshot is used, or by a check.
+//!    snapshots are not opened: one that is missing is found when the snapshot is used, or by a
+//!    check.
 //! 4. Replay the log with its nonces, if all segments that the manifest lists exist: rows newer
 //!    than their region's last flush go to its memstores. Rows of a region that is gone were
-//!    dropped, or flushed before a split or merge. The log's last segment is written anew and
-//!    sealed before this ends (see `wal`), so every served edit is on disk, not only in the page
-//!    cache.
-//! 5. Begin the next log segment, behind every sequence id that was ever seen, and state in the manifest
-//!    which segments there are.
+//!    dropped, or flushed before a split or merge. The log's last segment is rewritten and sealed
+//!    before this ends (see `wal`), so every served edit is on disk, not only in the page cache.
+//! 5. Begin the next log segment, after every known sequence id, and record the existing segments
+//!    in the manifest.
 //!
 //! ```text
 //! LOCK  CURRENT  MANIFEST-<number>  wal/<number>.wal  tables/<namespace>/<table>/<family>/<file>  orphans/

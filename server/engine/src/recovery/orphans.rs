@@ -4,8 +4,7 @@
 //! operator.
 //!
 //! In `orphans/` a file is named by its old path. A path that is too long for a name is cut, and
-//! has its checksum at the cut, so that every file gets a name, whatever tables and namespaces are
-//! called.
+//! has its checksum at the cut, so that every path gets a valid name.
 
 use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};

@@ -2,8 +2,9 @@
 //!
 //! # How writes and reads stay consistent
 //!
-//! There is one sequence counter and one read point for the whole server, both in [`crate::wal::Wal`];
-//! commits are published strictly in order. A batch of mutations goes this way (`engine` drives it):
+//! There is one sequence counter and one read point for the whole server, both in
+//! [`crate::wal::Wal`]; commits are published strictly in order. The steps of a batch of mutations
+//! (`engine` drives them):
 //!
 //! 1. Look up the table and check everything: families, row lengths, cell sizes, timestamps, memstore limits.
 //!    Nothing has been changed yet, so an error means that nothing was applied.
@@ -16,7 +17,7 @@
 //!    file is read under these locks.
 //! 5. Encode one [`crate::record::Edit`], append it to the log, and insert its cells into the memstores with
 //!    the sequence ids the log gave, one for each row ([`write_rows`]).
-//! 6. Let go of all locks. The caller waits for the commit or awaits it.
+//! 6. Release all locks. The caller waits for the commit or awaits it.
 //!
 //! Row locks are *not* held during the sync. The next read-modify-write holds the row's lock
 //! exclusively, reads with [`crate::id::SeqId::MAX`] and sees cells that are applied and not yet

@@ -1,8 +1,8 @@
-//! Where a region is served: on one of the servers that were announced, or nowhere for the time being.
+//! Where a region is served: on one of the servers that were announced, or on none.
 //!
-//! There is one process; it may present itself as several servers. The engine remembers which region is on
-//! which of them, and for an unassigned region refuses reads and writes. Flushes, compactions, splits and
-//! merges do not mind.
+//! There is one process; it may present itself as several servers. The engine stores the server of
+//! each region, and refuses reads and writes of an unassigned one. Flushes, compactions, splits and
+//! merges ignore the assignment.
 
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};

@@ -1,10 +1,10 @@
-//! From a mutation as given to the cells that will be written.
+//! Plans a write: from a mutation as requested to the cells that will be written.
 //!
-//! 1. [`check`] looks at the request alone: families, lengths, sizes, timestamps. It runs before any lock is
-//!    taken and says how the row must be locked.
-//! 2. [`RowPlan`] is made under the row lock: times are assigned, tombstones without a time find theirs, and
-//!    of two writes of equal key the later one stays, because key and sequence id together must be unique in
-//!    a memstore.
+//! 1. [`check`] checks the request alone: families, lengths, sizes, timestamps. It runs before any
+//!    lock is taken and says how the row must be locked.
+//! 2. [`RowPlan`] is made under the row lock: times are assigned, tombstones without a time look up
+//!    theirs, and the later of two writes with equal keys stays, because key and sequence id
+//!    together must be unique in a memstore.
 //!
 //! All writes of a mutation whose times the server assigns get one time, as in HBase: a tombstone
 //! also hides the cells of its own mutation, whatever their order.

@@ -11,7 +11,7 @@
 //!   [`TableDescriptor::check`](super::TableDescriptor::check),
 //!   [`check_namespace`](super::NamespaceDescriptor::check), `TableName::new`, and the catalog for split keys
 //!   and totals.
-//! - Stored data is never measured against them, so that a database older than a limit opens again,
+//! - Stored data is never checked against them, so that a database older than a limit opens again,
 //!   and oversized data in it can be removed.
 //!
 //! Totals are in [`Totals`], so that tests can make them small. A total limits growth: objects

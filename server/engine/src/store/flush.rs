@@ -6,8 +6,8 @@
 //! 3. The region syncs the file's name, writes the manifest edit and publishes the version with the
 //!    file and without the memstores.
 //!
-//! Invariant: every cell of the memstores was written or dropped for a reason, which the count proves.
-//! Runs on a worker thread and takes no lock.
+//! Invariant: every cell of the memstores was written or deliberately dropped, which a count
+//! verifies. Runs on a worker thread and takes no lock.
 
 use std::sync::Arc;
 

@@ -2,8 +2,8 @@
 //!
 //! The last holder of a file may be any user of an old version: a writer, a network thread.
 //! Removing the file takes long: the cache drops its blocks, and the file system frees a gigabyte's
-//! extents one after the other with the last close; with the mount option `discard` it waits for
-//! the disk at each. So one thread does it, in three steps:
+//! extents one by one at the last close, with a wait for the disk at each under the mount option
+//! `discard`. So one thread does it, in three steps:
 //!
 //! 1. the file's blocks leave the cache;
 //! 2. when no cursor reads it any more, its name is removed. Until then it is *held*: a read may
@@ -11,8 +11,8 @@
 //! 3. it is closed.
 //!
 //! Every reader of a file holds a version that has it, and drops its cursors first, so a file is
-//! rarely held. When the thread ends, held files lose their names too, since a name that is left
-//! would be an orphan at the next start.
+//! rarely held. When the thread ends, held files lose their names too, since a leftover would be an
+//! orphan at the next start.
 //!
 //! Without that thread (in simulation, and before the engine's threads have started and after they
 //! have stopped) the caller removes the file itself, before it returns.

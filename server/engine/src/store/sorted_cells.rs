@@ -1,7 +1,7 @@
 //! Cells of a store that has neither memstores nor files: those of the system tables, which the catalog lists
 //! for a read.
 //!
-//! They are in store order when they are given, are never changed, and belong to every read point.
+//! They must be given in store order, never change, and belong to every read point.
 
 use std::cmp::Ordering;
 use std::sync::Arc;

@@ -1,9 +1,10 @@
 //! An immutable snapshot of a store.
 //!
-//! A [`StoreVersion`] never changes; each `with_…` derives the next one. The region publishes it (one pointer
-//! swap) and readers keep the one they began with. A [`StoreFile`] is one region's share in a file: after a
-//! split both daughters hold a share in the same file, each clipped to its own rows. The file goes away when
-//! every share in it has been marked obsolete and the last reader is done.
+//! A [`StoreVersion`] never changes; each `with_…` derives the next one. The region publishes it
+//! (one pointer swap) and readers keep the one that they captured. A [`StoreFile`] is one region's
+//! share in a file: after a split both daughters hold a share in the same file, each clipped to its
+//! own rows. The file goes away when every share in it has been marked obsolete and the last reader
+//! is done.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};

@@ -1,8 +1,8 @@
 //! The bytes of a group while it is filled: frames that lack only their headers.
 //!
-//! Edits are copied in behind room for a frame header, so that the leader fills in headers and writes the
-//! buffer as it is: one copy per edit. The buffer is used again for the group after the next; at steady state
-//! nothing is allocated.
+//! Edits are copied in behind room for a frame header, so that the leader fills in headers and
+//! writes the buffer as it is: one copy per edit. The buffer is reused for the group after the
+//! next; at steady state nothing is allocated.
 
 use crate::id::SeqId;
 use crate::record::edit::ENTRY_OVERHEAD_BYTES;

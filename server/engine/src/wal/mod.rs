@@ -2,12 +2,13 @@
 //!
 //! A write goes through it in five steps, from any thread:
 //!
-//! 1. [`Wal::reserve`] promises it space; only here a full disk can refuse it;
+//! 1. [`Wal::reserve`] reserves its space; only here a full disk can refuse it;
 //! 2. [`Wal::append`] gives the edit's rows sequence ids and copies the edit into the open group;
 //! 3. the caller inserts the cells into the memstores, while earlier groups are being written;
 //! 4. [`Appended::applied`] says so;
-//! 5. [`Commit::wait`] (or awaiting it) returns when the group is written, as durable as asked, and visible:
-//!    the read point has passed it. Some waiter does the work for all (`group` has the protocol).
+//! 5. [`Commit::wait`] (or awaiting it) returns when the group is written, as durable as asked, and
+//!    visible: the read point has passed it. One waiter does the work for all (`group` has the
+//!    protocol).
 //!
 //! Invariants: sequence ids, file order and publication order are one order. The read point passes
 //! an edit only when it and every edit before it are in the memstores, and every one that asked for
@@ -17,8 +18,9 @@
 //!
 //! The log is a chain of segment files (`segment` draws the bytes). At a start, in this order:
 //!
-//! 1. [`recover`] reads and judges all segments, hands out their edits for the memstores, and seals the last
-//!    one anew (`recover` says why and how); edits stay in the segments they are in, with their sequence ids;
+//! 1. [`recover`] reads and judges all segments, hands out their edits for the memstores, and
+//!    rewrites and seals the last one (see `recover`); edits stay in the segments they are in, with
+//!    their sequence ids;
 //! 2. [`Wal::create`] begins the next segment behind them;
 //! 3. after flushes, [`Wal::remove_before`] removes old segments, oldest first.
 //!

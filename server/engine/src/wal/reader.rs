@@ -1,4 +1,5 @@
-//! Reading segments back: which frames are believed, and whether a broken one is a torn tail or damage.
+//! Reading segments back: which frames are accepted, and whether a broken one is a torn tail or
+//! damage.
 //!
 //! A crash can leave only the last segment with a broken frame, and only behind everything that was synced.
 //! So at the first frame that is not intact, at offset *o* of segment *s*, it is *damage*, and the log is
@@ -19,8 +20,8 @@
 //! is damage: it has its name only since its header is durable. So is one that has no seal and is
 //! shorter than it was preallocated.
 //!
-//! A frame that is intact and does not make sense (malformed rows, sequence ids that go back, an unknown
-//! kind) was written so: always refused.
+//! A frame that is intact and does not make sense (malformed rows, sequence ids that go back, an
+//! unknown kind) was written that way: always refused.
 
 use std::io;
 use std::path::{Path, PathBuf};

@@ -9,11 +9,12 @@
 //!    own, sealed and synced, and renamed over the old one;
 //! 3. now every segment is sealed, and [`Wal::create`](super::Wal::create) begins the next one behind them.
 //!
-//! The name changes atomically: a crash at any moment leaves either the old segment, which is then recovered
-//! again, or the sealed one. Sealed segments need no copy: their frames were synced before the seal was
-//! written, so the seal vouches for them. Only the last one's seal itself may be in the page cache alone, and
-//! so may its name, if a start was killed between 2's renaming and the sync of the directory: the seal is
-//! written again in its place and synced, and so is the directory.
+//! The name changes atomically: a crash at any moment leaves either the old segment, which is then
+//! recovered again, or the sealed one. Sealed segments need no copy: their frames were synced
+//! before the seal was written, so the seal proves that they are durable. Only the last one's seal
+//! itself may be in the page cache only, and so may its name, if a start was killed between 2's
+//! renaming and the sync of the directory: the seal is written again in its place and synced, and
+//! so is the directory.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,4 @@
-//! How much may still be logged before the disk has to be asked for more.
+//! The space in which edits may still be logged before the disk has to be asked for more.
 //!
 //! An edit that has joined a group cannot be refused any more: its cells are being applied to the
 //! memstores. So its space is reserved before it joins. It is preallocated in two places: the
@@ -6,9 +6,9 @@
 //! promised bytes, those that are reserved or in the open group, never exceed the larger of the
 //! two.
 //!
-//! That is enough however the promised edits fall into groups. If they all fit into the rest, they go there.
-//! Otherwise they all fit into the spare: groups go into the rest until one does not fit, and that one and
-//! all later ones find room in the spare, which is then the open segment.
+//! That suffices however the promised edits are grouped. If they all fit into the rest, they go
+//! there. Otherwise they all fit into the spare: groups go into the rest until one does not fit,
+//! and that one and all later ones find room in the spare, which is then the open segment.
 //!
 //! Writers take from the room, without a lock; the leader, which alone changes rest and spare,
 //! returns the unused part of a group's reservation and adds the space of a new spare. An edit is

@@ -1,4 +1,4 @@
-//! The spare: a preallocated file that is going to be the next segment.
+//! The spare: a preallocated file that will become the next segment.
 //!
 //! It lies beside the segments under a name of its own, holds zeros and is not durable: a start
 //! removes it. A roll gives it a header, syncs it and renames it. So a roll needs no new space from

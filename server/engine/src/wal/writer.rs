@@ -1,8 +1,9 @@
 //! The leader's work on a group: one write, perhaps one sync, now and then the next segment.
 //!
-//! Everything that a group needs is preallocated (`room` says why that is known before the group is closed),
-//! so only a broken disk fails a write here, and that is final. Asking the disk for space is something else:
-//! [`Writer::ask_for_spare`] and [`Writer::make_room`] may fail as often as they like.
+//! Everything that a group needs is preallocated (`room` explains why that holds before the group
+//! is closed), so only a broken disk fails a write here, and that is final. In contrast,
+//! [`Writer::ask_for_spare`] and [`Writer::make_room`] ask the disk for space and may fail any
+//! number of times.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -1,12 +1,12 @@
 //! Background work: which threads flush, compact and split regions, and when.
 //!
-//! Choosing is cheap and happens where something has changed (after a write, a flush, a compaction) or on the
-//! ticker; it only puts jobs into the queue. Doing is a step function for each kind of job. With
-//! `Background::Threads` the threads here call the steps; with `Background::Manual` [`Workers::run_pending`]
-//! calls the same ones, one after the other.
+//! Choosing is cheap and happens after a change (a write, a flush, a compaction) or on the ticker;
+//! it only queues jobs. Each kind of job has a step function that does it. With
+//! `Background::Threads` the threads here call the steps; with `Background::Manual`
+//! [`Workers::run_pending`] calls the same ones, one after the other.
 //!
-//! A failed job is reported, and tried again after a pause that grows. A clean stop lets flushes finish,
-//! cancels compactions and joins all threads.
+//! A failed job is reported, and retried after a pause that grows. A clean stop lets flushes
+//! finish, cancels compactions and joins all threads.
 
 use std::collections::HashMap;
 use std::sync::Arc;

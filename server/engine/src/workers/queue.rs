@@ -5,12 +5,12 @@
 //! The queue is bounded by that rule: one flush, one split and one compaction per store and kind
 //! for every region there is.
 //!
-//! Three lanes with threads of their own, so that a compaction never holds up the flush that frees memory,
-//! nor a long compaction the short ones, without which files pile up in other stores (HBase: its pools for
-//! short and long compactions).
+//! Three lanes with threads of their own, so that a compaction never delays the flush that frees
+//! memory, nor a long compaction the short ones that keep the number of files low in other stores
+//! (HBase: its pools for short and long compactions).
 //!
-//! Flushes and compactions can be paused: jobs of that work are taken and asked for as before, and none is
-//! handed out.
+//! Flushes and compactions can be paused: jobs of that kind are still queued, and none is handed
+//! out.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::time::Duration;

@@ -3,22 +3,22 @@
 //! A snapshot is a table's descriptor, its regions, and hard links to the store files that it had. Taking
 //! one:
 //!
-//! 1. With `schema` held, no region of the table comes or goes. Its regions are flushed, unless that is not
-//!    wanted.
-//! 2. Under the manifest's lock the files of all regions are noted, and the regions' versions kept: as long
-//!    as they are held, none of the files is removed, whatever compactions do meanwhile. Writers and readers
-//!    notice nothing.
+//! 1. With `schema` held, no region of the table comes or goes. Its regions are flushed, unless the
+//!    caller declines that.
+//! 2. Under the manifest's lock the files of all regions are noted, and the regions' versions kept:
+//!    while they are held, compactions remove none of the files. Writers and readers are not
+//!    blocked.
 //! 3. The files are linked into the snapshot's directory, and the directories synced.
 //! 4. One manifest edit makes the snapshot exist.
 //!
 //! From there on table and snapshot are independent; the file system counts the links of a file.
 //! Removing has the reverse order: the edit first, then the links.
 //!
-//! A table is made of a snapshot by links back, under new file ids: the block cache knows blocks by file id,
-//! and a file's life ends with the last share of its id (`store::StoreFile`). The uuid in a file's info
-//! stays, since the bytes do. Regions get new ids, so the log has nothing for them. A file that several
-//! regions share since a split is linked once and shared again. One manifest edit names all regions with
-//! their files; a restore drops the table's regions with the same edit.
+//! A table is made of a snapshot by links back, under new file ids: the block cache knows blocks by
+//! file id, and a file's life ends with the last share of its id (`store::StoreFile`). The uuid in
+//! a file's info stays, since the bytes do. Regions get new ids, so the log has no edits for them.
+//! A file that several regions share since a split is linked once and shared again. One manifest
+//! edit names all regions with their files; a restore drops the table's regions with the same edit.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -1,16 +1,16 @@
 //! Split and merge: regions replaced by others that cover the same rows.
 //!
-//! 1. Wait for compaction and flush of the regions (a running compaction is asked to give up) and keep new
+//! 1. Wait for compaction and flush of the regions (a running compaction is cancelled) and keep new
 //!    ones out.
 //! 2. Flush while writes go on, so that step 3 has little to do.
 //! 3. Keep writers out; flush the last writes. From now on the regions consist of files alone.
 //! 4. One manifest edit; the new regions take shares in the same files, clipped to their rows; the new table
 //!    is published.
-//! 5. Let writers in again: they find that their table is not the published one any more and look the row up
-//!    again.
+//! 5. Let writers in again: they detect that their table is no longer the published one and look
+//!    the row up again.
 //!
-//! Readers that began before go on with the versions they captured. The new regions' stores are compacted
-//! soon, which ends the sharing of files (HBase: references).
+//! Readers that began earlier continue with the versions they captured. The new regions' stores are
+//! compacted soon, which ends the sharing of files (HBase: references).
 //!
 //! Regions with files from before a split are compacted before a merge: the merged region has no
 //! way to know which rows of such a file it must not see.

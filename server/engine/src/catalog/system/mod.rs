@@ -2,11 +2,11 @@
 //!
 //! They are not stored: their content is derived from the catalog.
 //!
-//! 1. A reader asks for the table. Its cells are made of the published [`Tables`] and kept until something
-//!    else is published.
-//! 2. The cells stand in a region of their own (`StoreVersion::system_cells`), so that gets, scans and
-//!    filters work on them as on any table. A scan keeps the region it began with: it sees the catalog of one
-//!    moment.
+//! 1. A reader asks for the table. Its cells are made of the published [`Tables`] and kept until
+//!    the next publication.
+//! 2. The cells stand in a region of their own (`StoreVersion::system_cells`), so that gets, scans
+//!    and filters work on them as on any table. A scan keeps the region it began with: it sees one
+//!    snapshot of the catalog.
 //!
 //! They cannot be written to or altered. They have no place in the manifest, in [`Tables`], or in
 //! metrics of regions.

@@ -9,8 +9,8 @@
 //! ext4) noise; the file's size is then any of its sizes since the last sync, so there may be size without
 //! data and data without size.
 //!
-//! Bytes that no unsynced operation touched are never harmed, also not in a sector that one touched: disks
-//! that promise less (SQLite calls the promise powersafe overwrite) cannot keep anything.
+//! Bytes that no unsynced operation touched are never harmed, also not in a sector that one
+//! touched: on disks with a weaker guarantee (SQLite calls it powersafe overwrite) no data is safe.
 //!
 //! [`Harm`] says of a power cut which of this it did.
 

@@ -1,8 +1,8 @@
 //! The simulator's dice: SplitMix64 (Steele, Lea, Flood: "Fast Splittable Pseudorandom Number Generators",
 //! 2014).
 //!
-//! One u64 of state, the same numbers on every machine and for ever: a seed in a bug report stays worth
-//! something. Not for secrets.
+//! One u64 of state, the same numbers on every machine and for ever: a seed in a bug report stays
+//! valid. Not for secrets.
 
 /// A stream of numbers that follows from its seed.
 #[derive(Clone, Debug)]

@@ -1,4 +1,4 @@
-//! Each promise of the simulator, and a comparison with the real file system.
+//! Each guarantee of the simulator, and a comparison with the real file system.
 
 use std::collections::BTreeSet;
 

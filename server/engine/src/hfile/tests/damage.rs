@@ -1,4 +1,4 @@
-//! Damage is found: flipped bits, files that are cut short, blocks in each other's place.
+//! Damage is detected: flipped bits, truncated files, swapped blocks.
 
 use super::*;
 

@@ -1,6 +1,7 @@
 //! Edits and snapshots to bytes and back. The layout is drawn in the module comment of `manifest`.
 //!
-//! Decoding never panics and reserves nothing that a count claims: every element must be there in bytes.
+//! Decoding never panics and allocates nothing for a count alone: the bytes of every element must
+//! be there.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Edits and snapshots come back as they went; other bytes are refused, never a panic.
+//! Encoded edits and snapshots decode to the same values; other bytes are refused, never a panic.
 
 use proptest::collection::{btree_map, btree_set, vec};
 use proptest::prelude::*;

@@ -1,8 +1,9 @@
 //! Which files to compact: HBase's exploring policy (`ExploringCompactionPolicy` under
 //! `SortedCompactionPolicy`).
 //!
-//! 1. Candidates are the files newer than the newest one that a running compaction reads: inputs must be
-//!    neighbours in the order of sequence ids, so that "the newer file wins" stays true.
+//! 1. Candidates are the files newer than the newest one that a running compaction reads: inputs
+//!    must be neighbours in the order of sequence ids, so that newer files still win over older
+//!    ones.
 //! 2. A user's request, a major compaction due by age (with fewer than `max_files` files), or files
 //!    from before a split: all candidates, at most `max_files` of the oldest (except for a user's
 //!    request, which gets all).

@@ -1,10 +1,10 @@
-//! Does a compaction. Dull on purpose: everything worth deciding has been decided by `choose`.
+//! Runs a compaction. All decisions have been made by `choose`.
 //!
 //! 1. The inputs are merged, each clipped to the region's rows, past the block cache.
 //! 2. Cells that can never become visible again are left out; tombstones and old sequence ids too,
 //!    when all files of the store take part.
-//! 3. The output is written at the allowed rate, synced, opened again and verified block by block: with the
-//!    inputs gone it will be the only copy.
+//! 3. The output is written at the allowed rate, synced, opened again and verified block by block:
+//!    it will be the only copy once the inputs are removed.
 //!
 //! Sequence ids order writes of the same version and decide whether an open scan sees a cell. An
 //! output of all files has zero for those up to the horizon, as in HBase: such a cell is visible to

@@ -10,9 +10,9 @@
 //!         -> masked by a tombstone -> versions
 //! ```
 //!
-//! One oddity of the order of cells shapes the code: tombstones of the whole family have an empty qualifier
-//! and lie between the puts of the empty qualifier, sorted by time. So a reader that is done with that column
-//! may not jump over the rest of it.
+//! One property of the order of cells shapes the code: tombstones of the whole family have an empty
+//! qualifier and lie between the puts of the empty qualifier, sorted by time. So a reader that is
+//! done with that column may not jump over the rest of it.
 
 mod columns;
 mod deletes;

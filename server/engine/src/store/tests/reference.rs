@@ -1,4 +1,4 @@
-//! The semantics of a store, evaluated the plainest way: every question looks at every cell.
+//! The semantics of a store, evaluated in the simplest way: every question reads every cell.
 //!
 //! Written from the rules, not from the engine's trackers: masking is "is there a tombstone that
 //! …", versions are positions in a sorted list. Cells lie in runs, one per memstore or file,

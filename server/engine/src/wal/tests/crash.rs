@@ -1,7 +1,7 @@
 //! Crashes at every call of the file system.
 //!
-//! A workload is run once to count its calls, then again for each call, dying there; the disk is damaged as a
-//! power cut may damage it, several times, and the log recovered from it.
+//! A workload is run once to count its calls, then again for each call, crashing there; the disk is
+//! damaged as by a power cut, several times, and the log recovered from it.
 
 use super::*;
 use crate::fs::sim::{CrashWhen, Errno, OpKind, Times};
