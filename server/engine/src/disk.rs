@@ -43,7 +43,8 @@ use crate::seeded;
 /// suspended at once.
 const RESUME_SHARE: u64 = 8;
 
-/// This share of the reserve more than at the last try is a reason for another one.
+/// Increase of the free space since the last attempt, as a share of the reserve, that is a reason
+/// for another one.
 const RETRY_SHARE: u64 = 16;
 
 /// But no less than that.
@@ -144,8 +145,7 @@ impl DiskSpace {
         self.suspended.load(Ordering::Acquire)
     }
 
-    /// Whether there is so little space that a flush is worth its while only because it makes the log
-    /// shorter.
+    /// Whether space is so short that a flush is worthwhile merely because it shortens the log.
     pub(crate) fn is_short(&self) -> bool {
         self.short.load(Ordering::Acquire)
     }
@@ -200,8 +200,8 @@ impl DiskSpace {
         })
     }
 
-    /// Space for a compaction that may write `bytes`, for as long as the result is kept; an error if that
-    /// would bring the free space below the mark.
+    /// Space for a compaction that may write `bytes`, for as long as the result is kept; an error
+    /// if that would bring the free space below the low-water mark.
     pub(crate) fn for_compaction(&self, bytes: u64, memstore_bytes: u64) -> Result<CompactionSpace<'_>> {
         self.for_files("the compaction waits", bytes, memstore_bytes)
     }
@@ -290,7 +290,7 @@ mod tests {
 
     const SECOND: Duration = Duration::from_secs(1);
 
-    /// A disk of 100 MiB with a file of that many MiB on it, looked at with a reserve of 16 MiB.
+    /// A disk of 100 MiB with a file of that many MiB on it, polled with a reserve of 16 MiB.
     struct Bench {
         fs: SimFs,
         space: DiskSpace,
@@ -373,7 +373,7 @@ mod tests {
         assert!(bench.space.for_compaction(50 * MIB, 50 * MIB).is_ok());
     }
 
-    /// Goal: a disk that cannot be looked at is reported once, and writes go on as before.
+    /// Goal: a failure to poll is reported once, and writes go on as before.
     #[test]
     fn a_blind_look_changes_nothing() {
         let bench = Bench::new(16 * MIB);

@@ -60,8 +60,8 @@ pub enum Error {
         /// The family, escaped for people.
         family: String,
     },
-    /// A change of families that the schema does not allow (add one that exists, drop one that does not, drop
-    /// the last).
+    /// A change of families that the schema does not allow (adding one that exists, dropping one
+    /// that does not, dropping the last).
     #[error("{0}")]
     InvalidFamilyOperation(String),
     /// The namespace does not exist. The text is that of [`Error::no_such_namespace`].
@@ -76,7 +76,7 @@ pub enum Error {
     /// No snapshot of that name.
     #[error("Snapshot '{0}' doesn't exist on the filesystem")]
     NoSuchSnapshot(String),
-    /// The snapshot's time to live is over; it is only there until the next survey removes it.
+    /// The snapshot's time to live is over; the next survey removes it.
     #[error("TTL for snapshot '{0}' has already expired.")]
     SnapshotExpired(String),
     /// A snapshot was asked for of a table that is not there.
@@ -94,7 +94,8 @@ pub enum Error {
     /// No region of that name.
     #[error("{0}")]
     NoSuchRegion(String),
-    /// The region is not assigned to a server. Not applied; it works again when it is.
+    /// The region is not assigned to a server. Not applied; it works again once the region is
+    /// assigned.
     #[error("{0}")]
     NotServingRegion(String),
     /// A file that is offered for a bulk load has rows outside the region.
@@ -120,7 +121,7 @@ pub enum Error {
     /// Another writer held the row's lock for too long. Not applied.
     #[error("Timed out waiting for lock for row: {0}")]
     RowLockTimeout(String),
-    /// Asked to answer from memory only and without waiting, and that cannot be done. Never leaves the
+    /// A request for an answer from memory, without waiting, that is not possible. Never leaves the
     /// server.
     #[error("the answer is not in memory")]
     NotInMemory,

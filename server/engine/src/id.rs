@@ -26,8 +26,8 @@ impl fmt::Display for SeqId {
     }
 }
 
-/// The name that a client gives to an operation which must not be applied twice: a number for its
-/// connection and one for the operation. A retry carries the same pair.
+/// A client's name for an operation that must not be applied twice: a number for its connection and
+/// one for the operation. A retry carries the same pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Nonce {
     /// The client's connection (HBase: nonce group).

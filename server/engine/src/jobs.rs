@@ -61,7 +61,7 @@ pub struct JobInfo {
     pub inputs: usize,
     /// Bytes of these.
     pub input_bytes: u64,
-    /// Cells of these; those of a file that a split has left in two regions count in full.
+    /// Cells of these; those of a file shared by two regions since a split count in full.
     pub input_cells: u64,
 }
 
@@ -92,7 +92,7 @@ pub struct RunningJob {
 }
 
 impl RunningJob {
-    /// Bytes of the inputs that are still to be read, by the share of their cells.
+    /// Bytes of the inputs still to be read, estimated by the share of their cells.
     pub fn bytes_left(&self) -> u64 {
         let (cells, all) = (self.cells.min(self.info.input_cells), self.info.input_cells);
         if all == 0 {

@@ -37,8 +37,8 @@ impl Counter {
     }
 }
 
-/// A [`Counter`] that several threads may use all the time: each adds to a part that few others
-/// share. Takes 64 or 128 bytes for each part, so it is for counts of every read.
+/// A [`Counter`] for frequent use by several threads: each adds to a part that few others share.
+/// Takes 64 or 128 bytes for each part, so it is for counts of every read.
 #[derive(Debug, Default)]
 pub struct BusyCounter([CachePadded<AtomicU64>; COUNTER_PARTS]);
 
@@ -163,11 +163,11 @@ pub struct CompactionEvent {
     pub took: Duration,
 }
 
-/// Told of events as they happen, on the thread that did the work: implementations return quickly and never
-/// call back.
+/// Receives events as they happen, on the thread that did the work: implementations return quickly
+/// and never call back.
 pub trait EventListener: Send + Sync + Debug + 'static {
-    /// A WAL group of `edits` edits and `bytes` bytes was written; `synced` tells how long its fdatasync
-    /// took, if there was one.
+    /// A WAL group of `edits` edits and `bytes` bytes was written; `synced` is the duration of its
+    /// fdatasync, if there was one.
     fn wal_group(&self, edits: usize, bytes: usize, synced: Option<Duration>) {
         let _ = (edits, bytes, synced);
     }
@@ -198,7 +198,8 @@ pub trait EventListener: Send + Sync + Debug + 'static {
     }
     /// The wall clock has caught up with assigned time.
     fn clock_caught_up(&self) {}
-    /// Something an operator should know and no metric says, as "torn tail of segment 3 cut at byte 4096".
+    /// An event for the operator that no metric shows, such as "torn tail of segment 3 cut at byte
+    /// 4096".
     fn notice(&self, message: &str) {
         let _ = message;
     }

@@ -181,7 +181,8 @@ impl Shard {
 /// Collects the nonces of a log that is read back.
 #[derive(Debug)]
 pub(crate) struct Replay {
-    /// When the operation was applied, by the wall clock, and the last edit that has the nonce.
+    /// Time when the operation was applied, by the wall clock, and the last edit that has the
+    /// nonce.
     found: HashMap<Nonce, (u64, SeqId)>,
     max: usize,
     now_ms: u64,
@@ -197,7 +198,7 @@ impl Replay {
         }
     }
 
-    /// Records a nonce that the edit `logged` has, of an operation applied at `applied_ms`.
+    /// Records the nonce of an operation applied at `applied_ms`, which the edit `logged` has.
     /// REQUIRES: sequence ids grow from call to call.
     pub(crate) fn note(&mut self, nonce: Nonce, applied_ms: u64, logged: SeqId) {
         if self.age_ms(applied_ms) >= kept_ms() {

@@ -108,7 +108,7 @@ pub struct Options {
     /// `hbase.regionserver.thread.compaction.throttle`, with the same default: twice the flush size
     /// for each of the most files).
     pub compaction_long_bytes: u64,
-    /// Bytes of the file system that writes leave free, besides those that the memstores need to be flushed:
+    /// Bytes of the file system to be kept free, besides those that flushing the memstores needs:
     /// with less, writes are refused. 0: writes are refused only when the log gets no space.
     pub disk_reserve_bytes: u64,
     /// Longest wait for a row's lock.

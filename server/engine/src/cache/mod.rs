@@ -36,8 +36,7 @@ use crate::metrics::Counter;
 /// the growing arrays.
 pub(crate) const ENTRY_OVERHEAD_BYTES: u64 = 128;
 
-/// A shard is not made smaller than this, so that even the block of a largest allowed cell (10 MiB) fits into
-/// one.
+/// Minimum size of a shard: the block of a largest allowed cell (10 MiB) must fit into one.
 const SHARD_MIN_BYTES: u64 = 16 << 20;
 
 /// More shards than this do not make locking any cheaper.
@@ -112,7 +111,7 @@ pub struct CacheUsage {
     pub rejections: u64,
 }
 
-/// The cache. `V` is the store file's block type; the cache does not look into it.
+/// The cache. `V` is the store file's block type; the cache does not read its content.
 pub struct BlockCache<V> {
     /// A power of two of them.
     shards: Box<[CachePadded<Shard<V>>]>,
@@ -142,15 +141,15 @@ impl<V: Weighted> BlockCache<V> {
         self.shard(hash).get(hash, key)
     }
 
-    /// The block, if it is cached. Unlike [`BlockCache::get`] this does not count a miss: a
-    /// memory-only read is retried where it may read from disk, and counts there.
+    /// The block, if it is cached. Unlike [`BlockCache::get`] this counts no miss: a memory-only
+    /// read is retried where it may read from disk, which counts the miss.
     pub(crate) fn get_if_cached(&self, key: BlockKey) -> Option<Arc<V>> {
         let hash = key.hash();
         self.shard(hash).find(hash, key)
     }
 
-    /// Puts a block in and returns the one that is cached now (another thread may have been first). A block
-    /// larger than a shard is counted, returned and not kept.
+    /// Inserts a block and returns the one that is cached now (another thread may have been first).
+    /// A block larger than a shard is counted, returned and not kept.
     pub fn insert(&self, key: BlockKey, block: Arc<V>, priority: Priority) -> Arc<V> {
         let hash = key.hash();
         let class = match priority {
@@ -160,8 +159,9 @@ impl<V: Weighted> BlockCache<V> {
         self.shard(hash).insert(hash, key, block, class)
     }
 
-    /// Accounts for a block that the caller keeps for itself, with [`ENTRY_OVERHEAD_BYTES`], and takes it out
-    /// of the cache. `false` when pinned blocks have their share (25 %) already: then nothing has happened.
+    /// Accounts for a block that the caller keeps for itself, with [`ENTRY_OVERHEAD_BYTES`], and
+    /// takes it out of the cache. `false`, without effect, when pinned blocks have used up their
+    /// share (25 %).
     ///
     /// After `true` the caller must call [`Self::unpin`] exactly once, when it drops the block.
     pub fn pin(&self, key: BlockKey, block: &V) -> bool {
@@ -174,9 +174,10 @@ impl<V: Weighted> BlockCache<V> {
         self.shard(key.hash()).unpin(block);
     }
 
-    /// Forgets all blocks of a file, which is gone or is to be read anew, and returns how many they were.
-    /// Costs as much as there are such blocks. A reader that still holds the file may put a block in
-    /// afterwards; since file ids are never used again that block is dead weight, and ages out.
+    /// Removes all blocks of a file, which is gone or is to be read again, and returns their
+    /// number. The cost is proportional to that number. A reader that still holds the file may
+    /// insert a block afterwards; since file ids are never reused, that block is never hit and ages
+    /// out.
     pub fn remove_file(&self, file: FileId) -> u64 {
         self.shards.iter().map(|shard| shard.remove_file(file)).sum()
     }
@@ -193,7 +194,8 @@ impl<V: Weighted> BlockCache<V> {
         usage
     }
 
-    /// Shards go by the upper half of the hash, since the hash tables inside them use its lower bits.
+    /// The shard of a hash, by its upper half, since the hash tables inside the shards use its
+    /// lower bits.
     fn shard(&self, hash: u64) -> &Shard<V> {
         &self.shards[(hash >> 32) as usize & (self.shards.len() - 1)]
     }

@@ -105,8 +105,8 @@ fn loom_a_hit_beside_an_eviction() {
     });
 }
 
-/// A hit that is over when room is made gives its block another round: the bit is seen, although it is set
-/// under the shared lock only.
+/// A hit that ends before room is made gives its block another round: the bit is seen, although it
+/// is set under the shared lock only.
 #[test]
 fn loom_a_hit_is_not_forgotten() {
     check(3, || {
@@ -125,7 +125,8 @@ fn loom_a_hit_is_not_forgotten() {
     });
 }
 
-/// A file goes while one of its blocks comes: the lists stay whole, and blocks of other files stay.
+/// A file is removed while one of its blocks is inserted: the lists stay consistent, and blocks of
+/// other files stay.
 #[test]
 fn loom_a_file_goes_while_its_block_comes() {
     check(3, || {

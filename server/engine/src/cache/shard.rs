@@ -38,7 +38,7 @@ use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 /// The end of a chain of slots.
 const NONE: u32 = u32::MAX;
 
-/// Which queue a block is in. The numbers are the indexes of the arrays in [`CacheUsage`].
+/// Queue of a block. The numbers are the indexes of the arrays in [`CacheUsage`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Class {
     Single = 0,
@@ -95,8 +95,8 @@ struct State<V> {
     queues: [Queue; 3],
 }
 
-/// Blocks taken out under the lock, to be freed after it: freeing 64 KiB is slow enough to keep others
-/// waiting.
+/// Blocks taken out under the lock, to be freed after it: freeing 64 KiB is slow enough to delay
+/// other threads.
 type Removed<V> = SmallVec<[Arc<V>; 8]>;
 
 /// A part of the cache with a lock of its own.
@@ -237,7 +237,7 @@ impl<V: Weighted> Shard<V> {
         }
     }
 
-    /// The class that exceeds its share the most, of those that have a block to give.
+    /// The class that exceeds its share the most, among those that have a block to evict.
     fn payer(&self, state: &State<V>, class: Class, bytes: u64) -> Class {
         let excess = |candidate: Class| {
             let held = state.queues[candidate as usize].bytes + if candidate == class { bytes } else { 0 };

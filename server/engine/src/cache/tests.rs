@@ -349,8 +349,9 @@ fn a_removed_file_leaves_nothing_behind() {
     check(&cache);
 }
 
-/// Goal: nothing is lost or counted twice when threads read, insert and remove at once. Method: every read is
-/// counted; at the end the books must balance, and a block that was read always has the label of its key.
+/// Goal: nothing is lost or counted twice when threads read, insert and remove at once. Method:
+/// every read is counted; at the end the counts must add up, and a block that was read always has
+/// the label of its key.
 #[test]
 fn threads_share_the_cache() {
     let cache = BlockCache::with_shards(64 * 1024, 4);

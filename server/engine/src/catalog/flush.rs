@@ -48,7 +48,7 @@ use crate::sync::RwLockWriteGuard;
 const BATCH_REGIONS: usize = 64;
 
 /// Maximum memstore bytes in a batch of several regions. Larger files keep the disk and the
-/// processors busy, so that writing several at a time would only slow down everything else.
+/// processors busy, so writing several at a time would only slow down other work.
 const BATCH_BYTES: u64 = 64 << 20;
 
 /// Maximum number of threads that write the files of a batch. They wait for syncs most of the time.
@@ -169,7 +169,7 @@ impl Catalog {
         self.flush_regions(regions).into_iter().next().map_or(Ok(()), Err)
     }
 
-    /// Flushes regions, which are in the order of their ids, and returns a result for each.
+    /// Flushes regions, given in the order of their ids, and returns a result for each.
     fn flush_batch(&self, regions: &[&Region]) -> Vec<Result<Option<FlushEvent>>> {
         let flushing: Vec<_> = regions.iter().map(|region| region.flushing.lock()).collect();
         let frozen: Vec<_> = regions

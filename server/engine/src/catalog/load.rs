@@ -162,8 +162,7 @@ impl Catalog {
         installed.map(|()| Some(commit))
     }
 
-    /// Runs steps 4 and 5. The sequence id is applied in any case: until it is, nothing is
-    /// published.
+    /// Runs steps 4 and 5. The sequence id is applied in any case: until then nothing is published.
     /// REQUIRES: the region's memstores are empty, and its writers are blocked.
     fn install_blocked(&self, region: &Region, copies: &[Copied]) -> Result<(Result<()>, Commit)> {
         let mut manifest = self.manifest.lock();

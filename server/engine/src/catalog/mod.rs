@@ -108,7 +108,7 @@ impl Table {
     }
 }
 
-/// Everything there is at a moment. Immutable; cheap to copy, since all of it is shared.
+/// A snapshot of the whole catalog. Immutable; cheap to copy, since all of it is shared.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tables {
     /// Namespaces by name.
@@ -424,8 +424,7 @@ impl Catalog {
         )
     }
 
-    /// Refuses an edit that [`Self::append`] would refuse, before anything that belongs to it is on
-    /// disk.
+    /// Refuses an edit that [`Self::append`] would refuse, before any of its files are on disk.
     fn check_edit(&self, edit: &ManifestEdit) -> Result<()> {
         self.manifest.lock().check(edit).map(drop)
     }
@@ -486,7 +485,7 @@ impl Catalog {
         Ok(())
     }
 
-    /// Logs the nonces again that are in segments before `first` and are still kept (`nonces` has the
+    /// Logs the nonces of segments before `first` that are still kept again (`nonces` has the
     /// reasons). Returns whether the segments may be removed: not if the log has no space for the
     /// nonces.
     fn keep_nonces(&self, first: u64) -> Result<bool> {
@@ -517,7 +516,7 @@ impl Catalog {
         Ok(true)
     }
 
-    /// States on disk which segments the log has, if there is one that the disk does not know of.
+    /// Records the log's segments in the manifest, if it does not have all of them.
     pub(crate) fn note_new_segments(&self) -> Result<()> {
         let (first, last) = self.shared.wal.segments();
         if last > self.noted_segment.load(Ordering::Acquire) {
@@ -526,7 +525,7 @@ impl Catalog {
         Ok(())
     }
 
-    /// States on disk that the log begins with this segment, and ends with the open one.
+    /// Records in the manifest that the log begins with this segment, and ends with the open one.
     fn note_log(&self, first: u64) -> Result<()> {
         let mut manifest = self.manifest.lock();
         let noted = manifest.state().log;

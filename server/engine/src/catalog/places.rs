@@ -15,8 +15,8 @@ use crate::region::{Place, Region, ServerName};
 use crate::schema::{TableName, escape};
 
 impl Catalog {
-    /// Says where the server can be reached, and under which names, and spreads the regions over them: table
-    /// by table, in key order, each on the next server. The first call that names a server counts.
+    /// Sets the names under which the server can be reached, and spreads the regions over them:
+    /// table by table, in key order, each on the next server. The first call with a name counts.
     pub(crate) fn announce(&self, servers: Vec<ServerName>) {
         let _schema = self.schema.lock();
         if self.shared.servers.announce(servers) {
@@ -44,8 +44,8 @@ impl Catalog {
         Ok(rows.map(|row| table.region_of(row).place()).collect())
     }
 
-    /// Puts a region on that server, or on the one with the fewest regions that is not its own. One that is
-    /// not assigned is assigned by it.
+    /// Assigns a region to that server, or to the one with the fewest regions other than its own;
+    /// also a region that is not assigned.
     pub(crate) fn move_region(&self, id: RegionId, to: Option<u16>) -> Result<()> {
         let _schema = self.schema.lock();
         let region = self.placeable(id)?;
@@ -84,8 +84,8 @@ impl Catalog {
         Ok(())
     }
 
-    /// Evens out the regions of each table over the servers, and then all regions; moves as few as that
-    /// takes. Returns how many were moved. Regions that are not assigned stay so.
+    /// Evens out the regions of each table over the servers, and then all regions, with as few
+    /// moves as possible. Returns the number of moves. Unassigned regions stay so.
     pub(crate) fn balance_regions(&self) -> usize {
         let _schema = self.schema.lock();
         let moves = self.moves();

@@ -21,8 +21,8 @@ pub(crate) struct View {
 }
 
 impl Catalog {
-    /// Captures the region of one row for `read`. The region and its version are borrowed and not cloned:
-    /// their counts of holders are memory that all readers would write to.
+    /// Captures the region of one row for `read`. The region and its version are borrowed and not
+    /// cloned: all readers would write to their reference counts.
     pub(crate) fn read_region_of<T>(
         &self,
         name: &TableName,

@@ -22,7 +22,7 @@ use crate::error::Result;
 use crate::id::SeqId;
 use crate::seeded;
 
-/// A chunk of this size or more does not grow: the next cell that does not fit begins another one.
+/// A chunk of this size or more does not grow: the next cell that does not fit begins a new one.
 const CHUNK_BYTES: usize = 256 << 10;
 /// Maximum size of a chunk of a large result, except for cells that are larger.
 const CHUNK_BYTES_MAX: usize = 1 << 20;
@@ -33,7 +33,7 @@ const BYTES_MIN: usize = 256;
 /// Bytes charged for each cell slot: its span, the end of a row (each cell may end one), and the
 /// framing of a cell in a reply.
 const CELL_BYTES: usize = size_of::<Span>() + size_of::<RowEnd>() + 64;
-/// How many times the bytes of keys and values are charged: here and in the reply.
+/// Factor by which the bytes of keys and values are charged: here and in the reply.
 const COPIES: usize = 2;
 /// Results up to this many bytes are not reserved, nor are their replies: most are smaller.
 pub const BATCH_FREE_BYTES: usize = 16 << 10;
@@ -350,7 +350,8 @@ impl CellBatch {
         }
     }
 
-    /// Puts the cells of the open row in the order of their families; within a family they keep theirs.
+    /// Puts the cells of the open row in the order of their families; within a family the order
+    /// stays.
     pub(crate) fn sort_open_by_family(&mut self) {
         let open = self.open_cells();
         let Self { chunks, cells, .. } = self;

@@ -47,7 +47,7 @@ pub(crate) fn leading16(bytes: &[u8]) -> u128 {
 mod tests {
     use super::*;
 
-    /// Goal: the numbers are those of the bytes with zeros behind them. Method: all lengths around the
+    /// Goal: the numbers equal those of the bytes padded with zeros. Method: all lengths around the
     /// limits.
     #[test]
     fn what_is_missing_is_zero() {

@@ -79,8 +79,7 @@ pub(super) fn apply(
     }
 }
 
-/// Applies a group unless the table was changed meanwhile: then it returns `None`, and nothing has
-/// happened.
+/// Applies a group. Returns `None`, without effect, if the table was changed meanwhile.
 fn attempt(
     catalog: &Catalog,
     name: &TableName,
@@ -170,8 +169,8 @@ struct Request<'g> {
     rows: SmallVec<[&'g [u8]; 1]>,
     /// The mode in which they are locked.
     mode: LockMode,
-    /// HBase looks for the families of the mutations when the conditions have passed, so a condition
-    /// that fails is no error.
+    /// The error for an unknown family in the mutations. As in HBase it is returned only after the
+    /// conditions have passed.
     unknown_family: Option<Error>,
 }
 
@@ -324,7 +323,8 @@ fn draft_of<'d, 'g>(drafts: &'d mut [Draft<'g>], row: &[u8]) -> &'d mut Draft<'g
 /// The decision about a group.
 enum Decision<'g> {
     Write(Plans<'g>),
-    /// Nothing: it was applied before, a condition does not hold, or there is nothing to write.
+    /// No effect: the group was applied before, a condition does not hold, or there is nothing to
+    /// write.
     Answer {
         processed: bool,
     },
@@ -373,7 +373,7 @@ impl Reader<'_> {
         Ok(Verdict::Apply)
     }
 
-    /// Looks at a condition. If it holds, returns the timestamp of the cell that it rests on, 0
+    /// Evaluates a condition. If it holds, returns the timestamp of the cell that it rests on, 0
     /// without one.
     fn look(&self, condition: &RowCondition<'_>) -> Result<Option<i64>> {
         match condition.test {

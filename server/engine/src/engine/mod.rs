@@ -65,8 +65,8 @@ pub enum Fetched {
     End,
 }
 
-/// The engine, open. Shared by all threads behind an `Arc`. Dropping it without [`Engine::close`] stops its
-/// threads and leaves the rest to the next open, as a crash does.
+/// The engine, open. Shared by all threads behind an `Arc`. Dropping it without [`Engine::close`]
+/// stops its threads and leaves recovery to the next open, as a crash does.
 #[derive(Debug)]
 pub struct Engine {
     /// Tables and data.
@@ -310,8 +310,8 @@ impl Engine {
     pub fn places<'r>(&self, table: &TableName, rows: impl Iterator<Item = &'r [u8]>) -> Result<Vec<Place>> {
         self.catalog.places(table, rows)
     }
-    /// Puts a region on the announced server of that position, or on the least loaded one that is not its
-    /// own.
+    /// Assigns a region to the announced server of that position, or to the least loaded one other
+    /// than its own.
     #[cfg(feature = "server")]
     pub fn move_region(&self, region: RegionId, to: Option<u16>) -> Result<()> {
         self.open_catalog()?.move_region(region, to)
@@ -414,8 +414,8 @@ impl Engine {
         self.write(|catalog| atomic_group::apply(catalog, table, group, tier, out))
     }
 
-    /// Applies `mutation` if the check on its row passes; `None` when it does not (which is then a durable
-    /// fact).
+    /// Applies `mutation` if the check on its row passes; `None` if not (its reason is then
+    /// durable).
     #[cfg(feature = "server")]
     pub fn check_and_mutate(
         &self,
@@ -543,8 +543,8 @@ impl Engine {
     pub fn disk(&self) -> DiskStats {
         self.catalog.shared().disk.stats()
     }
-    /// How long the disk has kept the log waiting by now, if that is longer than writes are to wait: they are
-    /// refused.
+    /// How long the disk has kept the log waiting, if that is longer than the limit from which
+    /// writes are refused.
     #[cfg(feature = "server")]
     pub fn stalled(&self) -> Option<Duration> {
         let shared = self.catalog.shared();

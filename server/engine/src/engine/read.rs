@@ -109,10 +109,10 @@ pub struct RowsSeen {
 /// reads from memory only, until it may read from disk too ([`Self::read_from_disk`]); and
 /// [`Error::CallMemory`] of a scan without filter and batch.
 ///
-/// A filter that wants nothing more ends the region, and the next region is read with a new one. As in HBase,
-/// it ends the whole scan if no row of the region was returned since the last request of HBase's client,
-/// which fetches [`Scan::caching`] rows at a time (`RSRpcServices.scan`: no more results if the filter is
-/// done and the response is empty).
+/// A filter that needs no more rows ends the region, and the next region is read with a new one. As
+/// in HBase, it ends the whole scan if no row of the region was returned since the last request of
+/// HBase's client, which fetches [`Scan::caching`] rows at a time (`RSRpcServices.scan`: no more
+/// results if the filter is done and the response is empty).
 #[derive(Debug)]
 pub struct Scanner {
     shared: Arc<Shared>,
@@ -263,13 +263,14 @@ impl Scanner {
         self.ended_by_filter || self.current.as_ref().is_some_and(RegionScanner::filter_is_done)
     }
 
-    /// Whether the limit of rows has ended the scan although more rows follow, as far as that shows
+    /// Whether the limit of rows has ended the scan although more rows follow, as far as known
     /// without reading: the next row may turn out to have no result.
     pub fn is_ended_before_end(&self) -> bool {
         self.ended_before_end
     }
 
-    /// Sets how many rows may be returned from now on. A row counts when its last piece is returned.
+    /// Sets the number of rows that may be returned from now on. A row counts when its last piece
+    /// is returned.
     pub fn limit_rows(&mut self, rows: u64) {
         self.rows_left = rows;
     }
@@ -285,7 +286,7 @@ impl Scanner {
         std::mem::take(&mut self.seen)
     }
 
-    /// Where the region is that the next fetch begins with; `None` at the end of the scan.
+    /// Server of the region that the next fetch begins with; `None` at the end of the scan.
     pub fn place(&self) -> Option<Place> {
         self.ahead.front().map(|ahead| ahead.region.place())
     }
@@ -339,7 +340,7 @@ impl Scanner {
 
     /// Whether the next fetch may continue after this error. A region that is not assigned fails
     /// the fetch before it is read, so the scan continues once it is. A row that is not in memory,
-    /// or for which calls have no memory, has been left.
+    /// or for which calls have no memory, is read again from its beginning.
     fn goes_on_after(&self, error: &Error) -> bool {
         match error {
             Error::NotServingRegion(_) => true,

@@ -12,13 +12,13 @@ use crate::schema::{TableDescriptor, TableName};
 use crate::workers::{Compacting, Job, Work};
 
 impl Engine {
-    /// Holds back flushes or compactions, or lets them go on; returns whether they were held back before.
-    /// Ends with this process.
+    /// Holds back flushes or compactions, or resumes them; returns whether they were held back
+    /// before. Ends with this process.
     ///
     /// Asynchronous requests made meanwhile are done afterwards; synchronous ones are refused. A
-    /// running flush finishes; a running compaction stands still. Flushes that belong to something
-    /// else (the end of a table's service, a split, a close) are made all the same. While flushes
-    /// are held back memstores fill up, and writes are slowed and refused at their limits as usual.
+    /// running flush finishes; a running compaction stands still. Flushes that are part of other
+    /// operations (disabling a table, a split, a close) are made all the same. While flushes are
+    /// held back memstores fill up, and writes are slowed and refused at their limits as usual.
     #[cfg(feature = "server")]
     pub fn pause(&self, work: Work, paused: bool) -> bool {
         self.workers.pause(work, paused)
@@ -30,8 +30,8 @@ impl Engine {
         self.workers.is_paused(work)
     }
 
-    /// Takes the blocks of a table's store files out of the block cache, or those of all tables; returns how
-    /// many. Blocks that open store files keep for themselves stay.
+    /// Evicts the blocks of a table's store files from the block cache, or those of all tables;
+    /// returns their number. Blocks pinned by open store files stay.
     #[cfg(feature = "server")]
     pub fn clear_block_cache(&self, table: Option<&TableName>) -> Result<u64> {
         let tables = match table {

@@ -151,9 +151,9 @@ pub(super) fn scratch(shared: &Shared, tier: ReadTier) -> CellBatch {
 pub(super) struct AssignedTime<'c>(pub(super) &'c Catalog);
 
 impl AssignedTime<'_> {
-    /// Assigned time; `None` if it is so far beyond the mark on disk that recovery would take it
-    /// for a client's. Then the caller releases its row locks, updates the mark ([`Self::mark`])
-    /// and starts again.
+    /// Assigned time; `None` if it is so far beyond the mark on disk that recovery would treat it
+    /// as a client's. Then the caller releases its row locks, updates the mark ([`Self::mark`]) and
+    /// starts again.
     pub(super) fn now(&self) -> Option<i64> {
         let shared = self.0.shared();
         let now = shared.timestamps.issue(&*shared.clock);
@@ -200,7 +200,7 @@ pub(super) fn writable_table<'t>(tables: &'t Tables, name: &TableName) -> Result
     Ok(table)
 }
 
-/// The rows by region, in the order of region ids: the order in which several regions are locked.
+/// The rows by region, in the order of region ids, in which several regions are locked.
 fn group<'t, 'r>(table: &'t Table, rows: impl Iterator<Item = &'r [u8]>) -> SmallVec<[Group<'t>; 1]> {
     let mut groups: SmallVec<[Group<'t>; 1]> = SmallVec::new();
     // Made with the second region: a batch of one region needs no map.

@@ -30,8 +30,8 @@ impl Advised {
         self.reads.swap(0, Ordering::Relaxed)
     }
 
-    /// First byte and the one behind the last, in the order of the calls. Fails if other advice than this was
-    /// given.
+    /// First byte and the one after the last of each advice, in the order of the calls. Fails if
+    /// other advice than this was given.
     pub(crate) fn ranges(&self, expected: Advice) -> Vec<(u64, u64)> {
         let ranges = self.ranges.lock();
         let of_one = |(from, to, advice): &(u64, u64, Advice)| {

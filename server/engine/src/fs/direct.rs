@@ -125,7 +125,7 @@ fn read_sectors(
     Ok(done)
 }
 
-/// One read. A file system that turns out to have no direct reads is asked again without.
+/// One read. If the file system turns out to have no direct reads, the read is retried without.
 fn read_once(file: BorrowedFd<'_>, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
     let mut read = || rustix::io::retry_on_intr(|| rustix::io::pread(file, &mut *buffer, offset));
     match read() {
@@ -203,15 +203,16 @@ mod tests {
         }
     }
 
-    /// Goal: a file that says nothing of direct reads is no error. Method: one that the system makes up.
+    /// Goal: a file without information about direct reads is no error. Method: a pseudo file of
+    /// the system.
     #[test]
     fn who_does_not_say_gets_pages() {
         let file = std::fs::File::open("/proc/self/status").unwrap();
         assert_eq!(Alignment::of(file.as_fd()), Alignment::PAGE);
     }
 
-    /// Goal: a file system that takes no such reads is read all the same. Method: memory at an odd address,
-    /// which the system refuses with the same error.
+    /// Goal: a file system without direct reads is read all the same. Method: memory at an odd
+    /// address, which the system refuses with the same error.
     #[test]
     fn without_direct_reads_the_page_cache_serves() {
         let (_root, path, bytes) = file(10_000);

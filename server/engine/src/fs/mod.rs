@@ -119,7 +119,7 @@ pub trait File: Send + Sync + Debug {
 /// Held while a directory is in use; released when dropped or when the process ends.
 pub trait DirLock: Send + Sync + Debug {
     /// Whether the directory's path still leads to the directory that was locked. If not, another
-    /// process may have locked the one that is there now.
+    /// process may have locked the directory that is there now.
     fn is_in_place(&self) -> io::Result<bool> {
         Ok(true)
     }

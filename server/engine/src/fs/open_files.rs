@@ -2,7 +2,7 @@
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Raises the limit as far as the process may, from the soft one to the hard one, and returns it; `u64::MAX`
+/// Raises the soft limit to the hard limit, as far as the process may, and returns it; `u64::MAX`
 /// is none.
 ///
 /// The soft limit is low, 1024 as a rule, for programs that use `select(2)`. Ours uses none, so it

@@ -66,7 +66,7 @@ enum Share {
     Reading,
 }
 
-/// Whether the path leads to the open file, and not to another file of the same name.
+/// Whether the path leads to the open file, not to another file of that name.
 fn names(path: &Path, open: &fs::File) -> io::Result<bool> {
     let opened = open.metadata()?;
     match fs::metadata(path) {
@@ -240,7 +240,8 @@ impl File for RealFile {
 }
 
 impl RealFile {
-    /// Extends the file to `len` with written zeros: the reservation of file systems that have no other.
+    /// Extends the file to `len` with written zeros: the fallback for file systems without
+    /// reservation.
     fn write_zeros_to(&self, len: u64) -> io::Result<()> {
         let zeros = vec![0; ZEROS_BYTES];
         let mut at = self.len()?;
@@ -381,7 +382,7 @@ mod tests {
     }
 
     /// Goal: a lock is lost neither with its file nor with the directory's name; a holder can
-    /// detect the latter.
+    /// detect a renamed directory.
     #[test]
     fn a_deleted_lock_file_and_a_moved_directory_let_nobody_in() {
         let root = tempfile::tempdir().unwrap();
@@ -446,8 +447,8 @@ mod tests {
         assert_eq!(file.len().unwrap(), 4);
     }
 
-    /// Goal: opening for direct reads works where the file system has none, and tells other errors. Method: a
-    /// file of the system's processes, which refuses them, and one that is not there.
+    /// Goal: opening for direct reads works where the file system has none, and other errors are
+    /// reported. Method: a file of procfs, which refuses direct reads, and a missing one.
     #[cfg(target_os = "linux")]
     #[test]
     fn files_without_direct_reads_are_opened_without() {

@@ -121,7 +121,7 @@ pub(super) struct Header {
 }
 
 impl Header {
-    /// Reads a header and checks that its numbers fit together. The checksums are not looked at.
+    /// Reads a header and checks that its numbers fit together. The checksums are not checked.
     pub(super) fn parse(bytes: &[u8]) -> Check<Self> {
         let mut cursor = Cursor::new(bytes);
         let magic = cursor.array::<8>().ok_or("block header is cut short")?;
@@ -189,8 +189,8 @@ impl Header {
     }
 }
 
-/// Verifies a block and unpacks its payload. `block` is the whole block and nothing else; the memory of one
-/// that is handed over becomes the payload's, if it is not compressed.
+/// Verifies a block and unpacks its payload. `block` is the whole block and nothing else; if it is
+/// owned and not compressed, its memory becomes the payload's.
 pub(super) fn unpack(block: Cow<'_, [u8]>, compression: Compression) -> Check<(Header, Vec<u8>)> {
     let header = Header::parse(&block)?;
     if header.disk_bytes != block.len() {

@@ -18,8 +18,8 @@ pub struct Block {
     pub(super) large_bytes: usize,
 }
 
-/// Blocks of more bytes are reserved from the memory for calls. Most blocks have 64 KiB; those of
-/// large cells may have many MiB.
+/// Block size from which memory is reserved from the budget of calls. Most blocks have 64 KiB;
+/// those of large cells may have many MiB.
 pub(super) const LARGE_BLOCK_BYTES: usize = 256 << 10;
 
 #[derive(Debug)]

@@ -107,7 +107,7 @@ pub(super) struct Bloom {
 }
 
 impl Bloom {
-    /// Reads the description. `None` if the filter uses a hash function that we do not have: reads are right
+    /// Reads the description. `None` if the filter uses an unknown hash function: reads are correct
     /// without it.
     pub(super) fn parse(payload: &[u8]) -> Check<Option<Self>> {
         let mut cursor = Cursor::new(payload);
@@ -148,7 +148,7 @@ impl Bloom {
         }))
     }
 
-    /// The number of the chunk that answers for a key; `None` if the key is before all keys of the filter.
+    /// The number of the chunk for a key; `None` if the key is before all keys of the filter.
     /// REQUIRES: the key has the form of the filter's keys.
     pub(super) fn chunk(&self, key: &[u8]) -> Option<usize> {
         match self.form {
@@ -157,7 +157,7 @@ impl Bloom {
         }
     }
 
-    /// Whether this chunk answers for a key.
+    /// Whether the key is in the range of this chunk.
     /// REQUIRES: the key has the form of the filter's keys.
     pub(super) fn is_in_chunk(&self, chunk: usize, key: &[u8]) -> bool {
         let is_from = |chunk: usize| match self.form {

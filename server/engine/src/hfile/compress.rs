@@ -216,7 +216,7 @@ fn unsnappy(chunk: &[u8], target: &mut [u8]) -> Check<usize> {
 
 fn unzstd(chunk: &[u8], target: &mut [u8]) -> Check<usize> {
     thread_local! {
-        /// A decompression context takes longer to make than a block takes to unpack, so each thread keeps
+        /// Making a decompression context takes longer than unpacking a block, so each thread keeps
         /// one.
         static DECOMPRESSOR: RefCell<Option<zstd::bulk::Decompressor<'static>>> = const { RefCell::new(None) };
     }
@@ -267,8 +267,8 @@ mod tests {
         assert_eq!(snap::raw::decompress_len(&packed[12 + first..]).unwrap(), 10);
     }
 
-    /// A size that nothing of that length unpacks to takes no memory: the largest that a header may claim,
-    /// with every codec.
+    /// A size that the packed bytes cannot have takes no memory: the largest that a header may
+    /// claim, with every codec.
     #[test]
     fn impossible_sizes_are_refused_before_anything_is_unpacked() {
         for &compression in Compression::ALL {

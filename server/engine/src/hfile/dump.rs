@@ -12,7 +12,7 @@ use crate::cell::{Cell, CellCursor, Key, KeyBuf};
 use crate::error::{Error, Result};
 use crate::schema::{Escaped, escape};
 
-/// Prints trailer, file info and, if `cells` says so, every cell. Also stops with an error at the first
+/// Prints trailer, file info and, with `cells`, every cell. Stops with an error at the first
 /// damaged block.
 pub fn dump(reader: &Arc<Reader>, cells: bool, out: &mut dyn Write) -> Result<()> {
     let io = |source| Error::io("writing the dump of", reader.path(), source);
@@ -93,12 +93,12 @@ pub struct IndexEntry {
     pub offset: u64,
     /// Size on disk in bytes.
     pub bytes: u32,
-    /// Its first key, or a shortened one that sorts before it and after all blocks before.
+    /// First key of the block, or a shortened one that sorts before it and after all blocks before.
     pub key: KeyBuf,
 }
 
-/// Up to `limit` entries of the block index, the first `skip` left out. Index blocks that these are not in
-/// are read to be counted.
+/// Up to `limit` entries of the block index, the first `skip` left out. Other index blocks are read
+/// only to count their entries.
 pub fn index_entries(reader: &Arc<Reader>, skip: usize, limit: usize) -> Result<Vec<IndexEntry>> {
     let mut page = IndexPage {
         skip,

@@ -63,7 +63,7 @@ impl Heads {
     }
 }
 
-/// The first number of a range of which `is_before` is false; `to` if there is none.
+/// Partition point of `is_before` in the range.
 fn first_not_before(mut from: usize, mut to: usize, is_before: impl Fn(usize) -> bool) -> usize {
     while from < to {
         let middle = from.midpoint(to);

@@ -381,8 +381,8 @@ impl IndexWriter {
         Ok(())
     }
 
-    /// The leaf entry in the middle of all, when leaves were written. Called before the levels above the
-    /// leaves are.
+    /// The leaf entry in the middle of all, when leaves were written. Called before the levels
+    /// above the leaves are written.
     fn middle(&self) -> Option<Middle> {
         let wanted = (self.data_blocks.last()? - 1) / 2;
         let leaf = self.data_blocks.partition_point(|under| *under <= wanted);

@@ -94,7 +94,7 @@ pub struct WriterOptions {
     pub tags: bool,
     /// Bloom filter.
     pub bloom: BloomType,
-    /// How much of a row a bloom filter of prefixes looks at; 0 with any other filter.
+    /// Bytes of a row in a bloom filter of prefixes; 0 with any other filter.
     pub bloom_prefix_bytes: usize,
     /// Expected cells, for sizing; a guess is fine. Bloom filters grow chunk by chunk and do not need it.
     pub expected_cells: u64,
@@ -229,7 +229,7 @@ pub struct Properties {
     pub uuid: Option<Uuid>,
     /// Bloom filter.
     pub bloom: BloomType,
-    /// How much of a row a bloom filter of prefixes looks at; 0 with any other filter.
+    /// Bytes of a row in a bloom filter of prefixes; 0 with any other filter.
     pub bloom_prefix_bytes: usize,
     /// Compression.
     pub compression: Compression,

@@ -31,8 +31,8 @@ impl Position {
 /// A cell of a block. A block whose keys omit shared parts does not have the whole key; then it is
 /// here.
 ///
-/// Belongs to one cursor, which uses it for one block after the other, so that the key's memory is taken
-/// once.
+/// Belongs to one cursor, which uses it for one block after the other, so that the key's memory is
+/// allocated once.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Place {
     pub(super) position: Position,
@@ -42,7 +42,7 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// The key that is kept here.
+    /// The key stored in the place.
     /// REQUIRES: it was decoded from a block that has been checked.
     #[inline]
     pub(super) fn decoded_key(&self) -> Key<'_> {

@@ -214,8 +214,8 @@ impl Reader {
         Ok(Some(KeyBuf::copy_of(leaf.index().key(middle.entry))))
     }
 
-    /// Whether the row may be in the file: key range, then bloom filter. A ROWCOL filter cannot tell about
-    /// rows.
+    /// Whether the row may be in the file: key range, then bloom filter. A ROWCOL filter has no
+    /// information about rows.
     pub fn may_contain_row(&self, row: &[u8], options: ReadOptions) -> Result<bool> {
         Ok(self.is_in_range(row) && self.bloom_lets_through(row, None, options)?)
     }
@@ -232,8 +232,8 @@ impl Reader {
         Ok(self.is_in_range(row) && self.bloom_lets_through(row, Some(qualifier), options)?)
     }
 
-    /// Whether rows may be in the file that begin as this one does, up to the length that a filter of
-    /// prefixes looks at. The row must be that long.
+    /// Whether rows may be in the file that begin as this one does, up to the length in a filter of
+    /// prefixes. The row must be that long.
     pub(crate) fn may_contain_prefix(&self, row: &[u8], options: ReadOptions) -> Result<bool> {
         self.bloom_lets_through(row, None, options)
     }
@@ -312,8 +312,8 @@ impl Reader {
         Ok(block.may_contain(row, bloom))
     }
 
-    /// The data block of an index entry, checked against the index. `toward` says where the caller
-    /// goes next.
+    /// The data block of an index entry, checked against the index. `toward` is the direction of
+    /// the caller's next read.
     pub(super) fn data_block(
         &self,
         index: &IndexBlock,

@@ -65,8 +65,8 @@ pub(super) enum RowsBefore {
     None,
     /// The last row before the target is the last one of the list.
     Listed,
-    /// The last row before the target starts before the stretch, perhaps in an earlier block. The
-    /// list has one cell of it.
+    /// The last row before the target starts before the stretch, perhaps in an earlier block; the
+    /// list has a cell of it.
     StartsEarlier,
 }
 

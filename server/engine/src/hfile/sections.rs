@@ -32,7 +32,7 @@ struct Section {
     after_value: u32,
 }
 
-/// Bytes kept of a section besides its key: with the number that stands for the key.
+/// Bytes kept for a section besides its key, the key's number included.
 pub(super) const SECTION_BYTES: usize = size_of::<Section>() + size_of::<u32>();
 
 /// Sections of a block, in order; at least one.

@@ -28,7 +28,7 @@ const VERSION_AT: usize = TRAILER_BYTES - 4;
 const MAJOR_VERSION: u32 = 3;
 const MINOR_VERSION: u32 = 3;
 
-/// How HBase 2 names the order of cells in files, for the sake of HBase 1.
+/// HBase 2's name for the order of cells in files, kept for HBase 1.
 const COMPARATOR: &str = "org.apache.hadoop.hbase.KeyValue$KVComparator";
 
 /// Other names of the same order.

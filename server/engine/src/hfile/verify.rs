@@ -31,7 +31,7 @@ use crate::error::Result;
 
 const OPTIONS: ReadOptions = ReadOptions::WHOLE_FILE;
 
-/// A file with fewer bytes is verified by one thread: another would not be there in time.
+/// A file with fewer bytes is verified by one thread: starting another would take longer.
 const SIDE_BY_SIDE_BYTES: u64 = 1 << 20;
 
 /// State of the walk over the cells.
@@ -46,8 +46,8 @@ struct Walk {
     chunk: HeldChunk,
 }
 
-/// The chunk of the general filter that was asked last: keys come in order, so that one chunk answers for
-/// thousands of them before the next one is looked for.
+/// The chunk of the general filter that was used last: keys come in order, so one chunk serves
+/// thousands of them in a row.
 #[derive(Default)]
 struct HeldChunk(Option<(usize, Arc<Block>)>);
 

@@ -87,8 +87,8 @@ impl BlockSink {
         Ok(())
     }
 
-    /// Tells the system to begin to write the buffer that it was given. Otherwise the sync at the end of a
-    /// file that a compaction writes has a gigabyte to write at once, and every sync of the log waits behind
+    /// Advises the system to begin to write the buffer. Otherwise the sync at the end of a
+    /// compaction's file has a gigabyte to write at once, and every sync of the log waits behind
     /// that.
     ///
     /// The system also drops pages that are on disk by then. That is a small part of a file: nearly

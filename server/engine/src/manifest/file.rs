@@ -21,7 +21,7 @@ pub(super) const HEADER_BYTES: usize = 64;
 
 /// Every frame begins at a multiple of this, and the first one here: no sector holds bytes of two
 /// frames, so a write never touches durable bytes, and a lost sector never takes an edit together
-/// with the marker that vouches for it.
+/// with the marker that proves it durable.
 pub(super) const FRAME_ALIGN_BYTES: usize = 512;
 
 /// Space is reserved in steps of this size, so that most syncs need not write a new file size, and
@@ -32,8 +32,8 @@ pub(super) const RESERVE_BYTES: u64 = 16 << 10;
 pub(crate) const MAGIC: [u8; 8] = *b"BSLTMNFT";
 
 /// The format that this release writes. It also reads version 3, without loaded files; version 2,
-/// without snapshots of tables; and version 1, in which files had any size and snapshots of the state
-/// did not say which segments the log has.
+/// without snapshots of tables; and version 1, in which files had any size and snapshots of the
+/// state did not list the log's segments.
 pub(super) const FORMAT_VERSION: u32 = 4;
 
 /// The oldest format that can be read.
@@ -237,8 +237,8 @@ pub(super) struct Tail {
     pub(super) torn: Option<&'static str>,
 }
 
-/// Shows every intact frame to `visit`; a marker has no payload. An invalid frame ends the file when nothing
-/// behind it proves that it was durable, and is damage otherwise.
+/// Passes every intact frame to `visit`; a marker has no payload. An invalid frame ends the file if
+/// no later frame proves that it was durable, and is damage otherwise.
 pub(super) fn walk(
     path: &Path,
     bytes: &[u8],
@@ -363,10 +363,11 @@ pub(super) struct Live {
 
 /// Finds and reads the live manifest; `None` when the directory holds no database.
 ///
-/// CURRENT decides. When it is unreadable, the manifest file with the latest edit is the live one, provided
-/// that every manifest file there is intact: each begins with all that went before it, and none is appended
-/// to after its successor was made. CURRENT is there since before the first edit was accepted, so without
-/// CURRENT and without data a creation was cut short, and then broken files may lie about.
+/// CURRENT decides. When it is unreadable, the manifest file with the latest edit is the live one,
+/// provided that every manifest file there is intact: each begins with the state of its
+/// predecessor, and none is appended to after its successor was made. CURRENT exists before the
+/// first edit is accepted, so a directory without CURRENT and without data is an interrupted
+/// creation, which may have left broken files.
 pub(super) fn find_live(vfs: &dyn Vfs, dir: &Path) -> Result<Option<Live>> {
     let current_path = dir.join(CURRENT);
     let current = match read_file(vfs, &current_path)? {

@@ -30,7 +30,7 @@ use crate::record::{FRAME_HEADER_BYTES, FRAME_PAYLOAD_BYTES_MAX, put_frame};
 use crate::schema::TableName;
 use crate::seeded;
 
-/// The log is rolled when its edits take this many times the bytes of its snapshot.
+/// Ratio of the edits' bytes to the snapshot's from which the log is rolled.
 const ROLL_RATIO: u64 = 4;
 
 const CURRENT_TEMPORARY: &str = "CURRENT.tmp";
@@ -47,7 +47,7 @@ pub struct Manifest {
     /// Number of the last edit.
     last_edit: u64,
     live: LiveFile,
-    /// A roll that failed before the switch is tried again when the log has grown to this.
+    /// Size of the log at which a roll that failed before the switch is retried.
     roll_bytes: u64,
     /// See [`Self::open`].
     roll_bytes_min: u64,
@@ -96,7 +96,7 @@ impl Manifest {
     /// database. Returns its state.
     ///
     /// REQUIRES: the caller holds the directory's lock. Damage to anything that was acknowledged is
-    /// [`Error::Corrupt`] with file and offset, and nothing has been changed then.
+    /// [`Error::Corrupt`] with file and offset, without any change.
     ///
     /// A log whose edits take fewer than `roll_bytes_min` bytes is never rolled while it is open.
     pub fn open(vfs: Arc<dyn Vfs>, dir: &Path, roll_bytes_min: u64) -> Result<(Self, ManifestState)> {
@@ -133,15 +133,15 @@ impl Manifest {
     /// Appends an edit and makes it durable. Returns the files that no region refers to any more: they may be
     /// deleted now.
     ///
-    /// An edit that cannot follow, or that there is no disk space for, is refused without effect. After a
-    /// failed write or sync the tail is unknown: the edit may or may not be found at the next open, and
-    /// nothing more is accepted.
+    /// An edit that breaks a rule, or for which there is no disk space, is refused without effect.
+    /// After a failed write or sync the tail is unknown: the edit may or may not be found at the
+    /// next open, and nothing more is accepted.
     pub fn append(&mut self, edit: &ManifestEdit) -> Result<Vec<DroppedFile>> {
         self.append_all(std::slice::from_ref(edit))
     }
 
     /// Appends edits and makes them durable with one sync. Each is one atomic change, in this
-    /// order. If one of them cannot follow, or the disk has no space for all, all are refused
+    /// order. If one of them breaks a rule, or the disk has no space for all, all are refused
     /// without effect. Otherwise as [`Self::append`].
     ///
     /// REQUIRES: at least one edit, and no edit that another one makes valid or invalid.
@@ -175,15 +175,15 @@ impl Manifest {
         Ok(dropped)
     }
 
-    /// Refuses an edit that [`Self::append`] would refuse, whatever the disk does: one that cannot
-    /// follow, or after which the next open could not read the file or write its snapshot. Returns
-    /// the encoded edit, and the most that it adds to the state.
+    /// Refuses an edit that [`Self::append`] would refuse, whatever the disk does: one that breaks
+    /// a rule, or after which the next open could not read the file or write its snapshot. Returns
+    /// the encoded edit, and an upper bound of its growth of the state.
     pub fn check(&mut self, edit: &ManifestEdit) -> Result<(Vec<u8>, usize)> {
         self.check_behind(edit, 0, frame_bytes(&[]))
     }
 
-    /// Checks an edit as [`Self::check`] does, to be written behind others that add `grown` bytes
-    /// to the state and take `bytes` in the file.
+    /// Checks an edit as [`Self::check`] does, to be written after others that add `grown` bytes to
+    /// the state and take `bytes` in the file.
     fn check_behind(&mut self, edit: &ManifestEdit, grown: usize, bytes: u64) -> Result<(Vec<u8>, usize)> {
         self.state.check(edit)?;
         let payload = encode_edit(edit);
@@ -196,8 +196,8 @@ impl Manifest {
         Ok((payload, growth))
     }
 
-    /// Refuses a table to be made of a snapshot under that name, if the state would be too large
-    /// with it. Called before its files are linked; the edit is checked again when it is appended.
+    /// Refuses making a table of a snapshot under that name, if the state would become too large.
+    /// Called before its files are linked; the edit is checked again when it is appended.
     pub(crate) fn check_copy(&mut self, snapshot: &SnapshotMeta, name: &TableName) -> Result<()> {
         self.size.check(&self.state, copy_growth(snapshot, name), true)
     }
@@ -223,7 +223,8 @@ impl Manifest {
         &self.live.path
     }
 
-    /// Why the last roll failed, if it did. The old file is live then and the roll is tried again later.
+    /// Why the last roll failed, if it did. The old file stays live then and the roll is retried
+    /// later.
     #[cfg_attr(not(test), expect(dead_code, reason = "only tests look at it"))]
     pub(crate) fn roll_error(&self) -> Option<&Error> {
         self.roll_error.as_ref()
@@ -257,8 +258,8 @@ impl Manifest {
         }
     }
 
-    /// A new file is live: sets when it is rolled and removes all others but the one it was made from, the
-    /// second copy.
+    /// Completes a roll: sets the size for the next one and removes all files but the live one and
+    /// its predecessor, the second copy.
     fn began_file(&mut self, previous: Option<&Path>) {
         self.roll_bytes = self.roll_bytes_min.max(self.live.snapshot_end * ROLL_RATIO);
         self.size.measured(self.live.snapshot_bytes);

@@ -104,7 +104,7 @@ pub struct FileMeta {
     pub cells: u64,
     /// Every cell in it has a sequence id of at most this.
     pub max_seq: SeqId,
-    /// Whether it was made of all files of its store (no tombstones but those that must stay).
+    /// Whether it was made of all files of its store (it has only tombstones that must stay).
     pub major: bool,
     /// Wall-clock milliseconds of its making.
     pub created_ms: u64,
@@ -161,7 +161,8 @@ pub enum ManifestEdit {
         /// New files by family; a family without cells has none.
         files: Vec<(Vec<u8>, FileMeta)>,
     },
-    /// A compaction of a store: `removed` made way for `added` at their place in the store's order.
+    /// A compaction of a store: `removed` are replaced by `added` at their place in the store's
+    /// order.
     Compact {
         /// The region.
         region: RegionId,
@@ -172,8 +173,8 @@ pub enum ManifestEdit {
         /// Output, if anything survived.
         added: Option<FileMeta>,
     },
-    /// Regions replaced by others that cover the same rows: split (1 to 2) or merge (n to 1). Files go over
-    /// to the new regions (to both halves in a split).
+    /// Regions replaced by others that cover the same rows: split (1 to 2) or merge (n to 1). Files
+    /// pass to the new regions (to both halves in a split).
     ReplaceRegions {
         /// Regions that end.
         removed: Vec<RegionId>,
@@ -187,7 +188,7 @@ pub enum ManifestEdit {
         /// Sequence id.
         seq: SeqId,
     },
-    /// The log has these segments and all between them, durably. Stated before the first ones of before are
+    /// The log has these segments and all between them, durably. Recorded before older ones are
     /// removed, and after the last one was begun.
     Log {
         /// Number of the first.
@@ -206,8 +207,7 @@ pub enum ManifestEdit {
         /// Regions of the table.
         regions: Vec<RegionState>,
     },
-    /// Puts these families, options, regions and files in the place of a table's. Whether it is enabled
-    /// stays.
+    /// Replaces the families, options, regions and files of a table. Whether it is enabled stays.
     RestoreTable {
         /// The new descriptor.
         descriptor: TableDescriptor,
@@ -234,9 +234,9 @@ pub struct RegionState {
     pub flushed: SeqId,
     /// Files by family, oldest first (by sequence id).
     pub files: BTreeMap<Vec<u8>, Vec<FileMeta>>,
-    /// Files among them that reach beyond this region's rows, since a split gave them to it. Until a
-    /// compaction has replaced them the region cannot be merged: the other half may have removed rows that
-    /// these files still have.
+    /// Those of its files that reach beyond its rows, shared since a split. Until a compaction has
+    /// replaced them the region cannot be merged: the other half may have removed rows that these
+    /// files still have.
     pub clipped: BTreeSet<FileId>,
 }
 

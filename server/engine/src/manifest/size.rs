@@ -20,7 +20,7 @@ use crate::schema::limits::MANIFEST;
 /// Maximum growth of all fixed-size numbers and counts of lists together.
 const SLACK_BYTES: usize = 128;
 
-/// Bytes of a region without files that its edit does not have: how far it is flushed, counts of
+/// Bytes of a region without files that are not in its edit: its flushed sequence id, counts of
 /// families and clipped files.
 const EMPTY_REGION_BYTES: usize = 3;
 

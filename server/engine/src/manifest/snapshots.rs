@@ -145,9 +145,9 @@ impl ManifestState {
     }
 }
 
-/// Files are of the table's families, a store has none twice, one that several regions have is the same in
-/// all and clipped in each, and only files that are there are clipped. `seen`: the files of the regions
-/// before.
+/// Checks that files are of the table's families, no store has one twice, a shared file is equal in
+/// all regions and clipped in each, and only existing files are clipped. `seen`: the files of the
+/// regions before.
 fn check_files<'a>(
     descriptor: &TableDescriptor,
     files: &'a Files,

@@ -54,7 +54,8 @@ impl ManifestState {
         }
     }
 
-    /// Does the edit, or refuses it and changes nothing. Returns the files that no region refers to any more.
+    /// Applies the edit, or refuses it without a change. Returns the files that no region refers to
+    /// any more.
     pub fn apply(&mut self, edit: &ManifestEdit) -> Result<Vec<DroppedFile>> {
         self.check(edit)?;
         let mut removed = Vec::new();

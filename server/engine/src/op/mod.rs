@@ -143,16 +143,17 @@ pub struct Scan {
     pub batch: Option<usize>,
     /// Most rows of the whole scan.
     pub limit: Option<u64>,
-    /// Rows that HBase's client would fetch in one request; `None`: all of a region (HBase: `caching`). It
-    /// changes nothing but where a filter ends the scan: see `crate::engine::Scanner`.
+    /// Rows that HBase's client would fetch in one request; `None`: all of a region (HBase:
+    /// `caching`). It only affects where a filter ends the scan: see `crate::engine::Scanner`.
     pub caching: Option<usize>,
     /// Cells to read of each row.
     pub spec: ReadSpec,
 }
 
 impl Scan {
-    /// Whether it may be read with `ReadTier::Memory`: a row that turns out not to be in memory is begun
-    /// again, which a filter would see, and pieces of rows would show.
+    /// Whether it may be read with `ReadTier::Memory`. A row that turns out not to be in memory is
+    /// read again from its beginning, so filters and batches, which would see part of it twice, are
+    /// excluded.
     pub fn may_read_memory_only(&self) -> bool {
         self.spec.filter.is_none() && self.batch.is_none()
     }
@@ -182,8 +183,8 @@ pub struct FetchLimits {
     pub results: usize,
     /// Bytes from which on no further row is begun.
     pub bytes: usize,
-    /// Time after which no further row is begun, so that a filter that matches nothing does not hold the
-    /// caller. It is looked at after the first row and every few rows.
+    /// Time after which no further row is begun, so that a filter that matches nothing does not
+    /// hold the caller. It is checked after the first row and every few rows.
     pub time: std::time::Duration,
 }
 

@@ -47,7 +47,7 @@ pub(crate) const NO_REGION: RegionId = RegionId(0);
 /// Most bytes that an entry has besides its edit.
 pub(crate) const ENTRY_OVERHEAD_BYTES: usize = 2 * VARINT_BYTES_MAX;
 
-/// Encodes edits, one after the other, into one buffer that is used again: at steady state nothing is
+/// Encodes edits, one after the other, into one reused buffer: at steady state nothing is
 /// allocated.
 ///
 /// `begin`, then for each row `begin_row` and its cells, then `finish`.

@@ -43,7 +43,7 @@ pub const FRAME_HEADER_BYTES: usize = 28;
 /// Bytes of the header that its own checksum covers.
 const CHECKED_BYTES: usize = 24;
 
-/// Longest payload. A declared length above it is not believed, so no reader reserves more for it.
+/// Longest payload. A declared length above it is rejected, so no reader allocates more.
 pub(crate) const FRAME_PAYLOAD_BYTES_MAX: usize = 256 << 20;
 
 /// Header of a frame: facts about the frame and its file.
@@ -69,8 +69,8 @@ pub enum FrameRead<'a> {
         /// Offset of the byte after the frame.
         next: usize,
     },
-    /// The end of the bytes, or space that was never written (a header's length of zeros). Whether all that
-    /// follows is zeros too is for the caller to ask ([`is_unwritten`]) where it matters.
+    /// The end of the bytes, or space that was never written (a header's length of zeros). Where it
+    /// matters, the caller must check that the rest is zeros too ([`is_unwritten`]).
     End,
     /// Neither.
     Invalid {

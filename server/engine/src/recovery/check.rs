@@ -33,11 +33,11 @@ use crate::schema::escape;
 use crate::store::{Clip, DamagedFile, StoreContext, StoreFile, file_path, snapshot_store_dir, store_dir};
 use crate::wal;
 
-/// Cache of a check. Every row is asked of its bloom filter, chunk by chunk: without a cache the same chunk
-/// would be read from disk once for each of its rows.
+/// Cache of a check. Every row is looked up in its bloom filter, chunk by chunk: without a cache
+/// the same chunk would be read from disk once for each of its rows.
 const CACHE_BYTES: u64 = 64 << 20;
 
-/// Files with fewer bytes together are verified by one thread: others would not be there in time.
+/// Files with fewer bytes together are verified by one thread: starting others would take longer.
 const SIDE_BY_SIDE_BYTES: u64 = 1 << 20;
 
 /// Counts of the things that were checked.
@@ -93,9 +93,8 @@ impl std::fmt::Display for CheckSummary {
     }
 }
 
-/// Verifies the database in `dir`. Each thing that is wrong, and each that is only remarkable, goes to
-/// `report` as a line of text. Fails when there is nothing that could be checked: no database, another
-/// process has it open.
+/// Verifies the database in `dir`. Each problem and each note goes to `report` as a line of text.
+/// Fails when nothing can be checked: no database, or another process has it open.
 pub fn check(vfs: &Arc<dyn Vfs>, dir: &Path, report: &mut dyn FnMut(String)) -> Result<CheckSummary> {
     let there = vfs
         .exists(dir)
@@ -258,8 +257,8 @@ impl Checker<'_> {
         }
     }
 
-    /// Each snapshot with a cache of its own: its files have ids that a table's files or those of another
-    /// snapshot have, too.
+    /// Each snapshot has a cache of its own, since ids of its files may also be those of a table's
+    /// or another snapshot's files.
     fn check_snapshots(&mut self, state: &ManifestState) {
         for snapshot in state.snapshots.values() {
             self.summary.snapshots += 1;

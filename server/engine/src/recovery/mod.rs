@@ -408,7 +408,7 @@ fn require_log(vfs: &dyn Vfs, wal_dir: &Path, state: &ManifestState) -> Result<(
     }
 }
 
-/// The greatest sequence id that was ever given out, as far as anything on disk tells.
+/// The greatest assigned sequence id, as far as the disk shows.
 fn last_seq(state: &ManifestState, log: &LogSummary) -> SeqId {
     let mut last = if seeded::is_on("sequence-ids-again") {
         state.seq

@@ -18,7 +18,8 @@ use crate::fs::Vfs;
 use crate::manifest::ManifestState;
 use crate::store::{file_path, snapshot_store_dir, store_dir};
 
-/// The directories that are looked through, with the levels of directories between them and the store files.
+/// The directories that are searched, with the levels of directories between them and the store
+/// files.
 const ROOTS: [(&str, usize); 2] = [("tables", 3), ("snapshots", 4)];
 
 /// Maximum length of a name in `orphans/` without the number that may follow, so that both together
@@ -28,9 +29,9 @@ const NAME_BYTES_MAX: usize = 240;
 /// Bytes of a file's own name that are kept when its path is cut: all of a store file's.
 const FILE_NAME_BYTES_MAX: usize = 32;
 
-/// Moves all files below `tables/` and `snapshots/` that the state does not name to `orphans/`; returns how
-/// many. The new name is the old path, joined with dots, without `tables`, and cut when it is long. Then it
-/// removes the directories of snapshots that no longer exist.
+/// Moves all files below `tables/` and `snapshots/` that the state does not name to `orphans/`;
+/// returns their number. The new name is the old path, joined with dots, without `tables`, and cut
+/// when it is long. Then it removes the directories of snapshots that no longer exist.
 pub(super) fn move_away(vfs: &dyn Vfs, dir: &Path, state: &ManifestState) -> Result<usize> {
     let orphans = find(vfs, dir, state)?;
     if !orphans.is_empty() {

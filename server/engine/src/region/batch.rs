@@ -25,13 +25,13 @@ thread_local! {
 /// Size up to which the thread keeps a buffer after use; a larger one is dropped.
 const BUFFER_KEPT_BYTES: usize = 1 << 20;
 
-/// Most bytes that the log's edit has for a cell or a row besides the cell's key, value and tags: their
-/// lengths.
+/// Maximum bytes of the log's edit for a cell or a row besides the cell's key, value and tags:
+/// their lengths.
 const LENGTHS_BYTES_MAX: usize = 32;
 
-/// The most that the rows take as one edit, in bytes. Refuses rows that are too long for one. A cell repeats
-/// its row's key, so a short request can ask for many times its own size: this is asked before anything of it
-/// is encoded, and before another region's share of the batch is written.
+/// Maximum bytes of the rows as one edit. Refuses rows that are too long for one. A cell repeats
+/// its row's key, so a short request may need many times its own size: this is checked before any
+/// of it is encoded, and before another region's share of the batch is written.
 pub(crate) fn check_edit(table: &TableDescriptor, rows: &[RowPlan<'_>]) -> Result<u64> {
     let mut bytes = 0_usize;
     for plan in rows {
@@ -50,11 +50,12 @@ pub(crate) fn check_edit(table: &TableDescriptor, rows: &[RowPlan<'_>]) -> Resul
     Ok(bytes as u64)
 }
 
-/// Appends the rows, all of `region`, to the log as one edit and puts their cells into the memstores.
-/// Each row gets a sequence id of its own. The edit has the nonce, which is known from then on.
+/// Appends the rows, all of `region`, to the log as one edit and puts their cells into the
+/// memstores. Each row gets a sequence id of its own. The edit includes the nonce, which is
+/// recorded.
 /// REQUIRES: [`check_edit`] passed, and the bytes that it returned are reserved, with
-/// `NONCE_BYTES_MAX` more for a nonce; `updates` is the region's lock; the rows' locks are held; the
-/// plans were made for the region's table as it is.
+/// `NONCE_BYTES_MAX` more for a nonce; `updates` is the region's lock; the rows' locks are held;
+/// the plans were made for the region's table as it is.
 #[expect(
     clippy::only_used_in_recursion,
     reason = "the guard proves that the lock is held"

@@ -32,8 +32,8 @@ pub(crate) struct Busyness {
 }
 
 impl BusyRate {
-    /// Looks at the counters, which only grow. Within a window the share is that of this and of the last one,
-    /// weighted by time.
+    /// Evaluates the counters, which only grow. Within a window the share is that of this and of
+    /// the last one, weighted by time.
     pub(crate) fn look(&self, now_ms: u64, writes: u64, refused: u64, window_ms: u64) -> Busyness {
         let mut watch = self.watch.lock();
         let watch = watch.get_or_insert(Watch {

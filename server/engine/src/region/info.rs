@@ -72,7 +72,7 @@ impl RegionInfo {
         name
     }
 
-    /// A number from 0 to below 1 that the name decides, in another way for each region.
+    /// A number from 0 to below 1 derived from the name, different in each region.
     pub fn draw(&self) -> f64 {
         let digits = self.encoded_name.get(..8).unwrap_or_default();
         u32::from_str_radix(digits, 16).map_or(0.5, |drawn| f64::from(drawn) / (f64::from(u32::MAX) + 1.0))
@@ -93,8 +93,7 @@ pub struct RegionStats {
     pub reads: u64,
     /// Row mutations since start.
     pub writes: u64,
-    /// Reads refused or failed writes are not in here; writes refused because a memstore limit was reached
-    /// are.
+    /// Writes refused because a memstore limit was reached.
     pub blocked_writes: u64,
     /// Bytes its memstores hold, frozen ones included.
     pub memstore_bytes: u64,

@@ -132,8 +132,8 @@ impl RowLocks {
         })
     }
 
-    /// `deadline` is asked for when there is something to wait for, so that a free lock costs no look at the
-    /// clock.
+    /// `deadline` is called only if there is something to wait for, so that a free lock costs no
+    /// read of the clock.
     fn lock_stripe(
         &self,
         stripe: usize,

@@ -100,7 +100,8 @@ pub(crate) use update::{Stored, check_update, plan_update};
 /// stores at once.
 #[derive(Clone, Debug)]
 pub struct RegionVersion {
-    /// The table as it was then; `stores` has one store for each of its families, in the same order.
+    /// The table's descriptor of that version; `stores` has one store for each of its families, in
+    /// the same order.
     pub table: Arc<TableDescriptor>,
     /// The stores.
     pub stores: Vec<Arc<StoreVersion>>,
@@ -144,22 +145,24 @@ impl RegionVersion {
 pub(crate) struct Region {
     /// Name and boundaries.
     info: RegionInfo,
-    /// Files that it took over when its parent was split and shares with its sibling (HBase: references). As
-    /// long as the current version has one of them, the region is neither split by itself nor merged.
+    /// Files shared with its sibling since its parent was split (HBase: references). As long as the
+    /// current version has one of them, the region is neither split automatically nor merged.
     inherited: BTreeSet<FileId>,
     /// The greatest sequence id of its files when it was opened.
     opened_at: SeqId,
     /// Whether it lacked a store file when it was opened; see [`Self::check_undamaged`].
     opened_damaged: bool,
-    /// Writers hold it for reading from before they append to the log until their cells are in the memstores.
-    /// Held for writing, the memstores stand still and hold every edit of the region that has a sequence id.
+    /// Writers hold it for reading from before they append to the log until their cells are in the
+    /// memstores. While it is held for writing, the memstores do not change and hold every edit of
+    /// the region that has a sequence id.
     pub updates: RwLock<()>,
     /// Serialises flushes of this region. Comes before `updates`.
     pub flushing: Mutex<()>,
     /// Held for reading by running compactions of this region, and for writing by a split, merge or
     /// drop. Comes before `flushing`.
     pub compacting: parking_lot::RwLock<()>,
-    /// The files that they read. Its lock is held for a moment, and none is taken under it.
+    /// The files that running compactions read. Its lock is held briefly, and no other lock is
+    /// taken under it.
     pub claims: claims::Claims,
     /// The version that readers see. Replaced as a whole, never edited.
     version: Published<RegionVersion>,
@@ -302,9 +305,10 @@ impl Region {
         self.version.is_current(version)
     }
 
-    /// Freezes all memstores that hold cells and publishes the version with empty ones in their place. Every
-    /// edit of the region up to the sequence id that is returned is in frozen memstores or files then, and
-    /// every later one in neither. `_blocked` proves that no writer is between the log and the memstores.
+    /// Freezes all memstores that hold cells and publishes the version with empty ones in their
+    /// place. Every edit of the region up to the returned sequence id is then in frozen memstores
+    /// or files, and every later one in neither. `_blocked` proves that no writer is between the
+    /// log and the memstores.
     pub(crate) fn freeze(&self, wal: &Wal, _blocked: &RwLockWriteGuard<'_, ()>) -> SeqId {
         self.publish(|current| {
             let mut next = current.clone();
@@ -347,7 +351,8 @@ impl Region {
         }
     }
 
-    /// Notes at which moment the memstores began to hold edits, if that is now; `now_ms` is monotonic.
+    /// Notes the time at which the memstores began to hold edits, if that is now; `now_ms` is
+    /// monotonic.
     pub(crate) fn note_dirty(&self, now_ms: impl FnOnce() -> u64) {
         if self.dirty_since_ms.load(Ordering::Relaxed) == 0 {
             let _ =
@@ -356,7 +361,7 @@ impl Region {
         }
     }
 
-    /// Since when (monotonic milliseconds) the oldest edit that is in no store file has been waiting, about.
+    /// Approximate time (monotonic milliseconds) of the oldest edit that is in no store file.
     pub(crate) fn dirty_since_ms(&self) -> Option<u64> {
         let marks = [&self.frozen_since_ms, &self.dirty_since_ms];
         marks
@@ -442,7 +447,7 @@ mod tests {
         Region::new(&meta, version, BTreeSet::new())
     }
 
-    /// A writer has looked at the version, and before it enters the figure a flush empties the memory.
+    /// A writer has read the version, and before it enters the figure a flush empties the memory.
     #[test]
     fn an_old_figure_does_not_outlive_a_flush() {
         let (region, total) = (region(), AtomicU64::new(0));

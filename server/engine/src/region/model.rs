@@ -109,8 +109,8 @@ fn seqs<'a>(memstores: impl IntoIterator<Item = &'a Arc<Memstore>>) -> Vec<u64> 
     seqs
 }
 
-/// Captures until nothing changes meanwhile, as a scan does or as a get does: the sequence ids in memory, and
-/// the read point.
+/// Captures until nothing changes meanwhile, as a scan or a get does: the sequence ids in memory,
+/// and the read point.
 fn see(server: &Server, as_scan: bool) -> (Vec<u64>, SeqId) {
     loop {
         if as_scan {
@@ -226,8 +226,8 @@ fn loom_a_retired_region_leaves_nothing_in_the_sum() {
     });
 }
 
-/// A scan is entered while the read point moves on and a flush asks how far back it must look: never past the
-/// scan.
+/// A scan is entered while the read point moves on and a flush asks for the horizon, which is never
+/// later than the scan.
 #[test]
 fn loom_no_flush_looks_past_an_open_scan() {
     check(2, || {

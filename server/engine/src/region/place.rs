@@ -39,8 +39,8 @@ pub(crate) struct Servers {
 }
 
 impl Servers {
-    /// Says under which names the server can be reached. The first call that names one counts; tells whether
-    /// this was it.
+    /// Sets the names under which the server can be reached. The first call with a name counts;
+    /// returns whether this was it.
     pub(crate) fn announce(&self, names: Vec<ServerName>) -> bool {
         !names.is_empty() && self.names.set(names).is_ok()
     }

@@ -57,8 +57,7 @@ pub(super) fn check_cell_size(bytes: usize, limit: usize) -> Result<()> {
     Ok(())
 }
 
-/// Checks everything that can be said of a mutation without looking at stored data; says how its row must be
-/// locked.
+/// Checks a mutation as far as possible without stored data; returns how its row must be locked.
 pub(crate) fn check(
     table: &TableDescriptor,
     mutation: &RowMutation<'_>,
@@ -164,7 +163,7 @@ pub(crate) struct RowPlan<'a> {
 pub(crate) struct Times<'t> {
     /// The time of this commit.
     pub now: i64,
-    /// Puts without a time get at least this: the time of the cell that a check looked at.
+    /// Puts without a time get at least this: the time of the cell that a check read.
     pub put_floor: i64,
     /// The times recorded by the row's lock.
     pub row: &'t RowTimes,
@@ -497,7 +496,7 @@ mod tests {
     }
 
     /// Column, type and time of the cells of a mutation at the assigned time 50, with nothing
-    /// stored, and how far it went ahead.
+    /// stored, and its lead over assigned time.
     fn planned(row: &RowTimes, writes: &[Write<'static>]) -> (Vec<(u8, CellType, i64)>, i64) {
         let times = Times {
             now: 50,

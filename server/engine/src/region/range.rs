@@ -89,7 +89,7 @@ impl ScanRange {
 }
 
 impl Bound {
-    /// Whether a row lies on the side `outside` of it, or is a bound that is not wanted.
+    /// Whether a row lies on the side `outside` of the bound, or is the bound itself and excluded.
     fn excludes(&self, row: &[u8], outside: Ordering, order: RowOrder) -> bool {
         if self.row.is_empty() {
             return false;

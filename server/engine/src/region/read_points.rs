@@ -40,7 +40,7 @@ pub(crate) struct OpenMoment {
 }
 
 impl ReadPoints {
-    /// Enters a scan of the table that reads at the moment that `now` gives, or later
+    /// Enters a scan of the table that reads at the read point `now()`, or later
     /// ([`OpenMoment::advance`]).
     pub(crate) fn enter(self: &Arc<Self>, table: &TableName, now: impl FnOnce() -> Moment) -> OpenMoment {
         let mut open = self.open.lock();

@@ -24,7 +24,7 @@ pub(crate) fn read_row(
     }
 }
 
-/// The newest visible version of a column in `time_range`, looked for in `tier` and copied out by
+/// The newest visible version of a column in `time_range`, searched for in `tier` and copied out by
 /// `take`. Writes that are applied and not yet published are visible. The version is read into
 /// `scratch`, which is left unchanged.
 /// REQUIRES: the row's lock is held exclusively, so that no newer version is being added; no row of

@@ -47,12 +47,12 @@ pub(crate) fn check_update(
     }
 }
 
-/// The cells that an update writes: new values, each at `now` or at the time of the cell it replaces,
-/// whichever is later. A column named twice gets both amounts, or both pieces in order. Without a `ttl_ms` of
-/// its own, a new cell lives as long from its time on as the one it replaces did from its own (HBase:
-/// `TagUtil.carryForwardTags`).
-/// REQUIRES: [`check_update`] passed; the row's lock is held exclusively; `newest` reads the newest version
-/// of a column.
+/// The cells that an update writes: new values, each at `now` or at the time of the cell it
+/// replaces, whichever is later. A column named twice gets both amounts, or both pieces in order.
+/// Without a `ttl_ms` of its own, a new cell has the time to live of the one it replaces, counted
+/// from its own time (HBase: `TagUtil.carryForwardTags`).
+/// REQUIRES: [`check_update`] passed; the row's lock is held exclusively; `newest` reads the newest
+/// version of a column.
 pub(crate) fn plan_update<'a>(
     table: &TableDescriptor,
     row: &'a [u8],

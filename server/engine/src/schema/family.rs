@@ -210,9 +210,9 @@ impl FamilyDescriptor {
         }
     }
 
-    /// How many bytes of a row a bloom filter of type [`BloomType::RowPrefix`] looks at, from the family's
-    /// configuration; 0 with any other type. Refuses a length that is missing or not that of a row (HBase:
-    /// `BloomFilterUtil.getBloomFilterParam`).
+    /// Bytes of a row in a bloom filter of type [`BloomType::RowPrefix`], from the family's
+    /// configuration; 0 with any other type. Refuses a length that is missing or not that of a row
+    /// (HBase: `BloomFilterUtil.getBloomFilterParam`).
     pub fn bloom_prefix_bytes(&self) -> Result<usize> {
         if self.bloom != BloomType::RowPrefix {
             return Ok(0);

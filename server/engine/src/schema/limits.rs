@@ -191,8 +191,8 @@ mod tests {
         assert_eq!(SPLIT_KEY.max + REGION_NAME_REST_BYTES, ROW_MAX_BYTES);
     }
 
-    /// Goal: at its limit a thing is accepted, one above it is refused, and the refusal names
-    /// thing, limit and sizes.
+    /// Goal: a value at its limit is accepted, one above it is refused, and the refusal names the
+    /// thing, the limit and both sizes.
     #[test]
     fn descriptors_are_accepted_up_to_their_limits() {
         let with = |name: usize, value: usize| {

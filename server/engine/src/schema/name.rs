@@ -19,7 +19,7 @@ impl TableName {
         Self::stored(namespace, qualifier)
     }
 
-    /// Makes a name that is stored already: it may be older than the limits of [`Self::new`].
+    /// Makes a name that is stored already: it may exceed the newer limits of [`Self::new`].
     pub(crate) fn stored(namespace: &str, qualifier: &str) -> Result<Self> {
         let namespace = Some(namespace).filter(|name| !name.is_empty() && *name != DEFAULT_NAMESPACE);
         namespace.map_or(Ok(()), check_namespace_characters)?;

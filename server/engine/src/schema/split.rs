@@ -15,8 +15,8 @@ pub enum SplitPolicy {
     Stepping,
     /// At the maximal size.
     ConstantSize,
-    /// At the initial size times the third power of the number of the table's regions, at most at the maximal
-    /// size.
+    /// At the initial size times the cube of the number of the table's regions, at most at the
+    /// maximal size.
     IncreasingToUpperBound,
     /// As `IncreasingToUpperBound`; rows that begin with the same bytes stay together.
     KeyPrefix,
@@ -168,8 +168,8 @@ impl Default for SplitOptions {
 }
 
 impl SplitOptions {
-    /// Reads a table's options. Refuses an unknown policy and unreadable numbers; a group of rows that is not
-    /// said clearly is a row, as in HBase.
+    /// Reads a table's options. Refuses an unknown policy and unreadable numbers; an invalid group
+    /// of rows is a single row, as in HBase.
     pub(super) fn of(table: &TableName, attributes: &Attributes) -> Result<Self> {
         let defaults = Self::default();
         let policy = SplitPolicy::of(table, attributes)?;

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::error::{Error, Result};
 
-/// How hard a write tries to survive a crash (HBase: `Durability`; the codes are Thrift's `TDurability`).
+/// Durability of a write (HBase: `Durability`; the codes are Thrift's `TDurability`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Durability {
     /// The table's setting, and without one `SyncWal`.

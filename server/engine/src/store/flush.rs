@@ -36,7 +36,7 @@ pub(crate) struct Flushed {
 
 /// Writes all cells of `memstores` (newest first) that must be kept into one store file. Its bytes
 /// are durable when this returns; its name is durable after [`super::sync_names`] of its directory.
-/// No read is at an earlier moment than `horizon`. `progress` counts the cells that have been read.
+/// No read point earlier than `horizon` is in use. `progress` counts the cells that have been read.
 /// REQUIRES: everything in the memstores is published and nothing is inserted any more.
 pub(crate) fn flush(
     context: &StoreContext,

@@ -41,7 +41,7 @@ pub struct CopyJob<'a> {
     pub source_id: FileId,
     /// Where the copy goes.
     pub target: &'a NewFile,
-    /// The age in the copy's file info. The sequence id of the load is not known yet.
+    /// Age in the copy's file info. The sequence id of the load is not known yet.
     pub written_at: SeqId,
     /// Set from outside to stop it.
     pub cancel: &'a AtomicBool,

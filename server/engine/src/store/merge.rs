@@ -63,8 +63,7 @@ impl<C: CellCursor> MergeCursor<C> {
         }
     }
 
-    /// Begins where its cursors stand, which have been positioned already, each at its first cell of
-    /// interest.
+    /// A merge of cursors that are positioned already, each at its first cell of interest.
     pub(crate) fn take_positions(&mut self) {
         self.rebuild();
     }

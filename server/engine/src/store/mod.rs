@@ -74,9 +74,9 @@ pub(crate) struct Moment {
     pub read_point: SeqId,
     /// The time at which cells expire, in milliseconds.
     pub now_ms: i64,
-    /// Decides it for timestamps that the wall clock has not reached. Used by reads only: flushes
-    /// and compactions keep such cells until the clock has reached them, since an older version
-    /// would show in the place of one that is gone.
+    /// Decides on expiry for timestamps in the wall clock's future. Used by reads only: flushes and
+    /// compactions keep such cells until the clock has reached them, since an older version would
+    /// become visible if one were dropped.
     pub ahead: Ahead,
 }
 

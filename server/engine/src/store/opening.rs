@@ -26,7 +26,8 @@ use super::matcher::{Expiry, effective_range};
 use super::source::{ClippedCursor, LoadedCursor, Source, VisibleCursor};
 use super::{StoreFile, StoreVersion};
 
-/// Which rows a scanner will be asked for. Only a hint for leaving files out; the caller stops by itself.
+/// Rows for which a scanner will be used. Only a hint for leaving files out; the caller stops by
+/// itself.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum ReadRows<'a> {
     /// Exactly one row.
@@ -228,8 +229,8 @@ impl<'a> Opening<'a> {
         }
     }
 
-    /// For a read of a single row: positions the source and says whether it holds anything of it. Where no
-    /// family tombstone can be, the search goes straight to the first column asked for.
+    /// For a read of a single row: positions the source and returns whether it has cells of it.
+    /// Where no family tombstone can be, the search goes straight to the first selected column.
     fn holds_row(&self, source: &mut impl CellCursor, family_tombstones: bool) -> Result<bool> {
         let ReadRows::One(row) = self.rows else {
             return Ok(true);

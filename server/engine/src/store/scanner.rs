@@ -26,8 +26,8 @@ use super::opening::{Opening, ReadRows};
 use super::source::Source;
 use super::{Moment, StoreVersion};
 
-/// How much of a row the caller still wants; counted down by [`StoreScanner::read_row`], over all families of
-/// the row.
+/// Limit of the cells still wanted of a row; counted down by [`StoreScanner::read_row`], over all
+/// families of the row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RowLimit {
     /// Cells.
@@ -80,8 +80,8 @@ enum Walk {
 pub(crate) struct Sources(Vec<Source>);
 
 impl Sources {
-    /// Picks and opens them. For a single row they are positioned, and there is none if nothing of the row is
-    /// in the store.
+    /// Picks and opens the sources. For a single row they are positioned, and there are none if the
+    /// store has no cells of the row.
     pub(crate) fn of(
         version: &StoreVersion,
         selection: Option<&FamilySelection>,
@@ -382,9 +382,9 @@ impl StoreScanner {
         self.pending = None;
     }
 
-    /// As [`Self::end_row`]. If the filter is done at this moment the scanner is too, for good: HBase shows
-    /// the next row's first cell to its matcher before it gives the row back, and the matcher asks the filter
-    /// first (`UserScanQueryMatcher`).
+    /// As [`Self::end_row`]. If the filter is done here, the scanner is done for good: HBase shows
+    /// the next row's first cell to its matcher before it gives the row back, and the matcher asks
+    /// the filter first (`UserScanQueryMatcher`).
     fn end_row_and_maybe_scan(
         &mut self,
         row: &[u8],
@@ -414,8 +414,8 @@ impl StoreScanner {
         }
     }
 
-    /// The rest of [`Self::seek_past`], by itself so that rows which ended with their last column pass it
-    /// quickly.
+    /// The rest of [`Self::seek_past`], a function of its own, so that the common case, a row that
+    /// ended with its last column, is quick.
     #[inline(never)]
     fn step_past(&mut self, row: &[u8]) -> Result<()> {
         if self.stands(row) == Some(Ordering::Equal) {

@@ -51,8 +51,7 @@ impl SortedCells {
             .then_with(|| compare_in_row(own, key))
     }
 
-    /// How many cells at the front are `before`, which holds for all cells up to some place and for none from
-    /// there on.
+    /// Partition point of `before` over the cells.
     fn count_while(&self, before: impl Fn(usize) -> bool) -> usize {
         let (mut low, mut high) = (0, self.cells.cell_count());
         while low < high {

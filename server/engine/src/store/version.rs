@@ -54,8 +54,7 @@ struct SharedFile {
 /// Decides whether a file is removed at the end of its [`SharedFile`].
 #[derive(Debug)]
 struct FileLife {
-    /// Handed over for removal. It is the last reader then, unless a cursor outlives the version it
-    /// is of.
+    /// Handed over for removal. It is then the last reader, unless a cursor outlives its version.
     reader: Option<Arc<Reader>>,
     /// The context for removing the file.
     context: StoreContext,
@@ -84,9 +83,8 @@ pub struct DamagedFile {
 }
 
 impl DamagedFile {
-    /// The file that could not be opened because of `error`; `None` if the error says nothing about
-    /// the file itself (descriptors or memory are short, access is denied), so that a retry may
-    /// help.
+    /// The file that could not be opened because of `error`; `None` if the error is not about the
+    /// file itself (descriptors or memory are short, access is denied), so that a retry may help.
     pub(crate) fn of_error(path: &Path, error: &Error) -> Option<Self> {
         let what = match error {
             Error::Corrupt { offset, what, .. } => format!("offset {offset}: {what}"),
@@ -133,8 +131,8 @@ pub struct StoreFile {
 }
 
 impl StoreFile {
-    /// Opens a file that the manifest names, and makes sure that it is the one the manifest means. `dir` is
-    /// the directory of the table that wrote it (`meta.dir_table`) and the family.
+    /// Opens a file that the manifest names, and checks that it matches the manifest. `dir` is the
+    /// directory of the table that wrote it (`meta.dir_table`) and the family.
     pub fn open(context: &StoreContext, dir: &Path, meta: FileMeta, clip: Clip) -> Result<Arc<Self>> {
         let path = file_path(dir, meta.id);
         let reader = Reader::open(path, meta.id, context.reader.clone())?;
@@ -197,8 +195,8 @@ impl StoreFile {
         })
     }
 
-    /// Says that this region needs the file no more. When all shares have been marked, the file is removed
-    /// with the drop of the last of them.
+    /// Marks the file as obsolete for this region. When all shares have been marked, the file is
+    /// removed with the drop of the last of them.
     /// REQUIRES: the manifest edit that drops the file from the region is durable.
     pub(crate) fn mark_obsolete(&self) {
         if !self.obsolete.swap(true, Ordering::AcqRel) {
@@ -314,8 +312,8 @@ impl StoreVersion {
         }
     }
 
-    /// `flushed` (frozen memstores of this version) made way for `file`; `None` when none of their cells
-    /// survived.
+    /// Replaces `flushed` (frozen memstores of this version) by `file`; `None` when none of their
+    /// cells survived.
     #[must_use]
     pub(crate) fn with_flushed(&self, flushed: &[Arc<Memstore>], file: Option<Arc<StoreFile>>) -> Self {
         let mut next = self.clone();
@@ -338,8 +336,8 @@ impl StoreVersion {
         next
     }
 
-    /// `removed`, neighbours in the order of files, made way for `added` at their place; `None` when nothing
-    /// survived.
+    /// Replaces `removed`, neighbours in the order of files, by `added` at their place; `None` when
+    /// nothing survived.
     #[must_use]
     pub(crate) fn with_compacted(&self, removed: &[FileId], added: Option<Arc<StoreFile>>) -> Self {
         let is_removed = |file: &Arc<StoreFile>| removed.contains(&file.id());

@@ -118,8 +118,8 @@ impl<T> RwLock<T> {
 pub struct ArcSwap<T> {
     /// The current one's place in `all`.
     current: AtomicUsize,
-    /// All there ever were. Not loom's: it orders nothing that the model could see, and no thread stops while
-    /// it holds it.
+    /// All published values. Not loom's: it orders nothing that the model could see, and no thread
+    /// stops while it holds it.
     all: std::sync::Mutex<Vec<Arc<T>>>,
 }
 
@@ -182,8 +182,9 @@ impl<T> ArcSwap<T> {
     }
 }
 
-/// Runs `body` in every order of its threads' steps in which at most `preemptions` times a thread is stopped
-/// that could go on, and with every value that the memory model allows each load. Prints how many there were.
+/// Runs `body` in every order of its threads' steps in which at most `preemptions` times a thread
+/// is stopped that could go on, and with every value that the memory model allows each load. Prints
+/// the number of orders.
 ///
 /// loom records for each atomic only the last access. A load of one thread followed by a load and a
 /// swap of another one is therefore not tried the other way round. It tries all orders when the

@@ -61,7 +61,8 @@ impl<T> Published<T> {
         }
     }
 
-    /// The current one, for a short look. A thread that holds many of them makes the next ones slower.
+    /// Borrows the current value, briefly. A thread that holds many of them makes further loads
+    /// slower.
     pub(crate) fn load(&self) -> Loaded<T> {
         let done = self.done.load(Ordering::Acquire);
         Loaded {

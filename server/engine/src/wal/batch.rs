@@ -91,8 +91,8 @@ impl Batch {
         &self.bytes
     }
 
-    /// Shows each frame (room for the header, payload) and its first sequence id, to have the header filled
-    /// in.
+    /// Calls `fill` for each frame (room for the header, payload) with its first sequence id, to
+    /// fill in the header.
     pub(super) fn for_each_frame(&mut self, mut fill: impl FnMut(&mut [u8], u64)) {
         for (index, (start, first_seq)) in self.frames.iter().enumerate() {
             let end = self.frames.get(index + 1).map_or(self.bytes.len(), |(at, _)| *at);

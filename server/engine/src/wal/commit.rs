@@ -12,7 +12,7 @@ use super::Wal;
 use super::group::Place;
 
 /// An edit that has its place in the log and is not in the memstores yet. Dropping it without
-/// [`Self::applied`] would stop publication for ever, so dropping it poisons the log.
+/// [`Self::applied`] poisons the log, since publication could never continue.
 ///
 /// While a thread holds one it must not wait for the log: its group is not published before it is applied.
 #[derive(Debug)]
@@ -84,8 +84,8 @@ pub struct Commit {
 }
 
 impl Commit {
-    /// How long the writer should be kept waiting for its answer once the edit is published. Zero unless
-    /// memory fills faster than it is flushed.
+    /// Pause for the writer between publication and its answer. Zero unless memory fills faster
+    /// than it is flushed.
     pub fn pause(&self) -> Duration {
         self.pause
     }

@@ -76,7 +76,7 @@ pub(super) struct Queue<L> {
     finished: AtomicU64,
     /// Edits of a group that are not in the memstores yet, and `LEADER_WAITS`. By parity of the group.
     pending: [AtomicUsize; 2],
-    /// A group was published, or one of its sleepers is to lead. By parity of the group.
+    /// A group was published, or one of its sleepers must lead. By parity of the group.
     wake_group: [Condvar; 2],
     /// The last pending edit of the group being led is in the memstores.
     wake_leader: Condvar,

@@ -208,9 +208,9 @@ impl Wal {
     /// none. A request of several edits reserves for all of them before the first, so that no later
     /// one is refused.
     ///
-    /// Takes no lock as long as there is room, which is nearly always. Otherwise this thread writes the open
-    /// group, or has more space preallocated. [`Error::DiskSpace`]: the disk has none; nothing has happened
-    /// then, and the log goes on.
+    /// Takes no lock as long as there is room, which is nearly always. Otherwise this thread writes
+    /// the open group, or preallocates more space. Fails with [`Error::DiskSpace`], without effect,
+    /// if the disk has none; the log continues.
     /// REQUIRES: this thread holds no [`Appended`].
     pub fn reserve(&self, edits: usize, bytes: u64) -> Result<Reserved<'_>> {
         let bytes = (edits as u64)
@@ -228,13 +228,13 @@ impl Wal {
         }
     }
 
-    /// How long the disk has kept the log waiting by now, if the log is asking it for something. Every group
-    /// waits behind that.
+    /// How long the disk has kept the log waiting, if an operation is running. Every group waits
+    /// behind that.
     pub fn waiting(&self) -> Option<Duration> {
         self.shared.watch.waiting()
     }
 
-    /// Why the log has no space for a next segment, as long as it has none.
+    /// The reason why the log has no space for a next segment, as long as it has none.
     pub fn lacks(&self) -> Option<Error> {
         self.shared.room.lacks()
     }
@@ -299,8 +299,8 @@ impl Wal {
         self.shared.queue.last_assigned()
     }
 
-    /// Waits until everything up to `seq` is published; this thread may do the write and sync. A sequence id
-    /// that has not been given out is an error.
+    /// Waits until everything up to `seq` is published; this thread may do the write and sync. An
+    /// unassigned sequence id is an error.
     /// REQUIRES: this thread holds no [`Appended`].
     pub(crate) fn wait_published(&self, seq: SeqId) -> Result<()> {
         self.shared.queue.wait_published(seq)
@@ -368,7 +368,8 @@ impl Wal {
         }
     }
 
-    /// When there are more than `kept` sealed segments: the last sequence id in those that would have to go.
+    /// The last sequence id in the oldest segments beyond the newest `kept` sealed ones, if there
+    /// are more.
     pub(crate) fn last_seq_beyond(&self, kept: usize) -> Option<SeqId> {
         let old = self.shared.old.lock();
         let beyond = old.len().checked_sub(kept + 1)?;

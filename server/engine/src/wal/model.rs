@@ -154,7 +154,7 @@ fn loom_what_is_published_is_written_and_in_memory() {
     });
 }
 
-/// A writer that makes several edits overlaps with another: slots are used again by later groups.
+/// A writer that makes several edits overlaps with another: slots are reused by later groups.
 #[test]
 fn loom_slots_are_used_again() {
     check(2, || {

@@ -175,8 +175,9 @@ pub(super) fn list_segments(vfs: &dyn Vfs, dir: &Path) -> Result<Vec<u64>> {
     Ok(numbers)
 }
 
-/// Walks the frames of a segment and stops at the first that is not intact, at the end, or behind a seal.
-/// `visit` gets each frame's offset, header and payload. An error is damage of a kind that no crash leaves.
+/// Walks the frames of a segment and stops at the first that is not intact, at the end, or behind a
+/// seal. `visit` gets each frame's offset, header and payload. An error is damage that no crash
+/// causes.
 pub(super) fn walk<'a>(
     bytes: &'a [u8],
     header: SegmentHeader,
@@ -302,7 +303,7 @@ pub fn read_segments(
     Ok(summary)
 }
 
-/// Refuses a directory without one of the segments `first` to `last`, which the manifest says to be there.
+/// Refuses a directory without one of the segments `first` to `last`, which the manifest lists.
 pub(crate) fn require_segments(vfs: &dyn Vfs, dir: &Path, first: u64, last: u64) -> Result<()> {
     let there = list_segments(vfs, dir)?;
     let is_end = |number: &u64| [first, last].contains(number);
@@ -497,8 +498,8 @@ fn header_of(vfs: &dyn Vfs, path: &Path) -> Result<std::result::Result<SegmentHe
     }
 }
 
-/// Refuses a log that a newer release has written to. Its segments come last, so the last header that
-/// is intact decides. Reports nothing else that is wrong: recovery does.
+/// Refuses a log that a newer release has written to. Its segments come last, so the last header
+/// that is intact decides. Recovery reports all other damage.
 pub(crate) fn refuse_newer(vfs: &dyn Vfs, dir: &Path) -> Result<()> {
     for number in list_segments(vfs, dir)?.into_iter().rev() {
         let path = segment_path(dir, number);

@@ -20,7 +20,7 @@ use crate::record::edit::ENTRY_OVERHEAD_BYTES;
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicI64, Ordering};
 
-/// The most that an edit takes in the log besides its own bytes: its entry's head, and a frame with the
+/// Maximum bytes of an edit in the log besides its own: its entry's head, and a frame with the
 /// frame's kind.
 pub(super) const OVERHEAD_BYTES: u64 = (ENTRY_OVERHEAD_BYTES + FRAME_HEADER_BYTES + 1) as u64;
 
@@ -59,8 +59,8 @@ impl Room {
         self.free_bytes.fetch_add(as_change(bytes), Ordering::AcqRel);
     }
 
-    /// The larger of rest and spare was `before` and is `after`, and `kept` bytes of promises were kept in
-    /// between.
+    /// Adjusts the free bytes: the larger of rest and spare was `before` and is `after`, and `kept`
+    /// bytes of promises were used in between.
     pub(super) fn changed(&self, before: u64, after: u64, kept: u64) {
         let change = as_change(after)
             .saturating_sub(as_change(before))

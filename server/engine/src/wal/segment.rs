@@ -395,7 +395,8 @@ impl SegmentWriter {
         Ok(())
     }
 
-    /// Ends the segment: makes its frames durable, then a seal that states so, and gives unused space back.
+    /// Ends the segment: makes its frames durable, then writes a seal that states so, and frees
+    /// unused space.
     pub(super) fn seal(&mut self, next_seq: SeqId) -> Result<Sealed> {
         if self.is_dirty() {
             self.sync()?;

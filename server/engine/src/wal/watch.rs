@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 pub(super) struct Watch {
     /// The origin of the times.
     origin: Instant,
-    /// Nanoseconds from `origin` to when the work began that is going on, at least 1; 0: there is none.
+    /// Start of the running operation, in nanoseconds from `origin`, at least 1; 0: there is none.
     since: AtomicU64,
 }
 

@@ -28,7 +28,7 @@ use super::segment::{Sealed, SegmentWriter};
 use super::spare::Spare;
 use super::watch::Watch;
 
-/// Ticks between two tries to get a spare from a disk that has refused one: about a second.
+/// Ticks between two attempts to get a spare from a disk that has refused one: about a second.
 const SPARE_PAUSE_TICKS: u32 = 10;
 
 /// A sealed segment that still exists, as does its successor.
@@ -115,7 +115,7 @@ impl Writer {
         batch.len() as u64 > self.segment.room() && !self.segment.is_empty()
     }
 
-    /// The most that a group can have now: in the rest of the segment, or in the spare.
+    /// Maximum size of a group now: in the rest of the segment, or in the spare.
     fn capacity(&self) -> u64 {
         self.segment
             .room()

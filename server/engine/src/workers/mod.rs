@@ -37,8 +37,8 @@ pub(crate) struct Workers {
     queue: Queue,
     /// Since when flushes wait for compaction, by region.
     flush_waits: Mutex<HashMap<RegionId, Duration>>,
-    /// The largest region was asked to flush because of the sum of all memstores, and no flush has ended
-    /// since.
+    /// Whether the largest region was queued for a flush because of the sum of all memstores, and
+    /// no flush has ended since.
     relief_requested: AtomicBool,
     /// When tables were last looked through for compactions that are due (monotonic).
     last_survey: Mutex<Duration>,
@@ -110,8 +110,8 @@ impl Workers {
         self.queue.compactions_of(region)
     }
 
-    /// Holds back flushes or compactions, or lets them go on; returns whether they were held back before. A
-    /// flush that runs is finished; a compaction that runs stands still.
+    /// Holds back flushes or compactions, or resumes them; returns whether they were held back
+    /// before. A running flush finishes; a running compaction stands still.
     pub(crate) fn pause(&self, work: Work, paused: bool) -> bool {
         if work == Work::Compactions {
             self.catalog.pause_compactions(paused);
@@ -124,8 +124,8 @@ impl Workers {
         self.queue.is_paused(work)
     }
 
-    /// Hands out nothing more, asks running compactions to give up, and lets the thread for removals end when
-    /// nothing waits for it.
+    /// Hands out nothing more, cancels running compactions, and lets the thread for removals end
+    /// once its queue is empty.
     pub(crate) fn stop(&self) {
         *self.stopped.lock() = true;
         self.stop_signal.notify_all();

@@ -139,7 +139,7 @@ impl Queue {
         Self::default()
     }
 
-    /// Asks for a job. No effect when it waits already, delayed or not, or when the queue is stopped.
+    /// Queues a job. No effect if it is queued already, delayed or not, or if the queue is stopped.
     pub(crate) fn request(&self, job: Job) {
         let mut state = self.state.lock();
         if !state.stopped && state.waiting.insert(job.clone()) {
@@ -197,7 +197,7 @@ impl Queue {
         self.changed.notify_all();
     }
 
-    /// Gives a job back that failed; it is tried again after a pause. Returns the pause.
+    /// Returns a failed job to the queue; it is retried after a pause. Returns the pause.
     pub(crate) fn failed(&self, job: Job, now: Duration) -> Duration {
         let mut state = self.state.lock();
         state.running.remove(&job);
@@ -230,8 +230,8 @@ impl Queue {
         self.state.lock().failures.contains_key(job)
     }
 
-    /// Holds back the jobs of a work, or lets them go. Returns whether they were held back before. Those that
-    /// run are not touched.
+    /// Holds back the jobs of a kind of work, or resumes them. Returns whether they were held back
+    /// before. Running jobs are not affected.
     pub(crate) fn pause(&self, work: Work, paused: bool) -> bool {
         let before = std::mem::replace(&mut self.state.lock().paused[work as usize], paused);
         self.changed.notify_all();

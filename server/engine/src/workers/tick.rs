@@ -99,9 +99,9 @@ impl Workers {
         }
     }
 
-    /// Asks for flushes of the regions whose edits keep the log from getting shorter, when it has
-    /// more than `kept` sealed segments: a region that receives little would otherwise keep every
-    /// segment since its oldest edit, which takes disk space and has to be read by the next start.
+    /// Queues flushes of the regions whose edits keep old log segments alive, when there are more
+    /// than `kept` sealed ones: a region with few writes would otherwise keep every segment since
+    /// its oldest edit, which takes disk space and has to be read by the next start.
     fn bound_log(&self, kept: usize) {
         let shared = self.catalog.shared();
         let Some(beyond) = shared.wal.last_seq_beyond(kept) else {
@@ -120,18 +120,18 @@ impl Workers {
         }
     }
 
-    /// Whether all memstores together hold four fifths of their limit: early enough that a flush frees memory
-    /// before writes are slowed (`region::pause`). HBase's lower limit is 95 %, which leaves a flush too
-    /// little time where many regions are small.
+    /// Whether all memstores together hold four fifths of their limit: early enough that a flush
+    /// frees memory before writes are slowed (`region::pause`). HBase's lower limit of 95 % leaves
+    /// a flush too little time if many regions are small.
     pub(crate) fn memory_is_short(&self) -> bool {
         let shared = self.catalog.shared();
         let limit = shared.options.memstore_total_bytes;
         shared.memstore_total_bytes.load(Ordering::Acquire) >= limit - limit / 5
     }
 
-    /// Asks for a flush of the region that holds most memory, once until a flush has ended. A
-    /// region whose last flush failed waits for its retry, so it is skipped in favour of those that
-    /// can free memory now.
+    /// Queues a flush of the region with the most memory, once until a flush has ended. A region
+    /// whose last flush failed waits for its retry, so it is skipped in favour of those that can
+    /// free memory now.
     pub(crate) fn relieve_memory(&self) {
         if self.relief_requested.swap(true, Ordering::AcqRel) {
             return;

@@ -33,8 +33,8 @@ struct FilledRegion {
 }
 
 impl<'a> Filled<'a> {
-    /// Links the files of a snapshot into the directories of a table, which are there, durably, under new
-    /// ids, and opens them: one that is missing or another one is found before anything has changed.
+    /// Links the files of a snapshot into the directories of a table, which exist durably, under
+    /// new ids, and opens them: a missing or replaced file is detected before anything has changed.
     pub(super) fn open(
         catalog: &'a Catalog,
         snapshot: &SnapshotMeta,

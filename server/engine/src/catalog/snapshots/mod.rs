@@ -112,7 +112,8 @@ impl Catalog {
         (regions, held)
     }
 
-    /// Links the files of a snapshot into its directory, durably; after an error there are none.
+    /// Links the files of a snapshot into its directory, durably; after an error there are no
+    /// links.
     fn link_snapshot(&self, snapshot: &SnapshotMeta) -> Result<Links<'_>> {
         let mut links = Links::new(&self.shared);
         let link_all = |links: &mut Links<'_>| {
@@ -241,7 +242,7 @@ impl Catalog {
         self.install(snapshot, table, self.shared.clock.wall_ms(), None)
     }
 
-    /// Makes a table of a snapshot, in the place of `old` or as a new one.
+    /// Makes a table of a snapshot, replacing `old` or as a new one.
     /// REQUIRES: `schema` is held.
     fn install(
         &self,

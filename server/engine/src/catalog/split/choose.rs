@@ -20,7 +20,7 @@ pub(super) struct Sizes {
     pub(super) initial_bytes: u64,
     /// Regions of the table.
     pub(super) regions: usize,
-    /// Between 0 and 1, another one in each region: where in the jitter its maximal size lies.
+    /// Between 0 and 1, different in each region: the position of its maximal size in the jitter.
     pub(super) draw: f64,
 }
 
@@ -91,8 +91,8 @@ pub(super) fn calculated_row(
     Ok(row)
 }
 
-/// The row in the middle of the largest file. `None` where that is the file's first or last row: then the
-/// file may be one row or one block.
+/// The row in the middle of the largest file. `None` if that is the file's first or last row, as
+/// when the file is one row or one block.
 fn middle_row(store: &StoreVersion) -> Result<Option<Vec<u8>>> {
     let Some(file) = store.files.iter().max_by_key(|file| file.meta().bytes) else {
         return Ok(None);

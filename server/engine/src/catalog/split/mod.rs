@@ -37,8 +37,9 @@ mod choose;
 const REGION_SPLIT_LIMIT: usize = 1000;
 
 impl Catalog {
-    /// Splits a region at `row`, or near its middle: there the files it shares with its sibling since a split
-    /// are compacted first, since their middle is that of both. Returns the two halves.
+    /// Splits a region at `row`, or near its middle. In the latter case files shared with its
+    /// sibling since a split are compacted first, since their middle is that of both regions.
+    /// Returns the two halves.
     pub(crate) fn split_region(&self, id: RegionId, row: Option<&[u8]>) -> Result<(RegionInfo, RegionInfo)> {
         row.map_or(Ok(()), check_split_key)?;
         let _schema = self.schema.lock();
@@ -197,7 +198,7 @@ impl Catalog {
         Ok(())
     }
 
-    /// Puts new regions with these boundaries in the place of `old`.
+    /// Replaces `old` by new regions with these boundaries.
     /// REQUIRES: all locks of the old regions are held, and their memstores are empty.
     fn replace(
         &self,

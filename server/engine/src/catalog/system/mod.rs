@@ -131,8 +131,8 @@ impl Default for SystemTables {
 }
 
 impl SystemTables {
-    /// Lists the tables anew when they are asked for the next time. A listing that runs now ends before this
-    /// returns.
+    /// Discards the listings, so that the next read lists the tables again. A running listing ends
+    /// before this returns.
     pub(crate) fn forget(&self) {
         for listed in &self.listed {
             *listed.lock() = None;

@@ -128,8 +128,8 @@ impl HandleCache {
         }
     }
 
-    /// Takes a descriptor, after closing another one if there is no room. If all are in use, this
-    /// one exceeds the limit.
+    /// Takes a descriptor, after closing another one if there is no room. If all are in use, the
+    /// new one exceeds the limit.
     fn reserve(self: &Arc<Self>) -> Permit {
         loop {
             let is_free = |open| open < self.limit || seeded::is_on("store-files-without-bound");

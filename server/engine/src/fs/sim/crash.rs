@@ -29,8 +29,8 @@ pub struct Harm {
     pub lost: u64,
     /// Writes of which some sectors are there and others are not.
     pub torn: u64,
-    /// Writes and changes of names that are there, at least in part, while an earlier one of the same file,
-    /// or an earlier change of names, is not.
+    /// Writes and changes of names that survived, at least in part, while an earlier one of the
+    /// same file, or an earlier change of names, did not.
     pub reordered: u64,
     /// Files that have grown by a range whose bytes were not written.
     pub extended: u64,

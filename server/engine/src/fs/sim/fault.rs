@@ -241,7 +241,7 @@ pub enum CrashWhen {
     After,
 }
 
-/// The error of every call after a simulated crash: the process that would see it does not exist any more.
+/// The error of every call after a simulated crash: the process no longer exists.
 #[derive(Clone, Copy, Debug)]
 struct Crashed;
 

@@ -137,8 +137,8 @@ impl State {
 }
 
 impl Shared {
-    /// Does one call: counts it, lets the process die at it if its time has come, asks the faults
-    /// for a failure.
+    /// Does one call: counts it, crashes the process at it if that is due, asks the faults for a
+    /// failure.
     fn call<T>(
         &self,
         op: OpKind,
@@ -216,9 +216,9 @@ impl SimFs {
         }
     }
 
-    /// The disk after a power cut at this moment, with damage that follows from `damage_seed`. This disk
-    /// stays as it is, so one moment can be cut with many seeds. The new disk has no faults, locks or open
-    /// files and counts calls from 0.
+    /// The disk after a power cut at this moment, with damage that follows from `damage_seed`. This
+    /// disk is unchanged, so one point can be cut with many seeds. The new disk has no faults,
+    /// locks or open files and counts calls from 0.
     #[must_use]
     pub fn crash(&self, damage_seed: u64) -> Self {
         self.crash_with_harm(damage_seed).0
@@ -250,8 +250,8 @@ impl SimFs {
         self.shared.state.lock().ops
     }
 
-    /// Lets the process die at call number `op` (the first one is 0): that call and all later ones fail with
-    /// an error that [`is_crash`] knows.
+    /// Crashes the process at call number `op` (the first one is 0): that call and all later ones
+    /// fail with an error that [`is_crash`] recognises.
     pub fn crash_at_op(&self, op: u64, when: CrashWhen) {
         self.shared.state.lock().crash_at = Some((op, when));
     }
@@ -378,8 +378,8 @@ impl SimFs {
         Ok(())
     }
 
-    /// A file's bytes as reads see them. No call: not counted, struck by no fault, possible when the process
-    /// is dead.
+    /// A file's bytes as reads see them. Not a call of the file system: not counted, not affected
+    /// by faults, possible after a crash.
     pub fn contents(&self, path: &Path) -> io::Result<Vec<u8>> {
         let state = self.shared.state.lock();
         Ok(state.disk.file(state.disk.resolve(path)?)?.seen.to_vec())

@@ -44,7 +44,8 @@ impl SplitMix64 {
         }
     }
 
-    /// A stream of its own that follows from this one's place and `salt`; this one does not move.
+    /// An independent stream that is derived from this one's position and `salt`; this one does not
+    /// move.
     #[must_use]
     pub fn fork(&self, salt: u64) -> Self {
         Self::new(Self::new(self.state ^ Self::new(salt).next_u64()).next_u64())

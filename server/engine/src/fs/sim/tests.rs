@@ -62,7 +62,8 @@ fn a_name_is_durable_after_the_sync_of_its_directory() {
     }
 }
 
-/// Goal: a rename happens or not, whole; and it has no order against the bytes of the file it moves.
+/// Goal: a rename happens as a whole or not at all, and has no order against the bytes of the file
+/// it moves.
 #[test]
 fn a_rename_is_atomic_but_has_no_order_against_bytes() {
     let (fs, file) = with_file(SimOptions::default());
@@ -100,7 +101,7 @@ fn the_order_of_names_is_ext4s_alone() {
     }
 }
 
-/// Goal: a directory that was never synced into the one above it is lost with all that is in it.
+/// Goal: a directory that was never synced into the one above it is lost with its content.
 #[test]
 fn a_directory_needs_its_own_name() {
     let fs = strict();
@@ -115,8 +116,8 @@ fn a_directory_needs_its_own_name() {
     assert!(!outcomes(&fs, "/a/b/f").contains(&None));
 }
 
-/// Goal: torn writes are among the damage: old, new, zero and (strict mode) noisy sectors in one file, and a
-/// size of its own.
+/// Goal: torn writes are among the damage: old, new, zero and (strict mode) noisy sectors in one
+/// file, and any size in between.
 #[test]
 fn sectors_tear_independently() {
     for (options, noise_expected) in [(SimOptions::default(), true), (SimOptions::ext4(), false)] {
@@ -204,8 +205,8 @@ fn a_kill_keeps_the_page_cache() {
     assert!(outcomes(&after, "/f").contains(&Some(Vec::new())));
 }
 
-/// Goal: a failed sync never becomes a good one: the next succeeds, reads see the bytes, the power cut loses
-/// them.
+/// Goal: the bytes of a failed sync never become durable: the next succeeds, reads see the bytes,
+/// the power cut loses them.
 #[test]
 fn a_failed_sync_loses_bytes_for_ever() {
     let (fs, file) = with_file(SimOptions::default());
@@ -368,7 +369,8 @@ fn locks_have_one_holder() {
     assert!(fs.lock(path("/LOCK")).unwrap().is_some());
 }
 
-/// Goal: the same seed and the same calls are the same disk; uuids do not come twice, also not after a crash.
+/// Goal: one seed and sequence of calls gives one disk; uuids are never repeated, not even after a
+/// crash.
 #[test]
 fn everything_follows_from_the_seed() {
     let run = |seed: u64| {
@@ -439,8 +441,8 @@ fn step(fs: &dyn Vfs, root: &Path, files: &mut Vec<Arc<dyn File>>, dice: &mut Sp
     format!("call {call} {:?} {:?}: {outcome}", name(&one), name(&two))
 }
 
-/// Goal: without faults the simulation is the real thing. Method: the same random calls on both, every answer
-/// compared.
+/// Goal: without faults the simulation equals the real file system. Method: the same random calls
+/// on both, every answer compared.
 #[test]
 fn it_behaves_like_the_real_file_system() {
     for seed in 0..60 {

@@ -68,10 +68,9 @@ enum Cells {
 pub(super) enum Stepped {
     /// The place is the first cell at or after the target.
     Found,
-    /// All cells that were looked at are before the target, and the block may have more. The place is as it
-    /// was.
+    /// All cells passed are before the target, and the block may have more. The place is unchanged.
     NotYet,
-    /// All cells up to the end of the block are before the target. The place is as it was.
+    /// All cells up to the end of the block are before the target. The place is unchanged.
     Ended,
 }
 
@@ -112,7 +111,8 @@ impl DataBlock {
         })
     }
 
-    /// Checks every cell between the two places, and the row offsets if there are some, and takes them.
+    /// Checks every cell between the two places, and the row offsets if there are some, and builds
+    /// the marks.
     fn plain(
         bytes: Vec<u8>,
         (from, to): (u32, u32),
@@ -365,7 +365,7 @@ impl DataBlock {
     }
 
     /// Reads the lengths of the cell that starts at `start`.
-    /// REQUIRES: plain cells, of which one starts there; the check in `plain` has been there before.
+    /// REQUIRES: plain cells, of which one starts there; the check in `plain` has passed it.
     #[inline]
     fn at(&self, start: u32) -> Position {
         let at = start as usize;

@@ -132,7 +132,7 @@ fn start_before(cells: &[Own], row: &[u8]) -> Option<usize> {
     cells.iter().position(|own| own.key.as_key().row() == row)
 }
 
-/// From any row on, steps back reach the start of each row before it, down to the block's first.
+/// From any row on, steps back reach the start of each earlier row, down to the block's first.
 fn steps_back_are_right(cells: &[Own], layout: DataLayout) {
     let block = block(cells, layout);
     // One list for all walks, as a cursor has: its stretches grow.

@@ -57,9 +57,9 @@ fn common_bytes(left: &[u8], right: &[u8]) -> usize {
         .count()
 }
 
-/// Bytes that two flat keys have in common at their start, counted as HBase does: its readers skip
-/// comparisons by this number, so it never reaches from one key part into the next unless the parts are
-/// equal.
+/// Length of the common prefix of two flat keys, counted as HBase does: its readers skip
+/// comparisons by this number, so it never reaches from one key part into the next unless the parts
+/// are equal.
 /// REQUIRES: both keys are of one family.
 fn common_key_bytes(left: Key<'_>, right: Key<'_>, with_time_and_type: bool) -> usize {
     let (left_row, right_row) = (left.row(), right.row());
@@ -79,7 +79,7 @@ fn common_key_bytes(left: Key<'_>, right: Key<'_>, with_time_and_type: bool) -> 
     common + common_bytes(&left.bytes()[common..], &right.bytes()[common..])
 }
 
-/// Where the first cell of a block starts: behind the encoding's id and the plain size.
+/// Position of the first cell of a block: behind the encoding's id and the plain size.
 pub(super) const CELLS_AT: usize = 6;
 
 /// Decodes key and value of the cell behind `place`, which becomes that cell's. Returns the end of
@@ -310,8 +310,8 @@ impl BlockEncoder {
         self.cells == 0
     }
 
-    /// Size of the block so far by which it is decided to end it: the larger of plain and encoded, as in
-    /// HBase.
+    /// Size of the block so far, by which its end is decided: the larger of plain and encoded, as
+    /// in HBase.
     pub(super) fn block_bytes(&self) -> usize {
         self.plain_bytes.max(self.payload.len())
     }

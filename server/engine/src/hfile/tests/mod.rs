@@ -279,7 +279,7 @@ fn targets(cells: &[OwnedCell]) -> Vec<KeyBuf> {
     targets
 }
 
-/// A file in each way of writing gives back the same cells in each way of reading, and verifies.
+/// A file written in each way returns the same cells to each way of reading, and verifies.
 #[test]
 fn every_combination_round_trips() {
     let cells = grid(120, 3);
@@ -409,7 +409,8 @@ proptest! {
     }
 }
 
-/// With index blocks of a few hundred bytes the index has several levels; seeks and steps cross all of them.
+/// With index blocks of a few hundred bytes the index has several levels; seeks and steps pass
+/// through all of them.
 #[test]
 fn an_index_of_many_levels_is_walked() {
     let cells = grid(3000, 1);

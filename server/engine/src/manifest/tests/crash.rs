@@ -91,9 +91,9 @@ fn calls_of_workload(options: SimOptions) -> u64 {
     fs.op_count() - before
 }
 
-/// Goal: whatever call the process dies at and whatever the power cut does, the next process finds all
-/// acknowledged edits, perhaps the one in flight, and can go on; also when it dies itself while opening, and
-/// the next one too.
+/// Goal: at whatever call the process dies and whatever the power cut does, the next process finds
+/// all acknowledged edits, perhaps the one in flight, and can continue; also when it dies itself
+/// while opening, and the next one too.
 #[test]
 fn a_crash_at_any_call_keeps_what_was_acknowledged() {
     for mode in MODES {
@@ -187,8 +187,8 @@ fn a_failed_sync_poisons() {
     assert_eq!(open(&fs.crash(1)).unwrap().1, before);
 }
 
-/// Goal: a roll that cannot write its new file leaves the old one live; edits go on and the roll is made up
-/// for later.
+/// Goal: a roll that cannot write its new file leaves the old one live; edits continue and the roll
+/// is made later.
 #[test]
 fn a_roll_without_space_is_put_off() {
     let fs = disk(SimOptions::default());
@@ -272,7 +272,7 @@ fn a_crash_in_a_group_of_edits_leaves_the_first_few() {
     assert!(counts.len() > 2, "no group was torn: {counts:?}");
 }
 
-/// Goal: a group is refused as a whole if one of its edits cannot follow, or if the disk has no
+/// Goal: a group is refused as a whole if one of its edits breaks a rule, or if the disk has no
 /// space for it.
 #[test]
 fn a_group_is_refused_without_effect() {

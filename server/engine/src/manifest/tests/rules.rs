@@ -493,8 +493,8 @@ fn clones_have_new_files() {
     );
 }
 
-/// Goal: a restore puts families, regions and files in the place of the old ones, at once, and leaves the
-/// state as it is.
+/// Goal: a restore replaces families, regions and files at once, and the table stays disabled or
+/// enabled.
 #[test]
 fn a_restore_replaces_everything() {
     check(

@@ -110,9 +110,9 @@ pub(crate) fn needs_compaction(files: &[FileView], options: &Options) -> bool {
     idle.clone().any(|file| file.clipped) || idle.by_ref().count() >= min_files(options)
 }
 
-/// The wall-clock time from which on the age of its oldest file makes a store due for a major compaction;
-/// `None`: never. It is spread over half a period before and after, by the identity of the files, so that the
-/// stores of a server do not all start at once, nor again after every restart.
+/// The wall-clock time from which on the age of its oldest file makes a store due for a major
+/// compaction; `None`: never. It is spread by half a period before and after, derived from the ids
+/// of the files, so that the stores of a server do not all start at once, also after a restart.
 fn major_due_ms(files: &[FileView], options: &Options) -> Option<u64> {
     if options.compaction_major_period == Duration::ZERO {
         return None;
@@ -306,7 +306,8 @@ mod tests {
         );
     }
 
-    /// From the blocking number of files on something is always done, at the least cost per file.
+    /// From the blocking number of files on there is always a compaction, at the least cost per
+    /// file.
     #[test]
     fn a_stuck_store_takes_the_cheapest_window() {
         check(

@@ -125,7 +125,7 @@ mod tests {
         assert!(limiter.take(u64::MAX, &AtomicBool::new(false)));
     }
 
-    /// A pause holds a take without a rate; its end frees it, and so does `cancel`.
+    /// A pause holds a take without a rate; its end releases it, and so does `cancel`.
     #[test]
     fn a_pause_holds_everybody() {
         let limiter = Arc::new(RateLimiter::new(Arc::new(ManualClock::at(0)), 0));

@@ -68,8 +68,8 @@ pub(crate) struct Compacted {
     pub written_bytes: u64,
 }
 
-/// Runs it. `None` when it was cancelled; nothing is left behind then. The caller installs the result:
-/// manifest edit, then `StoreVersion::with_compacted`, then marks the inputs obsolete.
+/// Runs the compaction. `None` when it was cancelled, without remains. The caller installs the
+/// result: manifest edit, then `StoreVersion::with_compacted`, then marks the inputs obsolete.
 pub(crate) fn run(job: &CompactionJob<'_>) -> Result<Option<Compacted>> {
     let meta_sum = |of: fn(&StoreFile) -> u64| job.inputs.iter().map(|file| of(file)).sum::<u64>();
     let max_seq = job

@@ -266,8 +266,8 @@ fn versions_are_counted_after_tombstones_and_without_duplicates() {
     );
 }
 
-/// The empty qualifier's column is not jumped over: family tombstones lie in it. A filter that is done with
-/// it is asked about its next version all the same, as in HBase.
+/// The empty qualifier's column is not jumped over: family tombstones lie in it. A filter that is
+/// done with it gets its next version all the same, as in HBase.
 #[test]
 fn the_empty_qualifier_is_stepped_through() {
     check_read(

@@ -328,8 +328,8 @@ fn only_a_compaction_of_all_files_drops_tombstones() {
     assert_eq!(store.get("b", 9), "b/p/1/P");
 }
 
-/// An id that a scan may be older than stays, and so do all where older files are left out: a write of the
-/// same version in one of those could be older or newer than them.
+/// Sequence ids above the earliest read point stay, and so do all ids if older files do not take
+/// part: a write of the same version in one of those could be older or newer than them.
 #[test]
 fn only_a_compaction_of_all_files_drops_sequence_ids() {
     let mut store = TestStore::new("VERSIONS=9");

@@ -57,7 +57,7 @@ fn keep_deleted_cells_keeps_the_past_readable() {
     }
 }
 
-/// Two rows with a gap, so that the key range of the file does not answer.
+/// Two rows with a gap, so that the key range of the file cannot exclude a row between them.
 fn with_bloom(bloom: &str) -> TestStore {
     let mut store = TestStore::new(&format!("BLOOMFILTER={bloom}"));
     store.write_all("a/p/1/P c/p/1/P");
@@ -287,8 +287,8 @@ fn altered_options_apply_to_new_files() {
     assert_eq!(store.get("a", 9), "a/p/2/P a/p/1/P");
 }
 
-/// A block counts with its full size while it is buffered and with less once it is compressed: the rate limit
-/// must not take the difference for bytes to wait for.
+/// A block counts with its full size while it is buffered and with less once it is compressed: the
+/// rate limit must not charge the difference.
 #[test]
 fn a_compaction_counts_blocks_that_become_smaller() {
     let mut store = TestStore::new("COMPRESSION=ZSTD BLOCKSIZE=262144");

@@ -234,7 +234,7 @@ fn a_hint_jumps_forward_and_nowhere_else() {
     assert_eq!(one(HintOnce::to(b"b", b"f", b"")), "");
 }
 
-/// A jump must not lose sight of tombstones: neither of the family's, in the empty column, nor of those of
+/// A jump must not miss tombstones: neither of the family's, in the empty column, nor of those of
 /// the target column.
 #[test]
 fn a_hint_does_not_uncover_deleted_cells() {

@@ -323,8 +323,8 @@ fn a_failure_poisons() {
     }
 }
 
-/// Goal: waiters of the group being led, of the open one, futures and threads, all learn of the poison.
-/// Method: the leader waits for an edit that is then dropped.
+/// Goal: waiters of the group being led, of the open one, futures and threads, all get the error of
+/// the poisoned log. Method: the leader waits for an edit that is then dropped.
 #[test]
 fn dropping_an_appended_edit_poisons_all_waiters() {
     let told = Arc::new(Told::default());
@@ -376,7 +376,8 @@ fn a_tick_writes_and_syncs_what_nobody_waits_for() {
     }
 }
 
-/// Goal: a log at rest is synced and stated durable once, whatever the sync mode, and then left alone.
+/// Goal: an idle log is synced and stated durable once, whatever the sync mode, and then left
+/// alone.
 #[test]
 fn an_idle_log_gets_one_marker() {
     for sync in [WalSync::Fsync, WalSync::Os] {

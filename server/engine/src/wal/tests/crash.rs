@@ -81,7 +81,7 @@ fn workload(fs: &SimFs, sync: WalSync, history: &mut History) -> Result<()> {
     Ok(())
 }
 
-/// Recovers and checks: every edit that must be there is, in order and whole, none that was never logged.
+/// Recovers and checks: every edit that must exist is there, in order and whole, and no other.
 /// Returns the last sequence id.
 fn check(fs: &SimFs, history: &History, must: u64) -> u64 {
     let (edits, summary) =

@@ -42,9 +42,9 @@ fn tagged_groups() -> (Vec<u8>, Vec<usize>) {
     (bytes, ends)
 }
 
-/// Goal: whatever a crash leaves of the last three groups, everything before the first broken one is there
-/// and the log opens.
-/// Method: zero and garble the segment from every byte of them on. (A crash does not make it shorter.)
+/// Goal: whatever a crash leaves of the last three groups, everything before the first broken one
+/// is there and the log opens. Method: overwrite the segment with zeros, and with noise, from every
+/// byte of them on. (A crash does not make it shorter.)
 #[test]
 fn a_tail_torn_at_every_byte_is_cut() {
     let all = ["one", "two", "three", "four", "five"];
@@ -261,8 +261,8 @@ fn a_broken_chain_is_refused() {
     );
 }
 
-/// Goal: a segment that is flawless by itself but not as its successor knows it is refused. Method: drop the
-/// last edit of a sealed segment and seal it again as its writer would have.
+/// Goal: a segment that is sound by itself but differs from its successor's record is refused.
+/// Method: drop the last edit of a sealed segment and seal it again as its writer would have.
 #[test]
 fn a_segment_resealed_with_less_is_refused() {
     let fs = long_log();
@@ -301,8 +301,9 @@ fn a_segment_resealed_with_less_is_refused() {
     assert!(error.to_string().contains("its predecessor was"), "{error}");
 }
 
-/// Goal: a segment has its name since its header and its size are durable, so one with a broken header, and
-/// one without a seal that is shorter than it was preallocated, is damage, also the last one.
+/// Goal: a segment is named only once its header and its size are durable, so one with a broken
+/// header, and one without a seal that is shorter than it was preallocated, is damage, also the
+/// last one.
 #[test]
 fn a_segment_that_was_cut_is_refused() {
     let fs = long_log();

@@ -107,7 +107,7 @@ fn a_reservation_holds() {
 }
 
 /// Goal: threads that write to a disk that fills up are acknowledged or refused, never anything
-/// else, and acknowledged edits come back, in the order of its sequence ids.
+/// else, and acknowledged edits come back, in the order of their sequence ids.
 #[test]
 fn threads_are_acknowledged_or_refused() {
     for (sync, commit_thread) in [(WalSync::Fsync, false), (WalSync::Os, true)] {

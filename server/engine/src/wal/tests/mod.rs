@@ -55,7 +55,7 @@ fn read_back(edit: &LoggedEdit<'_>) -> Read {
     (edit.first_seq().0, edit.region().0, tag, edit.rows())
 }
 
-/// A disk with a durable data directory, which the engine makes before it comes to the log.
+/// A disk with a durable data directory, which the engine makes before the log.
 fn disk(seed: u64, options: SimOptions) -> SimFs {
     let fs = SimFs::new(seed, options);
     fs.create_dir_all(Path::new("/db")).unwrap();
