@@ -35,8 +35,8 @@ mod jemalloc {
 #[cfg(all(target_os = "linux", target_env = "gnu", not(miri)))]
 const MMAP_THRESHOLD_BYTES: i32 = 128 << 10;
 
-/// Keeps glibc's mark where it is: for libraries in C, and for everything without jemalloc. Tells whether
-/// there was one to keep. Called once, before there are threads.
+/// Fixes glibc's threshold: for libraries in C, and for all allocations without jemalloc. Returns
+/// whether there was one to fix. Called once, before there are threads.
 #[cfg(all(target_os = "linux", target_env = "gnu", not(miri)))]
 pub(crate) fn give_back_large_pieces() -> bool {
     // SAFETY: `mallopt` takes two numbers and changes a parameter of the allocator; it may be called at any

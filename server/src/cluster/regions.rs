@@ -37,8 +37,9 @@ impl Target {
     }
 }
 
-/// A table of that name, else the region of that name. The two cannot be mistaken: a region's full name has a
-/// comma, which a table's cannot have, and a table that is called like an encoded name is found as a table.
+/// A table of that name, else the region of that name. The two cannot be confused: a region's full
+/// name has a comma, which a table's cannot have, and a table whose name looks like an encoded name
+/// is found as a table.
 pub(crate) fn target(engine: &Engine, name: &[u8]) -> Result<Target> {
     let table = TableName::parse(name);
     if let Ok(table) = &table

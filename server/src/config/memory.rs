@@ -25,8 +25,8 @@ const ROW_BYTES_MAX: u64 = 1 << 30;
 pub(super) const TOTAL_BYTES_MIN: u64 = 64 << 20;
 
 /// A message, a response and a row each have at most one part in this many of the memory for calls.
-/// A call holds its message or its result twice, encoded and decoded, and other calls need memory,
-/// too.
+/// A call holds its message or its result twice, encoded and decoded, and other calls need memory
+/// as well.
 pub(super) const CALL_SHARE: u64 = 3;
 
 /// Gives every part without a setting its share, and gives limits that must fit into a part several

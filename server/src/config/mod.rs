@@ -2,9 +2,9 @@
 //! ones winning (`layers`).
 //!
 //! One flat list of `section.key` names, each with its unit in the name; sizes and durations may be
-//! given as people write them (`units`). Names that do not exist, wrong types and values that cannot
-//! work are refused at start with the place, the name and the reason. A setting is described
-//! once, where it is declared (`sections`, `describe`), and printed from there (`print`).
+//! given as people write them (`units`). Unknown names, wrong types and unworkable values are
+//! refused at start with the place, the name and the reason. A setting is described once, where it
+//! is declared (`sections`, `describe`), and printed from there (`print`).
 
 use std::path::PathBuf;
 
@@ -36,8 +36,8 @@ pub use sections::{
 /// bytes. A text takes up to a thousand times its length to parse.
 pub const TEXT_BYTES_MAX: usize = 64 << 10;
 
-/// More connections than any machine has file descriptors for, and few enough for the semaphore that counts
-/// them.
+/// Above the descriptor limit of any machine, and low enough for the semaphore that counts
+/// connections.
 const CONNECTIONS_MAX: u64 = 1 << 24;
 
 /// Fewest open store files: each thread that reads or writes them may need one.

@@ -12,7 +12,8 @@ use crate::server::Server;
 /// Raised when a field changes its meaning.
 const FORMAT: u32 = 1;
 
-/// Most rows and columns of a picture: more than a screen has lines for, and an answer of about a megabyte.
+/// Most rows and columns of a picture: more than the lines of a screen, and an answer of about a
+/// megabyte.
 const ROWS_MAX: i64 = 512;
 const COLUMNS_MAX: i64 = 720;
 
@@ -130,7 +131,7 @@ impl Asked {
         server.heat().picture(&self.query, &boundaries)
     }
 
-    /// The region that the row's first key is in, and how many regions the row has keys of.
+    /// The region of the row's first key, and the number of regions with keys in the row.
     pub(super) fn regions_of(&self, start: &[u8], end: &[u8]) -> (Option<&RegionInfo>, usize) {
         let after = self
             .regions

@@ -44,7 +44,8 @@ pub(crate) use site::{Profiling, Site};
 use frame::Place;
 use paging::Params;
 
-/// The scripts and styles are ours and lie in files of their own; nothing else may be loaded, framed or sent.
+/// Scripts and styles come from this server's own files; nothing else may be loaded, framed or
+/// sent.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; \
                       form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 

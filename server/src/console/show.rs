@@ -138,8 +138,8 @@ pub(super) fn path(parts: &[&str]) -> String {
     path
 }
 
-/// The bytes that are printed so, as HBase's `Bytes.toBytesBinary` reads them: `\xNN` is a byte, everything
-/// else is itself.
+/// The bytes of a printed text, as HBase's `Bytes.toBytesBinary` reads them: `\xNN` is a byte,
+/// everything else is itself.
 pub(super) fn parse_key(name: &str, text: &str) -> Result<Vec<u8>, Refusal> {
     let mut key = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();

@@ -175,7 +175,7 @@ fn authority_of(address: &str) -> Option<&str> {
     rest.split(['/', '?', '#']).next()
 }
 
-/// The header's text. Values that are not visible ASCII become a text that equals no name and no
+/// The header's text. Values that are not visible ASCII become a text that matches no name and no
 /// address.
 fn text(value: &HeaderValue) -> &str {
     value.to_str().unwrap_or("\u{fffd}")

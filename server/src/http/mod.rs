@@ -38,7 +38,7 @@ pub(crate) fn site(
     })
 }
 
-/// All routes. Java's Thrift 2 client posts to `/`: HBase's servlet is all there is on its port.
+/// All routes. Java's Thrift 2 client posts to `/`: HBase's port has nothing but its servlet.
 fn router(site: Site) -> Router {
     let guarded = Arc::new(guard::Guard::new(site.server.allowed_hosts().clone()));
     Router::new()

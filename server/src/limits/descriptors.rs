@@ -15,7 +15,7 @@
 //! A limit that does not hold the smallest shares is refused at the start, before anything is
 //! written.
 //!
-//! Housekeeping holds the standard streams, the directory's lock, the manifest and its successor,
+//! Housekeeping covers the standard streams, the directory's lock, the manifest and its successor,
 //! the log's segment and the next one, the runtime's pollers and signal pipes, two listeners, and
 //! briefly a connection to refuse on each port, directories being synced or listed, `/proc` for
 //! metrics, the profiler's pipe. A process may also inherit descriptors. To keep descriptors free

@@ -52,7 +52,7 @@ use crate::service::faults::Consequence;
 pub(super) const CALLS_IN_FLIGHT: usize = 1_000;
 /// Longest connection header or SASL frame.
 const HEADER_BYTES_MAX: usize = 64 << 10;
-/// Bytes that are read of a frame that is refused, to find the call id in its header.
+/// Bytes read of a refused frame, to find the call id in its header.
 const REFUSED_FRAME_BYTES: usize = 4 << 10;
 /// Arguments up to this many bytes in memory are not reserved: those of most calls.
 const SMALL_ARGUMENTS: usize = 16 << 10;
@@ -420,8 +420,8 @@ async fn refuse_frame(
     Ok(out)
 }
 
-/// Runs one call. The memory of its arguments is added to `held`. `None` if the client has given the
-/// call up before it began.
+/// Runs one call. The memory of its arguments is added to `held`. `None` if the call's deadline
+/// passed before it began.
 async fn answer(
     connection: &Arc<Connection>,
     request: Request,

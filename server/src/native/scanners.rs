@@ -2,7 +2,7 @@
 //!
 //! A scanner is open until a client closes it, its region or limit ends it, or a fetch fails. The
 //! scanners that ended last without a failure are remembered for [`Scanners::check_ended`], because
-//! HBase tells a call about one of them from a call about a scanner that it has never had.
+//! HBase answers a call about one of them otherwise than one about an unknown scanner.
 
 use std::collections::{HashMap, VecDeque};
 

@@ -6,8 +6,8 @@
 //! - `<data.dir>/staging`, where PrepareBulkLoad makes a directory for each bulk load;
 //! - the directories of the setting `bulkload.directories`.
 //!
-//! Symbolic links are followed before that is decided. A path that is not allowed is refused before
-//! the file system is asked about it, so that an answer does not tell whether the file exists.
+//! Symbolic links are resolved before this check. A path that is not allowed is refused before the
+//! file system is asked about it, so that an answer does not reveal whether the file exists.
 
 use std::io::ErrorKind;
 use std::path::{Component, Path, PathBuf};

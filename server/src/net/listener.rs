@@ -22,7 +22,7 @@ use crate::observe::metrics::Port;
 
 /// Time between two lines of the log about connections that were not served.
 const LOG_PERIOD: Duration = Duration::from_secs(1);
-/// Pause after a failed accept: out of file descriptors is not cured by trying at once.
+/// Pause after a failed accept: retrying at once does not help when descriptors are used up.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 /// A connection that has been silent for this long is probed.
 const KEEPALIVE_AFTER: Duration = Duration::from_mins(1);
@@ -133,8 +133,8 @@ impl Listener {
     }
 }
 
-/// No delay for small answers; dead peers are found by the kernel, since idle connections live for ever by
-/// default.
+/// No delay for small answers; dead peers are detected by the kernel, since idle connections live
+/// for ever by default.
 fn prepare(socket: &TcpStream) -> std::io::Result<()> {
     socket.set_nodelay(true)?;
     let keepalive = socket2::TcpKeepalive::new()

@@ -137,8 +137,8 @@ async fn the_place_of_a_connection_is_given_back() {
         .expect("served");
 }
 
-/// A port whose accepts fail, as they do without file descriptors, goes on trying. Here the socket does not
-/// listen.
+/// A port whose accepts fail, as they do without file descriptors, keeps trying. Here the socket
+/// does not listen.
 #[tokio::test(start_paused = true)]
 async fn a_port_outlives_accepts_that_fail() {
     let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();

@@ -64,7 +64,7 @@ impl Rates {
         }
     }
 
-    /// Takes a note of `counts`, the counters of calls and regions, if it is time. To be called every
+    /// Records `counts`, the counters of calls and regions, if it is time. To be called every
     /// second or so.
     pub(crate) fn tick(&self, counts: impl FnOnce() -> (Vec<CallCount>, Vec<RegionRequests>)) {
         let is_due =

@@ -60,8 +60,7 @@ pub(crate) struct Record {
     pub(crate) method: &'static str,
     /// Full name of the table that the call was about.
     pub(crate) table: Option<String>,
-    /// Printed name of the region of the first row that the call named, as the regions are when the call
-    /// ends.
+    /// Printed name of the region of the first row that the call named, at the end of the call.
     pub(crate) region: Option<String>,
     /// The arguments, shortened.
     pub(crate) arguments: String,
@@ -95,8 +94,8 @@ pub(crate) fn condition(text: Option<&String>) -> Option<String> {
     text.filter(|text| !text.is_empty()).cloned()
 }
 
-/// The table in a client's query. `default:t` is the table `t`. A text that cannot be a table's name
-/// is kept as it is and equals none.
+/// The table in a client's query. `default:t` is the table `t`. An invalid name is kept unchanged
+/// and matches none.
 pub(crate) fn table_condition(text: Option<&String>) -> Option<String> {
     let name = condition(text)?;
     Some(TableName::parse(name.as_bytes()).map_or(name, |table| table.to_string()))

@@ -1,4 +1,4 @@
-//! `basalt serve`: puts the parts together, and takes them apart in order.
+//! `basalt serve`: starts the parts of the server, and stops them in order.
 //!
 //! Start, in an order that leaves nothing behind if a step fails:
 //! 1. catch SIGHUP, and ignore signals that have no meaning for the server
@@ -63,7 +63,7 @@ pub(crate) const DATA_THREADS: usize = BLOCKING_THREADS - 16;
 /// (docs/decisions/0009-where-work-runs.md).
 const EVENT_INTERVAL: u32 = 1024;
 
-/// Least time between two rounds that make idle scanners release memory, and least idle time of a
+/// Minimum time between two rounds that make idle scanners release memory, and least idle time of a
 /// scanner for that.
 const RELIEF_PERIOD: Duration = Duration::from_millis(50);
 
@@ -256,8 +256,7 @@ async fn serve(
     Ok(())
 }
 
-/// Prints a line to standard output, from a thread of its own, because a full pipe blocks the
-/// write.
+/// Prints a line to standard output, on a separate thread, because a full pipe blocks the write.
 fn print_line(line: String) -> std::io::Result<()> {
     let print = move || {
         let mut out = std::io::stdout();
@@ -330,7 +329,7 @@ fn catch_or_ignore_signals() -> std::io::Result<Signal> {
     signal(SignalKind::hangup())
 }
 
-/// Takes settings over at each SIGHUP, also one that came during the start. The task ends with the
+/// Reloads settings at each SIGHUP, also one that came during the start. The task ends with the
 /// runtime.
 async fn reload_settings(reload: Reload, mut hangups: Signal, server: Arc<Server>) {
     let reload = Arc::new(reload);
@@ -358,7 +357,7 @@ async fn relief(server: Arc<Server>, stop: CancellationToken) {
     }
 }
 
-/// The signals that mean a clean stop. Before they are caught, they end the process as they end any.
+/// The signals that mean a clean stop. Until they are caught, they end the process at once.
 struct Signals {
     terminate: Signal,
     interrupt: Signal,

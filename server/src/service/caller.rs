@@ -19,7 +19,7 @@ pub(crate) struct Caller {
     pub(crate) address: Option<SocketAddr>,
     /// The table of the scanner that the running call fetches from: its arguments do not name it.
     pub(crate) scanned: Option<TableName>,
-    /// Results are collected here, call after call; `None` while a call uses it, and when none is
+    /// The batch for results, reused by each call; `None` while a call uses it, and when none is
     /// kept.
     batch: Option<CellBatch>,
     /// The reservation for the reply of the running call. The connection takes it over.

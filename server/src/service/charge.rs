@@ -1,7 +1,7 @@
 //! Charging of data calls to `capacity`: which rows, on which virtual servers, how many bytes.
 //!
-//! 1. Before a call touches data, one of the `charge_...` functions charges it. Each begins with one look at
-//!    whether anything is limited, which is all it does otherwise.
+//! 1. Before a call touches data, one of the `charge_...` functions charges it. If nothing is
+//!    limited, each only checks that.
 //! 2. [`hold_back`] waits for the returned time: a timer, no thread.
 //! 3. A read that has its results charges their bytes ([`Server::charge_read`]).
 //!

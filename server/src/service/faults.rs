@@ -91,7 +91,7 @@ async fn change_region(
     })
 }
 
-/// Splits the region of a scan at `row`, or behind the row that the scan has reached.
+/// Splits the region of a scan at `row`, or after the scan's last row.
 fn split(server: &Server, scan: &ScanPosition, row: Option<Vec<u8>>) -> Result<(), Failure> {
     let behind = [&scan.row[..], &[0]].concat();
     let row = match row {

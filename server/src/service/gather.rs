@@ -1,9 +1,9 @@
-//! Letting the writes of a network thread share one write of the log.
+//! Yields a network thread so that the writes on it share one write of the log.
 //!
-//! A write that asks for no sync could go to the log at once: the first poll of its commit does that. But the
-//! calls of other connections that have arrived already wait for the same thread, and each of them would go
-//! to the log by itself. So a write lets them run first ([`others`]) and only then looks at its commit: one
-//! of them writes the log for all, the rest find it done.
+//! A write that asks for no sync could go to the log at once: the first poll of its commit does
+//! that. But calls of other connections are waiting for the same thread, and each would write the
+//! log by itself. So a write yields to them first ([`others`]) and polls its commit afterwards: one
+//! of them writes the log for all.
 //!
 //! A lone write would yield in vain, and a yield costs a poll of the network. So a thread on which
 //! no other write joined last time does not yield for its next [`PATIENCE`] writes. A thread's
@@ -24,7 +24,7 @@ thread_local! {
     static IMPATIENT: Cell<u32> = const { Cell::new(0) };
 }
 
-/// Lets the tasks run that are ready on this thread, if that has been worth it.
+/// Yields to the tasks that are ready on this thread, if the last yields were worthwhile.
 pub(crate) async fn others() {
     parking::wrote();
     let writes = WRITES.get().wrapping_add(1);

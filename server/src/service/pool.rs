@@ -7,8 +7,8 @@ use crate::limits::admission::Class;
 use crate::server::Server;
 
 impl Server {
-    /// Runs `work` of a data call where it may block, when its turn has come.
-    /// REQUIRES: [`Admission::admit_to_line_of`] has let the call go on.
+    /// Runs the `work` of a data call where it may block, when its turn has come.
+    /// REQUIRES: [`Admission::admit_to_line_of`] has admitted the call.
     pub(crate) async fn in_line<T: Send + 'static>(
         self: &Arc<Self>,
         class: Class,

@@ -24,15 +24,15 @@ use crate::limits::admission::{Busy, Class, ScannerMemory};
 use crate::server::Server;
 use crate::server::sessions::{OpenScan, PendingScan};
 
-/// One turn of a fetch on the pool. Before each it looks whether its client is still there.
+/// One turn of a fetch on the pool. Before each it checks that its client is still connected.
 const TURN: Duration = Duration::from_millis(50);
 /// A fetch holds the network thread for this long,
 const INLINE_TURN: Duration = Duration::from_micros(250);
 /// and for this many bytes.
 const INLINE_BYTES: usize = 256 << 10;
-/// Bounds on bytes and time do not end a fetch with fewer results than these. Java's client pages through a
-/// reversed scan by asking for the last row again and leaving it out: with one row to a page it would take
-/// any page for the end.
+/// Bounds on bytes and time do not end a fetch with fewer results than these. Java's client pages
+/// through a reversed scan by requesting the last row again and skipping it: with one row in a page
+/// it would take any page for the end.
 const LEAST_RESULTS: usize = 2;
 /// Once a turn on the pool has added this many bytes, it begins no further row.
 const TURN_BYTES: usize = 16 << 20;
@@ -76,8 +76,8 @@ impl From<Results> for CellBatch {
     }
 }
 
-/// Opens a session. The table is not looked at before the first fetch, as in HBase: that is where a missing
-/// table shows.
+/// Opens a session. As in HBase the table is checked by the first fetch, which reports a missing
+/// table.
 pub(crate) fn open(
     server: &Server,
     caller: &Caller,
@@ -353,7 +353,7 @@ struct Wanted {
     least: usize,
     /// When it began.
     began: Instant,
-    /// Whether the caller wants to know more of the fetch's end than whether it is the scan's.
+    /// Whether the caller needs all facts about the fetch's end, not only whether it is the scan's.
     is_part: bool,
     /// Whether a row is cut where the results have `bytes_max` bytes.
     cuts_rows: bool,

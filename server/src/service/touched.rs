@@ -1,4 +1,5 @@
-//! Which rows calls have read and written, for the key visualiser. The one place where the API speaks to it.
+//! Records the rows that calls have read and written, for the key visualiser: its only interface to
+//! the API.
 
 use basalt_engine::cell::{CellBatch, RowView};
 use basalt_engine::op::RowMutation;

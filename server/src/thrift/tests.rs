@@ -146,8 +146,8 @@ async fn a_call_that_would_make_the_line_too_long_is_refused() {
         .expect("there is room again");
 }
 
-/// Reads of system tables, for which clients of any protocol wait before all else, find places when
-/// other calls have filled their queue.
+/// Reads of system tables, which clients of any protocol need first, find places when other calls
+/// have filled their queue.
 #[tokio::test]
 async fn reads_of_system_tables_are_served_when_the_line_is_full() {
     let server = crowded();
@@ -243,7 +243,7 @@ async fn a_refused_fetch_from_disk_has_not_lost_the_scan() {
     assert_eq!(found, (0..ROWS).map(row).collect::<Vec<_>>());
 }
 
-/// Ten scans that were paid for would have the get wait for them: there is one request a second.
+/// If ten scans were charged, the get would wait for them: there is one request a second.
 #[tokio::test(start_paused = true)]
 async fn a_scan_that_the_line_refuses_pays_nothing() {
     let mut config = Config::default();

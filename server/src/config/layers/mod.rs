@@ -327,8 +327,8 @@ fn insert(table: &mut Table, setting: Setting, value: Value) {
     }
 }
 
-/// The value that a text outside of TOML stands for. Numbers, flags and quoted texts are as in
-/// TOML; other texts need no quotes, and lists may have commas only.
+/// The value of a text outside of TOML. Numbers, flags and quoted texts are as in TOML; other texts
+/// need no quotes, and lists may have commas only.
 fn value_of(setting: Setting, text: &str) -> Value {
     let toml = format!("v = {text}")
         .parse::<Table>()

@@ -2,11 +2,11 @@
 //! samples in it and in its callees. Callers are above. A box shows its name and its share when one
 //! points at it.
 //!
-//! It is drawn here because the crate that draws flame graphs has a licence (CDDL) that does not go with
-//! ours.
+//! It is drawn here because the crate that draws flame graphs has a licence (CDDL) that is
+//! incompatible with ours.
 //!
-//! Boxes that would be too narrow to be seen are left out, so that a picture is as large as it is wide and
-//! deep, whatever was sampled.
+//! Boxes that would be too narrow to be seen are left out, so that the size of a picture depends on
+//! its width and depth only, not on the samples.
 
 use std::collections::BTreeMap;
 
@@ -57,7 +57,7 @@ struct Placed<'s> {
     depth: usize,
 }
 
-/// The boxes, from left to right and from callers to called, in the order of names.
+/// The boxes, from left to right and from callers to callees, in the order of names.
 fn place<'s>(root: &Node<'s>) -> Vec<Placed<'s>> {
     let scale = WIDTH / root.samples.max(1) as f64;
     let mut placed = Vec::new();

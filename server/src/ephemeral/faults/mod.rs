@@ -1,8 +1,8 @@
 //! Faults on demand: a test arms faults for the next calls of a data method, to see whether client
 //! code survives it. Only ephemeral servers have this ([`crate::ephemeral::Controls`]).
 //!
-//! 1. A test arms a list of [`Fault`]s, which replaces the present one. Each names a method, perhaps
-//!    a table, and a number of calls.
+//! 1. A test arms a list of [`Fault`]s, which replaces the present one. Each names a method,
+//!    optionally a table, and a number of calls.
 //! 2. A protocol adapter describes each data call as a [`Call`] before it runs it, while something
 //!    is armed. [`Faults::take`] counts the call against the first fault that matches and returns
 //!    its effect; a call meets at most one fault.

@@ -1,4 +1,4 @@
-//! Goal: a connection waits as long as it should, and no longer. Method: a real socket, a site of a few
+//! Goal: a connection is closed exactly at its timeouts. Method: a real socket, a site of a few
 //! lines, and a clock that jumps to the next timer when there is nothing else to do.
 
 use axum::routing::get;

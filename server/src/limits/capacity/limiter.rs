@@ -6,15 +6,15 @@
 //! lock and no task refills anything (the generic cell rate algorithm of ATM Forum TM 4.0).
 //!
 //! Tokens are taken at once, also when they are not there yet; the call returns how long the taker
-//! has to wait for them, and later takers wait behind. So takers go on in the order of their
-//! arrival. A request for more than the bucket holds waits until it is full and leaves a debt.
+//! has to wait for them, and later takers wait behind. So takers are served in the order of their
+//! arrival. A request for more than the bucket's size waits until it is full and leaves a debt.
 
 use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Moments and times in 64ths of a nanosecond, since some beginning: fine enough for gigabytes per second,
-/// and enough for 9 years.
+/// Points in time and durations in 64ths of a nanosecond, since some beginning: fine enough for
+/// gigabytes per second, and enough for 9 years.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Ticks(u64);
 

@@ -1,5 +1,5 @@
-//! How much may be asked for in a second: of virtual servers in a rehearsal, and by tables, namespaces and
-//! users under quotas.
+//! Rates of use: of virtual servers in a rehearsal, and of tables, namespaces and users under
+//! quotas.
 //!
 //! 1. A call describes its cost: a [`Bill`] with an entry for each virtual server whose rows it
 //!    touches and for each quota that it is under. A batch is one request for each of its rows, as
@@ -11,9 +11,9 @@
 //!    order ([`limiter`]).
 //! 3. The bytes of a read are known afterwards and charged then. Later calls wait for them.
 //!
-//! HBase refuses at once, and its client behind the gateway waits and tries again; here the server waits in
-//! its place. The bound is looked at before tokens are taken: calls that come in the same moment may wait a
-//! little longer than it.
+//! HBase refuses at once, and its client behind the gateway waits and retries; here the server
+//! waits instead. The bound is checked before tokens are taken: concurrent calls may wait slightly
+//! longer.
 //!
 //! Without rehearsal and quotas a call only checks [`Capacity::is_on`].
 

@@ -218,7 +218,7 @@ impl Throttle {
         self.limiters.is_empty()
     }
 
-    /// The limit that such a call would have to wait for longest, if it has to wait at all.
+    /// The limit with the longest wait for such a call, if it has to wait at all.
     pub(crate) fn reached(&self, cost: Cost, now: Ticks) -> Option<Reached> {
         let waits = self.limiters.iter().filter_map(|(kind, limit, limiter)| {
             let wait = limiter.wait(cost.amount(*kind)?, now);

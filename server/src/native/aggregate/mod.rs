@@ -32,7 +32,8 @@ mod number;
 
 use number::{Interpreter, Number};
 
-/// Bytes of cells after which a part ends. Adding them up must not hold a network thread for long.
+/// Bytes of cells after which a part ends. Adding them up must not occupy a network thread for
+/// long.
 const PART_BYTES: usize = 256 << 10;
 
 /// Computes the aggregate `wanted` over a region.

@@ -22,8 +22,8 @@ use prost::encoding::{DecodeContext, WireType, decode_key, decode_varint, skip_f
 use super::condition;
 use super::peer::Method;
 
-/// A growing `Vec` has up to twice the room of its elements, and while it grows its old buffer beside
-/// the new one.
+/// Factor for a growing `Vec`: it has up to twice the room of its elements, and while it grows its
+/// old buffer as well.
 const GROWTH: usize = 3;
 /// Memory of a decoded filter for each byte of its message.
 const FILTER_FACTOR: usize = 8;
@@ -222,8 +222,8 @@ mod tests {
         assert!(values >= 1_000 * (size_of::<QualifierValue>() + CELL), "{values}");
     }
 
-    /// While its last vector grows, a value is there as message, as cell and as write, and each of their
-    /// vectors has twice the room or its old buffer.
+    /// While its last vector grows, a value exists as message, as cell and as write, and each of
+    /// their vectors has twice the room or its old buffer.
     #[test]
     fn a_value_is_counted_with_the_room_of_its_vectors() {
         let mutation = MutationProto {

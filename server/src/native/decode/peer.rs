@@ -203,7 +203,7 @@ impl Peer {
     }
 }
 
-/// The compressor that a header names. Like HBase, it does not look at it if there are no cell blocks.
+/// The compressor that a header names. As in HBase, it is ignored if there are no cell blocks.
 fn compressor(
     header: &ConnectionHeader,
     codec: Codec,

@@ -1,9 +1,9 @@
 //! Columns that are closed, in rings: the last hour in columns of ten seconds, twelve hours in columns of two
 //! minutes, a week in columns of half an hour.
 //!
-//! A column that is too old for its ring goes into the column of the next ring that has its time. Every
-//! column has the same room, which its tables share: a table gets an equal part. When there are more tables
-//! than parts that hold anything, those that most went to have one.
+//! A column that is too old for its ring is added to the column of the next ring that covers its
+//! time. Every column has the same room, divided equally among its tables. If there are too many
+//! tables for useful parts, the busiest ones get one.
 //!
 //! Invariant: a ring has at most one column more than its span has, and a column at most
 //! [`History::column_bytes`].
@@ -22,7 +22,7 @@ const RINGS: [(u64, u64); 3] = [
     (1_800_000, 7 * 24 * 3_600_000),
 ];
 
-/// A table's part of a column is not smaller: less does not hold a few keys.
+/// Minimum part of a table in a column: less has no room for a few keys.
 const PART_BYTES_MIN: usize = SLICE_BYTES + 256;
 
 /// Memory of a column besides its slices.

@@ -12,12 +12,12 @@
 //! 4. [`Heat::picture`] makes a grid of times and key ranges of them ([`picture`]).
 //!
 //! Invariants:
-//! - A request takes no lock that all requests take: at most its own shard's, for as long as a key is copied,
-//!   and only for a sample.
-//! - Memory is at most `key_visualizer.bytes`, whatever the number of tables, regions and keys; while a
-//!   column is made, the samples of it may be there twice. A full shard throws away every other sample and
-//!   lets the others count double, so sums stay right on the average.
-//! - The data of a restart before is gone: nothing of this is on disk.
+//! - A request takes no global lock: at most that of its shard, while a key is copied, and only for
+//!   a sample.
+//! - Memory is at most `key_visualizer.bytes`, whatever the number of tables, regions and keys;
+//!   while a column is made, its samples may exist twice. A full shard drops about every other
+//!   sample and counts the others double, so sums stay right on average.
+//! - A restart loses the data: none of it is on disk.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -121,8 +121,8 @@ impl Sampler {
         }
     }
 
-    /// The next sample is one of `weight` rows on the average. Gaps are random: rows that come in turns, one
-    /// for each salt, would else give samples of one salt only.
+    /// The next sample is one of `weight` rows on the average. Gaps are random: with fixed gaps,
+    /// rows that alternate between salts could give samples of one salt only.
     fn draw(&mut self, weight: u32) {
         let span = u64::from(weight) * 2 - 1;
         self.gap = usize::try_from(self.random.next() % span).unwrap_or(0);
@@ -189,8 +189,8 @@ impl Heat {
         !self.shards.is_empty()
     }
 
-    /// A call has read or written `count` rows of the table. `row` has the key and the bytes of each by its
-    /// number; it is asked for few of them.
+    /// A call has read or written `count` rows of the table. `row` has the key and the bytes of
+    /// each by its number; it is called for few of them.
     pub(crate) fn touched<'a>(
         &self,
         table: &TableName,

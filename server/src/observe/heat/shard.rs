@@ -1,8 +1,8 @@
 //! Samples that wait for the end of their column.
 //!
 //! A shard has room for a fixed number of bytes: samples, long keys, names of tables. When that is
-//! used up, it throws a coin for each sample: tails are thrown away, heads count double.
-//! [`Shard::push`] returns how often that has happened, so that samplers take fewer from then on.
+//! used up, each sample is dropped or counted double, at random. [`Shard::push`] returns how often
+//! that has happened, so that samplers take fewer from then on.
 
 use std::collections::HashMap;
 
@@ -89,8 +89,8 @@ impl Shard {
         }
     }
 
-    /// Takes a sample; returns the scale from now on. With more tables than there is room for, samples of
-    /// further ones are left out.
+    /// Takes a sample; returns the scale from now on. Without room for more tables, samples of
+    /// further ones are dropped.
     pub(super) fn push(&mut self, table: &TableName, mut sample: Sample) -> u32 {
         let Some(number) = self.number_of(table) else {
             return self.scale;
@@ -148,7 +148,7 @@ impl Shard {
         self.scale = self.scale.saturating_mul(2);
     }
 
-    /// Takes everything out. The memory stays, and samples are as dense as the setting says again.
+    /// Takes everything out. The memory is kept, and the sampling rate returns to the setting.
     pub(super) fn drain(&mut self) -> Vec<(TableName, Vec<Point>)> {
         let mut by_table = Self::empty_lists(std::mem::take(&mut self.tables));
         for sample in self.samples.drain(..) {

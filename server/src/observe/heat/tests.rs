@@ -115,7 +115,7 @@ fn with_room_enough_every_row_is_counted() {
     assert!(hot(rig.picture(&rig.query("u")).totals).is_empty());
 }
 
-/// The open column is in the picture too, as a rate of the time that it is open.
+/// The open column is in the picture too, as a rate over the time since it was opened.
 #[test]
 fn the_last_seconds_are_shown() {
     let rig = Rig::new(16 << 20, 1);
@@ -170,7 +170,7 @@ fn a_hot_region_is_a_bright_line_and_a_salted_load_an_even_field() {
     }
 }
 
-/// In the hot region, the axis of keys finds the hot key; one can zoom until it is alone.
+/// In the hot region, the axis of keys finds the hot key; zooming isolates it.
 #[test]
 fn a_hot_region_can_be_looked_into() {
     let rig = Rig::new(16 << 20, 1);
@@ -222,7 +222,8 @@ fn a_hot_region_can_be_looked_into() {
     );
 }
 
-/// Rows that come in turns are not all sampled at the same turn, and sums are right on the average.
+/// Rows that alternate regularly are not all sampled at one position, and sums are right on
+/// average.
 #[test]
 fn samples_stand_for_the_rows_between_them() {
     let rig = Rig::new(16 << 20, 16);

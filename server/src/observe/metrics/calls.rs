@@ -70,9 +70,9 @@ impl MethodMetrics {
 
     /// The answer was an exception. `class` comes from a fixed set.
     ///
-    /// Two counters: one series for each class of each method from the start would be two thousand series of
-    /// zeros, but a series that begins with its first error hides that error from `rate()`. So there is one
-    /// without the class that begins at zero.
+    /// Two counters: a series for each class of each method from the start would be two thousand
+    /// series of zeros, but a series that begins with its first error hides that error from
+    /// `rate()`. So a counter without the class begins at zero.
     pub(crate) fn failed(&self, class: &'static str) {
         self.failed.increment();
         counter!(names::ERRORS, "api" => self.api.as_str(), "method" => self.method, "exception" => class)

@@ -196,8 +196,8 @@ mod tests {
         }
     }
 
-    /// Regions beyond the cap share one series, which carries their sum: a table of ten thousand regions does
-    /// not drown Prometheus, and no write goes uncounted.
+    /// Regions beyond the cap share one series, which carries their sum: a table of ten thousand
+    /// regions does not overload Prometheus, and every write is counted.
     #[test]
     fn regions_beyond_the_cap_are_one_series() {
         let regions: Vec<_> = (1..=5).map(stats).collect();

@@ -9,9 +9,10 @@
 //! by close, lease or age only.
 //!
 //! Invariants:
-//! - At most `scanner.max_sessions` sessions, and of one owner at most its limit, whatever path a call takes:
-//!   a slot is counted by a guard that gives it back when the session is dropped.
-//! - A scan that is out of its session comes back, whatever happens to the fetch: it travels in a guard too
+//! - At most `scanner.max_sessions` sessions, and at most the owner's limit for each owner,
+//!   whatever path a call takes: a guard counts the slot and releases it when the session is
+//!   dropped.
+//! - A scan that is out of its session returns, whatever happens to the fetch: a guard owns it
 //!   ([`Fetching`]).
 
 use std::sync::Arc;
@@ -98,8 +99,8 @@ pub(crate) struct PendingScan {
 struct Session {
     owner: Owner,
     lease: Duration,
-    /// `None` while a fetch has it. In a mutex only to be shareable: a scanner may move between threads, not
-    /// be looked at by two; it is always reached through `&mut Session`.
+    /// `None` while a fetch has it. The mutex only makes it `Sync`: a scanner may move between
+    /// threads, but not be shared; it is always reached through `&mut Session`.
     scan: Mutex<Option<Box<OpenScan>>>,
     expires: Instant,
     opened: Instant,

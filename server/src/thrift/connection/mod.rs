@@ -36,7 +36,7 @@ use crate::thrift::messages::{Garbled, Messages, Speech};
 const FLUSH_BYTES: usize = 256 << 10;
 /// Maximum time a finished reply is held back so that it can be sent with later ones (decision 9).
 const HOLD: Duration = Duration::from_millis(10);
-/// How often a connection with unread calls is looked at while one of its calls runs.
+/// Interval at which a connection with unread calls is checked while one of its calls runs.
 const LOOK_UP: Duration = Duration::from_millis(50);
 /// Size from which an answer buffer is freed after use.
 const KEEP_BYTES: usize = 64 << 10;
@@ -283,8 +283,8 @@ impl Answers {
         self.ready.capacity() + self.next.capacity()
     }
 
-    /// To be asked before a call is begun: whether those that are ready have waited long enough for the ones
-    /// behind them.
+    /// To be called before a call is begun: whether the ready answers have waited long enough for
+    /// later ones.
     fn have_waited(&mut self) -> bool {
         if self.ready.is_empty() {
             self.since = None;
@@ -427,8 +427,9 @@ impl Kept<'_> {
     }
 }
 
-/// Waits for the beginning of a message and reads it. `false` when the client has closed the connection, or
-/// the server stops. `has_waited` is set if it had to wait: then it would have heard of a stop.
+/// Waits for the beginning of a message and reads it. `false` when the client has closed the
+/// connection, or the server stops. `has_waited` is set if it had to wait: then it has also checked
+/// for a shutdown.
 async fn receive(
     server: &Server,
     socket: &mut TcpStream,
@@ -461,7 +462,7 @@ async fn receive(
     }
 }
 
-/// Returns after this time, or never. Touches no timer before it is polled, which it seldom is.
+/// Returns after this time, or never. Uses no timer before it is polled, which is rare.
 async fn after(ever: bool, time: Duration) {
     if ever {
         tokio::time::sleep(time).await;
@@ -473,8 +474,8 @@ async fn after(ever: bool, time: Duration) {
 /// Reads the bytes that have arrived; 0 at the end. The buffer is allocated when bytes are there:
 /// an idle connection holds none.
 ///
-/// A read that does not fill its buffer has emptied the socket, and tokio waits for the next event then;
-/// reading by `try_read_buf` would find that out by one more system call for each message.
+/// A read that does not fill its buffer has emptied the socket, so tokio waits for the next event;
+/// `try_read_buf` would need one more system call for each message to detect that.
 async fn arrived(socket: &mut TcpStream, kept: &mut Kept<'_>) -> std::io::Result<usize> {
     poll_fn(|context| {
         ready!(socket.poll_read_ready(context))?;
@@ -518,7 +519,7 @@ impl Arriving<'_> {
 }
 
 /// Reads more of a message. The whole message has `thrift.message_timeout_ms`: a client that sends
-/// a byte now and then gets no more. `false` when the client has closed the connection.
+/// single bytes does not extend it. `false` when the client has closed the connection.
 async fn receive_rest(
     server: &Server,
     socket: &mut TcpStream,
@@ -627,7 +628,8 @@ async fn send_rest(
     Ok(())
 }
 
-/// Tells the client why the connection ends, in a form that it can read, as far as that can be known.
+/// Sends the reason why the connection ends, in a form that the client can read, as far as that is
+/// known.
 fn farewell(messages: &Messages, garbled: &Garbled, answers: &mut Vec<u8>) {
     if let Garbled::NotThrift(stranger) = garbled {
         return answers.extend(stranger.reply());

@@ -1,4 +1,4 @@
-//! Goal: a connection lives as long as it should. Method: a real socket, a server on a simulated
+//! Goal: a connection ends exactly at its timeouts. Method: a real socket, a server on a simulated
 //! disk, and a clock that is moved by hand: a year takes no time.
 
 use std::io::{Read as _, Write as _};
@@ -119,7 +119,7 @@ async fn a_message_has_its_time_once() {
     );
 }
 
-/// A client that sends calls and reads no answer is waited for, and then no more.
+/// A client that sends calls and reads no answer is waited for up to the timeout, and then closed.
 #[tokio::test(start_paused = true)]
 async fn a_client_that_does_not_read_is_disconnected() {
     let (client, served) = connect(Thrift {

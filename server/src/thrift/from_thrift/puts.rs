@@ -1,8 +1,9 @@
 //! The arguments of `putMultiple` as places in the message.
 //!
-//! Loads come in batches of small rows, and a struct of counted slices for each cell costs more than decoding
-//! it: each slice is two atomic operations, and each row an allocation. So the usual form of these arguments
-//! is read into two lists of numbers, and the engine's mutations borrow from the message.
+//! Bulk writes are batches of small rows. A struct of reference-counted slices for each cell would
+//! cost more than decoding it: each slice is two atomic operations, and each row an allocation. So
+//! the usual form of these arguments is read into two lists of numbers, and the engine's mutations
+//! borrow from the message.
 //!
 //! Unusual forms are left to the interface's own decoder: attributes, a cell visibility, a field
 //! that comes twice, one that is missing, anything malformed. So both decoders agree on the meaning

@@ -10,8 +10,8 @@ use bytes::Bytes;
 use super::{negative_time, raw, row, select, time_range};
 use crate::service::Failure;
 
-/// The filter of a read. Both forms are read, then the bytes win, as in HBase: a string that cannot be parsed
-/// is an error whatever stands beside it.
+/// The filter of a read. Both forms are read, then the bytes win, as in HBase: a string that cannot
+/// be parsed is always an error.
 pub(in crate::thrift) fn filter(
     string: Option<&Bytes>,
     bytes: Option<&Bytes>,

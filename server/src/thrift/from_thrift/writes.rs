@@ -18,7 +18,7 @@ pub(in crate::thrift) fn durability(durability: Option<thrift2::TDurability>) ->
     }
 }
 
-/// The writes of a `TPut`. Types and tags of its cells are not looked at, as in HBase's gateway.
+/// The writes of a `TPut`. Types and tags of its cells are ignored, as in HBase's gateway.
 pub(in crate::thrift) fn put(put: &thrift2::TPut) -> Result<RowMutation<'_>, Failure> {
     let mut mutation = writes::mutation(row(Some(&put.row))?, durability(put.durability));
     let ttl_ms = ttl(&put.attributes)?;

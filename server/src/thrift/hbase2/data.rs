@@ -51,7 +51,8 @@ fn compiles(get: &thrift2::TGet) -> bool {
 /// Gets as the engine takes them, and the memory of their filters.
 type Reads = (Vec<(Bytes, ReadSpec)>, reads::FilterMemory);
 
-/// Converts gets. Those that do not want cells read as little as tells whether their row exists.
+/// Converts gets. Those without cells in the answer read just enough to know whether their row
+/// exists.
 fn reads_of(
     server: &Server,
     gets: &[thrift2::TGet],
@@ -101,8 +102,8 @@ pub(super) async fn exists(
     Ok(there)
 }
 
-/// One cell tells that a row is there, so a large row is no reason to fail. A filter may need to see all of
-/// them.
+/// One cell proves that a row exists, so a large row is no reason to fail. A filter may need to see
+/// all of them.
 fn for_existence(mut spec: ReadSpec) -> ReadSpec {
     if spec.filter.is_none() && spec.family_limit.is_none() {
         spec.family_limit = Some(1);

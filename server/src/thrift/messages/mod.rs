@@ -1,12 +1,12 @@
 //! From received bytes to whole messages, without I/O.
 //!
-//! 1. The first bytes tell protocol and transport ([`basalt_idl::wire::detect()`]). Settings may allow only
-//!    some of them.
-//! 2. A framed message is complete when its length says so; an unframed one when the scanner, which walks it
-//!    as it arrives, has met its end.
-//! 3. A message that will be refused whatever follows is refused when its header is here, so that the refusal
-//!    can name the call that it answers. Without that, clients would take it for the answer to something
-//!    else.
+//! 1. The first bytes determine protocol and transport ([`basalt_idl::wire::detect()`]). Settings
+//!    may allow only some of them.
+//! 2. A framed message is complete by its length; an unframed one when the scanner, which walks the
+//!    bytes as they arrive, reaches its end.
+//! 3. A message that will be refused in any case is refused once its header is here, so that the
+//!    refusal can name the call that it answers. Otherwise clients would take it for the answer to
+//!    another call.
 //!
 //! Invariant: memory grows only with bytes that have arrived, never with a length that a message claims.
 
@@ -110,7 +110,7 @@ pub struct Messages {
     received: BytesMut,
     /// The buffer has been made large since it was last released.
     is_bulky: bool,
-    /// Bytes of the last message since then. The next one is likely to be like it.
+    /// Bytes of the last message since then. The next one is likely to be similar.
     last_bytes: usize,
     speech: Option<Speech>,
     scanner: Option<MessageScanner>,

@@ -106,7 +106,8 @@ fn strangers_are_told_apart() {
     }
 }
 
-/// Each of the settings refuses the speech that it does not name, and no other, once the header is here.
+/// Each of the settings refuses the wire formats that it excludes, and no other, once the header is
+/// here.
 #[test]
 fn pinned_settings_refuse_other_speech() {
     use ThriftProtocol::{Binary, Compact};

@@ -107,8 +107,9 @@ pub(super) fn clear(
     Ok(vec![cleared; count])
 }
 
-/// How many servers are named, all of which must be this one. Which of the machine's names the client uses
-/// does not matter; the port and the start code must be those that region locations tell, if they are given.
+/// How many servers are named, all of which must be this one. Which of the machine's names the
+/// client uses does not matter; the port and the start code, if given, must be those in region
+/// locations.
 fn servers_named(
     server: &Server,
     servers: Option<&BTreeSet<thrift2::TServerName>>,

@@ -50,8 +50,8 @@ pub(in crate::store) struct ReadMatcher {
     sees_past_tombstones: bool,
     deletes: DeleteTracker,
     columns: Tracker,
-    /// Whether the row's column with an empty qualifier has an expired put. Older puts of it are
-    /// then hidden one by one, because nothing is skipped in that column.
+    /// Whether the row's column with an empty qualifier has a put that expired by assigned time.
+    /// Older puts of it are then hidden one by one, because nothing is skipped in that column.
     nameless_is_over: bool,
     after_filter: AfterFilter,
 }

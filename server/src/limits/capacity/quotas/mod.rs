@@ -2,10 +2,10 @@
 //!
 //! 1. They are kept in the table `hbase:quota`, in HBase's form ([`stored`]), and read from there when the
 //!    server starts.
-//! 2. A change is durable there before it counts. The owner's buckets begin anew, full.
-//! 3. A call asks for the quotas that it is under: at most one of its user, one of its table, one
-//!    of the table's namespace. The most specific quota of a user counts: that in the table, else
-//!    that in the namespace, else the general one (`UserQuotaState.getTableLimiter`).
+//! 2. A change is durable there before it counts. The owner's buckets are reset to full.
+//! 3. A call looks up its quotas: at most one of its user, one of its table, one of the table's
+//!    namespace. The most specific quota of a user counts: that in the table, else that in the
+//!    namespace, else the general one (`UserQuotaState.getTableLimiter`).
 //!
 //! System tables are under no quota, as in HBase.
 
@@ -86,8 +86,8 @@ impl std::fmt::Display for Owner {
     }
 }
 
-/// A limit, and whether it was set for each machine or for the cluster (HBase: `QuotaScope`): here the one is
-/// the other.
+/// A limit, and whether it was set for each machine or for the cluster (HBase: `QuotaScope`), which
+/// are the same here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Setting {
     /// The limit.
@@ -259,8 +259,8 @@ mod tests {
         }
     }
 
-    /// Goal: of a user's quotas the nearest counts, beside the table's and its namespace's; those of others
-    /// do not.
+    /// Goal: the most specific quota of a user counts, besides the table's and its namespace's, and
+    /// no others.
     #[test]
     fn a_call_is_under_the_nearest_quota_of_each_kind() {
         let owners = [
@@ -289,7 +289,8 @@ mod tests {
         assert_eq!(applying("u"), ["user me"]);
     }
 
-    /// Goal: a change is there at once and after the next start, and taking it away leaves nothing.
+    /// Goal: a change takes effect at once and after the next start, and removing it leaves
+    /// nothing.
     #[test]
     fn changes_are_kept() {
         let disk = basalt_engine::fs::sim::SimFs::new(1, basalt_engine::fs::sim::SimOptions::default());
