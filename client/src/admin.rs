@@ -73,8 +73,8 @@ impl Admin {
         self.client.call(&call).await
     }
 
-    /// Pauses flushes or compactions, or lets them go on. Returns whether they were paused before. A restart
-    /// of the server ends a pause.
+    /// Pauses flushes or compactions, or resumes them. Returns whether they were paused before. A
+    /// restart of the server ends a pause.
     pub async fn pause(&self, work: BackgroundWork, paused: bool) -> Result<bool> {
         self.client.call(&args::BasaltPause { work, paused }).await
     }
@@ -84,7 +84,7 @@ impl Admin {
         self.client.call(&args::BasaltBackgroundState {}).await
     }
 
-    /// Takes the blocks of a table, or of all, out of the block cache. Returns how many.
+    /// Evicts the blocks of a table, or of all, from the block cache. Returns their number.
     pub async fn clear_block_cache(&self, table: Option<&str>) -> Result<i64> {
         let table = table.map(full_name).transpose()?;
         self.client.call(&args::BasaltClearBlockCache { table }).await
@@ -153,8 +153,8 @@ impl Admin {
         self.client.call(&args::BasaltBalance {}).await
     }
 
-    /// Sets a quota; one without a limit takes away the limit of its type, one without a type, too, all of
-    /// its owner.
+    /// Sets a quota. One without a limit removes the limit of its type; without a type, too, all
+    /// limits of its owner.
     pub async fn set_quota(&self, quota: Throttle) -> Result<()> {
         self.client.call(&args::BasaltSetQuota { quota }).await
     }

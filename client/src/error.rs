@@ -28,7 +28,7 @@ pub enum Error {
         /// The system's error.
         source: io::Error,
     },
-    /// The connection broke while a call was under way. The server may or may not have carried it out.
+    /// The connection broke during a call. The server may or may not have carried it out.
     #[error("connection to {target} broke during {method}: {source}")]
     Io {
         /// The address as given.
@@ -38,8 +38,8 @@ pub enum Error {
         /// The system's error. A close by the server is `UnexpectedEof`.
         source: io::Error,
     },
-    /// A limit on time was reached. The server may or may not have carried the call out, and the connection
-    /// is given up, since the reply may still come.
+    /// A limit on time was reached. The server may or may not have carried the call out, and the
+    /// connection is closed, since the reply may still come.
     #[error("{what} {target} took longer than the limit of {limit:?}")]
     Timeout {
         /// The operation that took too long, for example `connecting to`.
@@ -69,7 +69,8 @@ pub enum Error {
         /// False if the same call will fail again. Absent on the wire counts as false.
         can_retry: bool,
     },
-    /// The scanner is not known to the server: it sat idle longer than its lease, or the server restarted.
+    /// The scanner is not known to the server: it was idle longer than its lease, or the server
+    /// restarted.
     #[error("scanner is gone: {message}")]
     ScannerGone {
         /// The server's words.
@@ -194,8 +195,8 @@ impl Error {
         }
     }
 
-    /// Whether the connection was lost under the call: the one failure that [`Client`](crate::Client) answers
-    /// with a second try, for calls that change nothing.
+    /// Whether the connection was lost during the call: the one failure after which
+    /// [`Client`](crate::Client) retries, for calls that change nothing.
     pub(crate) fn is_connection_lost(&self) -> bool {
         matches!(self, Error::Io { .. })
     }

@@ -34,11 +34,12 @@
 //! `client/examples/` has programs that each show one idea: versions, prefix scans, counters, salted keys,
 //! conditions, native RPC.
 //!
-//! [`Client`] makes only calls of HBase's `THBaseService`, [`admin`] apart. Calls that only read are tried a
-//! second time if their connection is lost, all others never: [`client`] has the rule. [`native`] repeats
-//! calls as HBase's own client does.
+//! [`Client`] makes only calls of HBase's `THBaseService`, [`admin`] apart. Calls that only read
+//! are retried once if their connection is lost, all others never: [`client`] has the rule.
+//! [`native`] repeats calls as HBase's own client does.
 //!
-//! A call that is cancelled by dropping its future gives up its connection, and may have been carried out.
+//! A call that is cancelled by dropping its future closes its connection, and may have been carried
+//! out.
 
 pub mod admin;
 pub mod client;

@@ -5,8 +5,9 @@
 //! connection that is still usable goes back to the idle list before its permit is released, so a
 //! waiter finds it there.
 //!
-//! Idle connections are given up after [`PoolOptions::idle_max`]: HBase closes a connection that was silent
-//! for 60 s, and a call sent into that close would fail without saying whether it was carried out.
+//! Idle connections are closed after [`PoolOptions::idle_max`]: HBase closes a connection that was
+//! silent for 60 s, and a call sent into that close would fail without saying whether it was
+//! carried out.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,8 +1,8 @@
 //! The rows of a scan as a stream.
 //!
-//! A task of its own opens the scanner, fetches batch after batch into a channel of one, and closes the
-//! scanner, whatever happens: at the end, after an error, and when the stream is dropped, which it notices
-//! as soon as it has something to hand over. So
+//! A task of its own opens the scanner, fetches batch after batch into a channel of one, and closes
+//! the scanner, whatever happens: at the end, after an error, and when the stream is dropped, which
+//! it detects at the next hand-over. So
 //!
 //! - no scanner is left behind by a consumer that stops early or is cancelled, even in the middle of a call;
 //!   only a runtime that shuts down leaves one to its lease;
@@ -10,7 +10,8 @@
 //! - while the consumer works on one batch the next is being fetched. At most three batches are in
 //!   memory: one being consumed, one in the channel, one fetched.
 //!
-//! The end is an empty batch. A short one says nothing: servers cut fetches by bytes and time.
+//! The end is an empty batch. A short one does not mean the end: servers cut fetches by bytes and
+//! time.
 
 use std::collections::VecDeque;
 use std::pin::Pin;

@@ -1,4 +1,4 @@
-//! The server as a process, and input that no client of good will sends.
+//! The server as a process, and input that no well-behaved client sends.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};

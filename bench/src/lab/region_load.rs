@@ -1,4 +1,4 @@
-//! How evenly writes fall on regions: counts, and two numbers that say it.
+//! How evenly writes are spread over regions: counts, and two measures.
 
 /// How uneven counts are.
 #[derive(Clone, Copy, Debug, PartialEq)]

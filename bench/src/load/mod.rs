@@ -7,10 +7,11 @@
 //!    workload of every task has nothing left. No operation begins afterwards; begun ones are awaited.
 //! 4. Each task keeps its own figures; they are added up at the end.
 //!
-//! A latency begins when its operation was due (open loop) or begun (closed loop), and ends when the workload
-//! has its result, second tries and their pauses included ([`retry`]). An operation that is given up has no
-//! latency; it is counted as failed. In an open loop, operations that are due when the time is over and have
-//! not been begun have no latency either; they are counted, since they would have been the slowest.
+//! A latency begins when its operation was due (open loop) or begun (closed loop), and ends when
+//! the workload has its result, retries and their pauses included ([`retry`]). An operation that is
+//! given up has no latency; it is counted as failed. In an open loop, operations that are due when
+//! the time is over and have not been begun have no latency either; they are counted, since they
+//! would have been the slowest.
 //!
 //! Operation `index` must be a function of the index, the seed and the task's own random numbers: which task
 //! gets which index depends on the server's speed.

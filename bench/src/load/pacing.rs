@@ -1,13 +1,13 @@
 //! When requests are due.
 //!
-//! In a closed loop a worker sends its next request when the last one was answered: the load bends to the
-//! server. In an open loop request `k` is due at `start + k / rate`, whatever the server does, and its
-//! latency counts from there and not from when a worker got round to sending it. So time that requests spend
-//! waiting behind a slow one is in the figures (no "coordinated omission").
+//! In a closed loop a worker sends its next request when the last one was answered: the load adapts
+//! to the server. In an open loop request `k` is due at `start + k / rate`, whatever the server
+//! does, and its latency counts from that time, not from when a worker sent it. So time that
+//! requests spend waiting behind a slow one is in the figures (no "coordinated omission").
 //!
-//! Due requests are permits of a semaphore, given out by a thread of its own: tokio's timer counts in whole
-//! milliseconds, which would be most of a fast server's latency. Only their number is kept, so a server that
-//! falls behind costs no memory.
+//! Due requests are permits of a semaphore, handed out by a thread of its own: tokio's timer counts
+//! in whole milliseconds, which would be most of a fast server's latency. Only their number is
+//! kept, so a server that falls behind costs no memory.
 
 use std::sync::Arc;
 use std::thread::JoinHandle;

@@ -19,8 +19,8 @@ struct Place<'l> {
     is_first: bool,
 }
 
-/// Takes a line apart. A line that is no command may come out as any place: completion then offers nothing
-/// that fits.
+/// Takes a line apart. For a line that is no command the place is arbitrary, and completion offers
+/// nothing.
 fn place(line: &str) -> Place<'_> {
     let (mut begin, mut open_string, mut is_first, mut escaped) = (0, None, true, false);
     for (at, letter) in line.char_indices() {
@@ -44,8 +44,8 @@ fn place(line: &str) -> Place<'_> {
     }
 }
 
-/// Where the words begin that may stand at the end of `line`, which is all up to the cursor, and these words.
-/// `tables` is asked only when the name of a table is wanted.
+/// The start of the word at the end of `line`, the text up to the cursor, and its possible
+/// completions. `tables` is called only to complete a table's name.
 pub fn complete(line: &str, tables: impl FnOnce() -> Vec<String>) -> (usize, Vec<String>) {
     let place = place(line);
     let Some(arguments) = place.arguments else {

@@ -48,8 +48,7 @@ const FILTERS: [&str; 19] = [
 ];
 
 impl Session {
-    /// The names are not asked of the server, which has no call for it; HBase's shell knows them by itself,
-    /// too.
+    /// The names are a constant, as in HBase's shell, since the server has no call that lists them.
     pub(super) fn show_filters(&mut self, mut arguments: Arguments) -> Outcome {
         arguments.end()?;
         for filter in FILTERS {

@@ -3,7 +3,8 @@
 //! 1. [`syntax`] turns text into commands: the small part of Ruby that HBase's shell is used with.
 //! 2. [`arguments`] parses a command's values and describes errors in them.
 //! 3. [`session`] runs commands through the client, one small file for each group of commands.
-//! 4. [`output`] prints rows, names and values as HBase does; [`progress`] shows that a long scan goes on.
+//! 4. [`output`] prints rows, names and values as HBase does; [`progress`] shows the progress of a
+//!    long scan.
 //! 5. [`complete`] completes a line by the tab key.
 //!
 //! Nothing here reads a terminal: the binary hands text in, and any [`std::io::Write`] takes the output.

@@ -1,5 +1,5 @@
-//! Signs of life of a scan whose rows go to a file or another program: a line on standard error every few
-//! seconds.
+//! Progress of a scan whose rows go to a file or another program: a line on standard error every
+//! few seconds.
 
 use std::io::{Result, Write};
 use std::time::{Duration, Instant};

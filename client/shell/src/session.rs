@@ -205,9 +205,9 @@ fn exit_code(mut arguments: Arguments) -> ShellResult<Option<u8>> {
     code.transpose()
 }
 
-/// HBase's Thrift 2 says only the name when a table or namespace is missing or exists already; its shell says
-/// the rest, and so does this one. `subject` is the first argument of the command. Over native RPC the
-/// exception's class decides.
+/// HBase's Thrift 2 says only the name when a table or namespace is missing or exists already; its
+/// shell adds the rest, and so does this one. `subject` is the first argument of the command. Over
+/// native RPC the exception's class decides.
 pub(super) fn say_more(error: ShellError, command: &str, subject: &str) -> ShellError {
     let message = match &error {
         ShellError::Client(Error::Server { message, .. }) => message,
@@ -248,7 +248,7 @@ mod tests {
     use super::*;
     use basalt_client::Client;
 
-    /// Goal: nothing is done when a person does not say yes; without a person, commands are meant.
+    /// Goal: nothing is done unless the user says yes; without a user, commands are executed.
     #[tokio::test]
     async fn questions_are_asked_of_people_only() {
         let client = Client::new("127.0.0.1:1".to_owned(), basalt_client::PoolOptions::default()).unwrap();

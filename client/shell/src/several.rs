@@ -1,4 +1,4 @@
-//! Commands that do the same to everything a regular expression matches, after a person has seen the list.
+//! Commands on everything that a regular expression matches, after the user has confirmed the list.
 
 use super::session::{Outcome, Session};
 use super::{ShellError, ShellResult};
@@ -21,7 +21,7 @@ impl Results {
 }
 
 impl Session {
-    /// Asks a person whether this is to be done to the list above. Without a person it is.
+    /// Asks the user to confirm the command for the list above. Without a user it is confirmed.
     pub(super) fn is_agreed_for(&mut self, what: &str, count: usize, things: &str) -> ShellResult<bool> {
         self.is_agreed(&format!("\n{what} the above {count} {things} (y/n)?"))
     }

@@ -158,7 +158,7 @@ impl Session {
         Ok(None)
     }
 
-    /// The servers that are named, as `host,port,startcode`; with `'*'` or none, the one that has
+    /// The named servers, as `host,port,startcode`; with `'*'` or none, the one that has
     /// `hbase:meta`, which on one node has everything.
     async fn log_servers(&self, arguments: &mut Arguments) -> ShellResult<BTreeSet<TServerName>> {
         let mut named = Vec::new();

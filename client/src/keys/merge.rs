@@ -1,4 +1,4 @@
-//! Brings the scans of one query back into the order of its keys.
+//! Merges the scans of one query into the order of its keys.
 //!
 //! Every source is in order, and the merge holds the next item of each: it hands out the smallest
 //! and asks that source for another. Memory is one item a source, besides the source's own
@@ -201,7 +201,7 @@ pub type DesignedRows<K> = MergedStream<RowStream, Row, K, KeyOfRow<K>>;
 /// row; its start, stop and direction are replaced, and its limit holds for each of the design's
 /// ranges.
 ///
-/// All ranges have an open scanner at once, each with a batch or two in memory: think of
+/// All ranges have an open scanner at once, each with a batch or two in memory: consider a smaller
 /// [`Scan::rows_per_fetch`] for designs with many ranges.
 pub fn scan_keys<D>(
     table: &Table,

@@ -1,4 +1,5 @@
-//! Row-key designs: how the key an application thinks in becomes the row key a table is sorted by.
+//! Row-key designs: conversions from the application's keys to the row keys by which a table is
+//! sorted.
 //!
 //! A region serves a range of row keys, so keys that grow with time send all writes to one region. The
 //! designs here spread them, each at a price for range queries, which [`KeyDesign::scan_ranges`] makes
@@ -149,7 +150,7 @@ pub fn after_row(mut row: Vec<u8>) -> Vec<u8> {
 }
 
 /// Whether a range holds no key for certain, because its ends have met or crossed.
-/// [`std::collections::BTreeMap`] panics there; a query for nothing just has no scans.
+/// [`std::collections::BTreeMap`] panics there; an empty query has no scans.
 fn is_crossed<K: Ord>(keys: &impl RangeBounds<K>) -> bool {
     match (keys.start_bound(), keys.end_bound()) {
         (Bound::Included(from), Bound::Included(to)) => from > to,

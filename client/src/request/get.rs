@@ -25,7 +25,7 @@ impl Get {
         }
     }
 
-    /// Also this family. HBase keeps the last word when a family and its columns are both named.
+    /// Also this family. In HBase the last one wins if a family and its columns are both named.
     #[must_use]
     pub fn family(mut self, name: impl IntoBytes) -> Get {
         self.inner.columns.get_or_insert_default().push(family(name));

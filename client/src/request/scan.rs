@@ -217,7 +217,7 @@ impl Scan {
         Ok(())
     }
 
-    /// The scan for a protocol that says of both ends of a range whether they are included.
+    /// The scan for a protocol with inclusive or exclusive flags for both ends of a range.
     pub(crate) fn into_range(self) -> Result<ScanRange> {
         self.check()?;
         let mut scan = self.inner;

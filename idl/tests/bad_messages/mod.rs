@@ -1,4 +1,4 @@
-//! A table of messages that no client of good will sends, in each protocol.
+//! A table of messages that no well-behaved client sends, in each protocol.
 //!
 //! Two tests go through it: here, the cost of decoding one (`idl/tests/refused.rs`); and with a
 //! running server over every transport (`tests/tests/wire/hostile.rs`).

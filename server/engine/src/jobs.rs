@@ -273,8 +273,8 @@ mod tests {
             ),
             (5_000, 30, 750)
         );
-        // A clipped file has fewer cells than it says, another one more than the manifest: neither is an
-        // error here.
+        // A clipped file has fewer cells than its info says, another one more than the manifest:
+        // neither is an error here.
         guard.progress().add(1_000);
         assert_eq!(log.running()[0].bytes_left(), 0);
         drop(guard);

@@ -95,7 +95,8 @@
 //! row 9  internals                                              single mechanisms for fuzzing, benchmarks and tests
 //! ```
 
-// Judged by the build that has a caller for everything: narrower ones compile the same code.
+// Checked only in the build with all features, in which everything has a caller: narrower ones
+// compile the same code.
 #![cfg_attr(
     not(all(feature = "internals", feature = "sim")),
     allow(dead_code, unreachable_pub, unused_imports)

@@ -63,7 +63,7 @@ impl BusyCounter {
     /// Adds `count`.
     #[inline]
     pub fn add(&self, count: u64) {
-        // A thread that is about to end may have no number any more.
+        // An ending thread may have no number any more.
         let part = COUNTER_PART.try_with(|part| *part).unwrap_or_default();
         self.0[part].fetch_add(count, Ordering::Relaxed);
     }

@@ -123,7 +123,8 @@ impl Listener {
                 tracing::debug!(%peer, %error, "connection ended while it was set up");
                 continue;
             }
-            // Boxed: moved into another future it would be in there twice, before and while it is awaited.
+            // Boxed: moved into another future it would take its memory twice, before and while it
+            // is awaited.
             let served = Box::pin(serve(socket, peer));
             tasks.spawn(async move {
                 served.await;

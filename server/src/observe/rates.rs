@@ -100,7 +100,7 @@ impl Rates {
 
 impl Note {
     fn per_second(&self, now: u64, then: u64) -> f64 {
-        // Right after the start a call would seem to be one of thousands.
+        // Right after the start a single call would appear as a rate of thousands.
         let seconds = self.at.elapsed().as_secs_f64().max(1.0);
         now.saturating_sub(then) as f64 / seconds
     }

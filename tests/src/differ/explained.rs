@@ -1,5 +1,5 @@
-//! Differences that are meant, each with its reason. docs/compatibility.md lists them; anything else that
-//! differs is a defect.
+//! Intended differences, each with its reason. docs/compatibility.md lists them; any other
+//! difference is a defect.
 
 use crate::dynamic::{Answer, Api, Value};
 

@@ -22,8 +22,8 @@
 //! and `split tbl0 "row"` are operations for which HBase has no Thrift call. Behind a call may
 //! stand HBase's answer: `=` a result, `!` an exception that the method declares, `!!` another one.
 //! `~ rule` before a call says that Basalt's answer differs by this rule of [`super::explained`].
-//! `~ known` says that it differs and is meant to, in a way that generated scripts leave out: then
-//! `<` and Basalt's answer follow.
+//! `~ known` marks an intended difference that generated scripts avoid: then `<` and Basalt's
+//! answer follow.
 //!
 //! Names of tables begin with `tbl` and those of namespaces with `nsp`: a player replaces these letters, so
 //! that one server can run a script many times.

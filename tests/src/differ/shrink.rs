@@ -2,9 +2,10 @@
 //!
 //! 1. Everything behind the difference goes.
 //! 2. Reads go, all at once if that works: they change nothing.
-//! 3. Steps go, in ever smaller pieces, while the difference at the last step stays (delta debugging: Zeller
-//!    and Hildebrandt, 2002).
-//! 4. Inside the calls that are left, fields that need not be there and elements of lists go in the same way.
+//! 3. Steps are removed, in ever smaller pieces, while the difference at the last step stays (delta
+//!    debugging: Zeller and Hildebrandt, 2002).
+//! 4. Inside the remaining calls, optional fields and elements of lists are removed in the same
+//!    way.
 //!
 //! The difference may change while it is shrunk; it is always one at the last step.
 

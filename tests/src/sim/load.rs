@@ -2,8 +2,8 @@
 //! family, for some rows of one region. Every row has cells in all families, and the rows are dealt
 //! out to the files, so that a load that is not whole shows.
 //!
-//! The files must stay as they are. After a crash the load that was under way is made again, as a
-//! client does that got no answer.
+//! The files must not change. After a crash the load in flight is repeated, as by a client without
+//! an answer.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;

@@ -8,7 +8,7 @@
 //! 2. Without a bug, no command may find anything.
 //! 3. Each bug is switched on by its environment variable, and its commands run until one fails.
 //!
-//! A bug that no command finds is a violation, and so is a command that runs no test.
+//! A bug that no command finds is a violation, and a command that runs no test is one, too.
 
 use std::collections::BTreeSet;
 use std::fmt;

@@ -1,4 +1,4 @@
-//! Noting calls: every one before it is sent and after it ended, with one clock for all.
+//! Recording of calls: each before it is sent and after it ended, with one clock for all.
 
 use std::future::Future;
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -1,11 +1,11 @@
 //! The real server under load, killed again and again, with checkers that know which data must
 //! survive.
 //!
-//! A run has one data directory and one *life* after the other. In each life
+//! A run has one data directory and one *life* after the other. In each life:
 //!
-//! 1. the binary is started, with other small settings each time, so that flushes, compactions, splits and
-//!    new segments of the log happen all the time. Sometimes it is killed before it serves: during recovery,
-//!    or right behind it;
+//! 1. the binary is started, with other small settings each time, so that flushes, compactions,
+//!    splits and new segments of the log are frequent. Sometimes it is killed before it serves:
+//!    during recovery, or right after it;
 //! 2. when it serves, every workload reads the data after the crash and checks all that happened
 //!    since its last look ([`rows`], [`bank`], [`snapshots`], [`acid`], [`linked`], [`schemas`],
 //!    [`nonces`], [`loads`]);
@@ -17,7 +17,8 @@
 //! At the end the server is stopped in good order and `basalt check` verifies the directory. A violation ends
 //! the run; directory and calls are kept.
 //!
-//! Every random choice comes from the seed, but threads and the disk are as they are: a seed is no recording.
+//! Every random choice comes from the seed, but threads and the disk are not deterministic: a seed
+//! does not reproduce a run exactly.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,5 @@
-//! Scans that must show one moment, however long they take and whatever happens to the table meanwhile.
+//! Scans that must show one snapshot, however long they take and whatever happens to the table
+//! meanwhile.
 //!
 //! Rows are registers that are set as a whole and removed. Scanners take a range, in either direction, by few
 //! rows at a time, in pieces of few cells, over both services, and rest between fetches, so that flushes,

@@ -1,4 +1,4 @@
-//! The system tables through every read door of both services. Expected answers are those of HBase
+//! The system tables through every read call of both services. Expected answers are those of HBase
 //! 2.6, but for times, ids, ports and the rows of other tables.
 
 use basalt_idl::thrift1::{self, args as one};

@@ -1,8 +1,8 @@
 //! A headless Chromium, driven through its own pipe: the DevTools protocol, JSON messages that end with a
 //! zero byte.
 //!
-//! Chromium reads from descriptor 3 and writes to 4; a shell puts our pipes there. A thread reads, so that
-//! every wait here has an end.
+//! Chromium reads from descriptor 3 and writes to 4; a shell connects our pipes to these. A thread
+//! reads, so that every wait here has a timeout.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;

@@ -1,7 +1,7 @@
 //! The dashboards, the alert rules and docs/metrics.md against the metrics of a running server.
 //!
-//! A dashboard rots in silence: a renamed metric leaves an empty panel that looks like a quiet
-//! server. So the queries are parsed and compared, name by name and label by label, with the
+//! An outdated dashboard fails silently: a renamed metric leaves an empty panel that looks like an
+//! idle server. So the queries are parsed and compared, name by name and label by label, with the
 //! metrics of a server under some load; and, where Prometheus is installed, every query is run in
 //! it.
 

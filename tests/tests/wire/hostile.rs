@@ -1,4 +1,4 @@
-//! Goal: input that no client of good will sends harms no other client. Method: the table of bad
+//! Goal: input that no well-behaved client sends harms no other client. Method: the table of bad
 //! messages in every protocol and over every transport, with another connection that must be served
 //! after each.
 

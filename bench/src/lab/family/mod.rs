@@ -5,7 +5,7 @@
 //! files, bytes) decide most claims, because counts do not depend on the machine's other load;
 //! times are medians.
 //!
-//! Rows have even numbers as keys, so the odd ones are misses that lie between them.
+//! Rows have even numbers as keys; odd numbers are misses between them.
 
 mod block_size;
 mod bloom;

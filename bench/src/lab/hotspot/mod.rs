@@ -6,13 +6,13 @@
 //! 2. Rows in the order of time are written in batches, over several connections (`ingest`).
 //! 3. Writes are counted by region and by server: by the server where it is Basalt, else here from the
 //!    boundaries of the regions (`spread`).
-//! 4. Memstores are flushed, so that reads find every design's rows where they will be: in files.
+//! 4. Memstores are flushed, so that reads find every design's rows in files.
 //! 5. Single rows are read and compared with the written ones (`point_reads`).
 //! 6. One hour or day is read through the scans that the design needs, and compared (`range_read`).
 //! 7. The table is dropped, unless it is to be kept.
 //!
-//! Everything is the same for each design but the row keys, so differences in the report are theirs. Rows are
-//! written and read over either of HBase's Thrift interfaces.
+//! Everything is the same for each design but the row keys, so differences in the report come from
+//! these. Rows are written and read over either of HBase's Thrift interfaces.
 
 pub(super) mod design_report;
 mod ingest;

@@ -1,8 +1,8 @@
 //! Reads one hour or day of a design's table and compares it with the written rows.
 //!
-//! As an application would with the client's toolkit: the scans that the design needs, many at
-//! once, merged back into the order of time. Where the design has no order to scan, the whole table
-//! is read and filtered here.
+//! It does so as an application would with the client's toolkit: it runs the design's scans, many
+//! at once, and merges them into the order of time. Where the design has no order to scan, the
+//! whole table is read and filtered here.
 
 use std::ops::Range;
 use std::time::{Duration, Instant};

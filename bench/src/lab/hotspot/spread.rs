@@ -1,5 +1,5 @@
-//! How a design's writes fell on regions, and on the servers that the regions are said to be on: in
-//! sum, and within a minute of the rows' own time. A benchmark writes days in seconds, so the skew
+//! Distribution of a design's writes over regions, and over the servers of these regions: in sum,
+//! and within a minute of the rows' own time. A benchmark writes days in seconds, so the skew
 //! within a minute of the rows' time is not visible in the run's own time.
 
 use std::collections::BTreeMap;

@@ -6,8 +6,9 @@
 //! | `is-following` | by a get, or by reading the list, tall and wide |
 //! | `feed` | gathered from everyone who is followed, or read from copies that were delivered; a celebrity's twit |
 //!
-//! All parts share one population, which is made first: every user follows the same number of others, and a
-//! tenth of them the celebrity, who has `--followers` more. `follows` and `is-following` also share the wide tables.
+//! All parts share one population, which is made first: every user follows the same number of
+//! others, and a tenth of them the celebrity, who has `--followers` more. `follows` and
+//! `is-following` also share the wide tables.
 
 mod feed;
 mod follows;

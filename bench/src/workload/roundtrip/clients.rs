@@ -1,8 +1,8 @@
 //! The threads of the client: each drives its share of the connections by itself.
 //!
-//! A runtime that deals tasks out to several threads wakes one of them whenever another finds replies, and on
-//! few cores that costs the server as much as the client. Here each thread has a runtime of one thread, and
-//! connections stay where they are.
+//! A runtime with several threads wakes one of them whenever another receives replies, which on few
+//! cores slows down the server as well as the client. Here each thread has a runtime of one thread,
+//! and connections stay where they are.
 
 use std::num::NonZeroUsize;
 use std::thread::available_parallelism;

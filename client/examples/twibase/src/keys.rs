@@ -7,8 +7,8 @@
 //! copy          MD5(reader or tag) | i64::MAX - milliseconds | MD5(author) | u32::MAX - number
 //! ```
 //!
-//! Keys of copies sort by time from new to old, then by author, then by number from high to low. This is the
-//! order of feeds ([`FeedOrder`]), whichever way they come about.
+//! Keys of copies sort by time from new to old, then by author, then by number from high to low.
+//! This is the order of all feeds ([`FeedOrder`]).
 
 use md5::{Digest, Md5};
 

@@ -34,23 +34,23 @@
 //! The sixth table is an index: none of the other five can find a twit by its text without reading
 //! all of them.
 //!
-//! - MD5 makes keys of one length, so that one user's rows cannot lie among another's, and spreads users over
-//!   regions.
+//! - MD5 makes keys of one length, so that one user's rows cannot be mixed with another's, and
+//!   spreads users over regions.
 //! - Time counts down, so a scan from the start of a user finds the newest first and stops after as many as
 //!   are wanted.
 //! - The number counts a user's twits, so that two within one millisecond have keys of their own.
 //! - All tables have one family with a short name: columns that are read together are in one row.
 //!
 //! There are two ways to a feed. [`Twibase::deliver`] copies a twit to every follower, so that
-//! [`Twibase::feed`] is one short scan; [`Twibase::feed_gathered`] copies nothing and asks everyone who is
-//! followed. Both return the same twits in the same order, except that copies begin when one follows, and
-//! stay when one stops.
+//! [`Twibase::feed`] is one short scan; [`Twibase::feed_gathered`] copies nothing and reads from
+//! every followed user. Both return the same twits in the same order, except that copies begin with
+//! the follow, and stay after its end.
 //!
-//! The application asks little of a table, [`store::Store`] has all of it: so it runs on other ways to rows
-//! than this client's [`Table`], too.
+//! The application needs little from a table: [`store::Store`] has all of it, so other
+//! implementations than this client's [`Table`] are possible.
 //!
-//! A change of several rows is not atomic. Each is written so that doing it again completes it: relations
-//! before their mirror, twits before their copies.
+//! A change of several rows is not atomic. Repeating a change completes it: relations before their
+//! mirror, twits before their copies.
 
 mod feed;
 pub mod keys;

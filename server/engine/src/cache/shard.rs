@@ -181,8 +181,8 @@ impl<V: Weighted> Shard<V> {
             let pinned = self.pinned_bytes.load(Ordering::Relaxed);
             pinned.saturating_add(bytes) <= self.capacity_bytes * PINNED_PERCENT / 100
         };
-        // Asked without the lock first: when the share is used up, every read of a block that is not pinned
-        // comes here.
+        // Checked without the lock first: once the share is used up, every read of a block that is
+        // not pinned gets here.
         if !may_pin() {
             return false;
         }

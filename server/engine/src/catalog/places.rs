@@ -173,7 +173,8 @@ fn balance(regions: &[(TableName, u16)], servers: usize) -> Vec<u16> {
         all[usize::from(*server)] += 1;
         members.push(index);
     }
-    // By table: from its fullest server to its emptiest, of equals to the one that has less altogether.
+    // By table: from its fullest server to its emptiest, among equals to the one with fewer in
+    // total.
     let mut tables: Vec<_> = of_table.into_iter().collect();
     tables.sort_by_key(|(_, (_, members))| members[0]);
     for (_, (loads, members)) in &mut tables {
@@ -193,8 +194,8 @@ fn balance(regions: &[(TableName, u16)], servers: usize) -> Vec<u16> {
             }
         }
     }
-    // Altogether: while one server has two more than another, some table has one more on it, which may as
-    // well be on the other.
+    // In total: while one server has two more than another, some table has one more on it, which
+    // can move to the other.
     while let Some((most, least)) = ends(servers, |server| (all[server], 0)) {
         let uneven = |(_, (loads, _)): &&mut (&TableName, (Vec<i64>, Vec<usize>))| loads[most] > loads[least];
         let Some((_, (loads, members))) = tables.iter_mut().find(uneven) else {

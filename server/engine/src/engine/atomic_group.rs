@@ -518,7 +518,7 @@ impl<'g> Planner<'_, '_, 'g> {
             put_floor: draft.put_floor,
             row: self.locks.times(position),
         };
-        // Before the tombstones of the group have a time: they cover its updates, as in HBase.
+        // Before the tombstones of the group get a time: they cover its updates, as in HBase.
         if draft.has_updates {
             draft.put_time = times.row.put(draft.row, self.now)?;
         }

@@ -175,7 +175,7 @@ impl Scanner {
         if range.reversed {
             ahead.make_contiguous().reverse();
         }
-        // A filter may be done before it has seen a row, as PageFilter of no rows: without a region
+        // A filter may be done before its first row, as PageFilter of no rows: without a region
         // there is no scanner to ask.
         let filter = scan.spec.filter.as_ref().filter(|_| ahead.is_empty());
         let ended_by_filter = filter.is_some_and(|filter| filter.create().filter_all_remaining());
@@ -406,8 +406,8 @@ impl Scanner {
             if self.overdue && step != Step::Piece {
                 self.let_go();
             }
-            // After the work, so that every fetch gets somewhere however short its time is. A piece of a row
-            // may have taken long.
+            // Checked after the work, so that every fetch makes progress however short its time is.
+            // A piece of a row may have taken long.
             let look = steps == 1 || steps.is_multiple_of(STEPS_A_LOOK) || step == Step::Piece;
             if look && clock.mono().saturating_sub(began) >= limits.time.max(Duration::from_nanos(1)) {
                 return Ok(Fetched::More);

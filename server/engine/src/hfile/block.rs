@@ -172,8 +172,8 @@ impl Header {
             let actual = match self.checksum_type {
                 CHECKSUM_CRC32 => checksum::crc32(chunk),
                 CHECKSUM_CRC32C => checksum::crc32c(chunk),
-                // A block without checksums has zeros in their place. Insisting on them finds the flipped bit
-                // that turns type 2 into type 0.
+                // A block without checksums has zeros in their place. Requiring them detects the
+                // flipped bit that turns type 2 into type 0.
                 _ => 0,
             };
             if actual.to_be_bytes() != sum {

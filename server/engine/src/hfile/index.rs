@@ -433,7 +433,7 @@ fn midpoint(left: &[u8], right: &[u8]) -> Option<Vec<u8>> {
         .take_while(|(left, right)| left == right)
         .count();
     let mut middle = right[..=common].to_vec();
-    // One more than the left byte is enough. A left side that has ended is beaten by the byte zero.
+    // One more than the left byte is enough. If the left side has ended, a zero byte is greater.
     middle[common] = left.get(common).map_or(0, |byte| byte + 1);
     Some(middle)
 }

@@ -111,7 +111,7 @@ pub struct WriterOptions {
 impl WriterOptions {
     /// The options of a family.
     pub fn of_family(family: &FamilyDescriptor, uuid: Uuid, created_ms: u64, max_seq: SeqId) -> Self {
-        // Where the checks were switched off the length may be missing: then there is no filter.
+        // If the checks were switched off the length may be missing: then there is no filter.
         let bloom_prefix_bytes = family.bloom_prefix_bytes().unwrap_or(0);
         let bloom = match family.bloom {
             BloomType::RowPrefix if bloom_prefix_bytes == 0 => BloomType::None,

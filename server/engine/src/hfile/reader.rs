@@ -442,7 +442,7 @@ impl Reader {
                 own.into()
             }
         };
-        // A few bytes on disk may unpack to many. A damaged header is reported by the unpacking.
+        // A few bytes on disk may unpack to many. Unpacking reports a damaged header.
         let plain_bytes = match self.trailer.compression {
             Compression::None => 0,
             _ => Header::parse(&bytes).map_or(0, |header| header.plain_bytes),

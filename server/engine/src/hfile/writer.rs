@@ -451,7 +451,7 @@ impl Writer {
             totals.delete_family_cells.to_be_bytes(),
         );
         info.set(file_info::EARLIEST_PUT, totals.earliest_put.to_be_bytes());
-        // Without cells, HBase's tracker has its two ends the wrong way round.
+        // Without cells, HBase's tracker has its two ends swapped.
         let (from, to) = totals.time_range.unwrap_or((i64::MAX, -1));
         info.set(
             file_info::TIME_RANGE,

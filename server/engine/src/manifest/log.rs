@@ -166,8 +166,8 @@ impl Manifest {
             dropped.extend(self.state.apply(edit)?);
         }
         self.size.grew(grown);
-        // The edits stand whether or not the marker is written; a disk that cannot take it is not
-        // written to again.
+        // The edits are durable whether or not the marker is written; a failed write of it poisons
+        // the log.
         let marked = self.live.write(self.last_edit, &[]);
         if self.unless_poisoned(marked).is_ok() && self.live.edit_bytes() >= self.roll_bytes {
             self.roll();
@@ -236,7 +236,7 @@ impl Manifest {
             if !seeded::is_on("manifest-not-poisoned") {
                 self.poisoned = Some(why.clone());
             }
-            // Not the error itself, which looks as if trying again could help: whether the edit is on disk is
+            // Not the error itself, which would suggest a retry: whether the edit is on disk is
             // unknown.
             Error::Poisoned(why)
         })

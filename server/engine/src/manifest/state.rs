@@ -342,8 +342,8 @@ impl ManifestState {
             return Ok(());
         };
         check_file_id(added, self.live_files().contains_key(&added.id))?;
-        // Cells of an output may have lost their sequence ids, so its place in the order says how new they
-        // are.
+        // Cells of an output may have lost their sequence ids, so its place in the order determines
+        // their age.
         if places.windows(2).any(|pair| pair[1] != pair[0] + 1) {
             return refuse(format!("the inputs of file {} are not neighbours", added.id));
         }

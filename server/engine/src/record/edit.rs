@@ -146,7 +146,7 @@ impl EditBuilder {
     pub fn finish(&mut self) -> &[u8] {
         assert!(self.bytes.len() >= HEAD_BYTES, "begin comes before finish");
         self.end_row();
-        // The head is written against the rows, so that no row has to move.
+        // The head is written directly before the rows, so that no row has to move.
         let mut head = [0; HEAD_BYTES];
         let region_len = write_varint(&mut head, self.region.0);
         let head_len = region_len + write_varint(&mut head[region_len..], u64::from(self.rows));

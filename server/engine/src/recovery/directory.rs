@@ -206,8 +206,8 @@ fn sync_parent(vfs: &dyn Vfs, level: &Path) -> Result<()> {
         .filter(|parent| !parent.as_os_str().is_empty())
         .unwrap_or(Path::new("."));
     match vfs.sync_dir(parent) {
-        // A directory that was created in advance may lie in one without read permission; its name
-        // is then up to its creator.
+        // A directory that was created in advance may lie in one without read permission; the
+        // durability of its name is then its creator's task.
         Err(source) if source.kind() != ErrorKind::PermissionDenied => {
             Err(Error::io("syncing", parent, source))
         }

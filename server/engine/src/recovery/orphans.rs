@@ -130,7 +130,8 @@ pub(super) fn find(vfs: &dyn Vfs, dir: &Path, state: &ManifestState) -> Result<V
 fn walk(vfs: &dyn Vfs, dir: &Path, levels: usize, visit: &mut dyn FnMut(PathBuf)) -> Result<()> {
     for name in list(vfs, dir)? {
         let path = dir.join(name);
-        // Files lie on the last level; a file that got in higher up shows itself by not being a directory.
+        // Files lie on the last level; a stray file on a higher level is recognised because it is
+        // not a directory.
         let is_file = levels == 0
             || match vfs.list(&path) {
                 Ok(_) => false,

@@ -109,7 +109,8 @@ pub(crate) fn write_rows(
         let cells = EditReader::new(payload, appended.first_seq()).expect(own);
         insert_cells(&version, cells.map(|cell| cell.expect(own).1));
         let commit = appended.applied();
-        // While `updates` keeps the region from being flushed, and so this edit in the log.
+        // Recorded while `updates` keeps the region from being flushed, and so this edit in the
+        // log.
         if let Some(nonce) = nonce {
             shared.nonces.note(nonce, commit.seq(), shared.clock.mono());
         }

@@ -83,7 +83,7 @@ mod tests {
         assert_eq!(all(&prefix, b"b"), less);
         assert_eq!(all(&Comparator::Long(5), &4_i64.to_be_bytes()), greater);
         assert_eq!(all(&Comparator::regex("^b.$").unwrap(), b"bc"), equal);
-        // HBase's comparators that only know yes and no answer 1 for no.
+        // HBase's comparators that only distinguish equal and unequal return 1 for unequal.
         assert_eq!(all(&Comparator::substring("x"), b"bc"), greater);
         let bits = Comparator::Bit {
             value: vec![1],

@@ -167,7 +167,8 @@ impl<C: CellCursor> MergeCursor<C> {
                 (None, Some(_)) => false,
                 (Some(new), Some(old)) => new <= old.as_slice(),
             };
-        // Until all children have moved, a failure must not leave parked ones that are none.
+        // Until all children have moved, a failure must not leave children wrongly marked as
+        // parked.
         self.current = None;
         self.heap.clear();
         self.reversed.on = false;

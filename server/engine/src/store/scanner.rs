@@ -279,7 +279,7 @@ impl StoreScanner {
                     match &filter {
                         Some(filter) if filter.transforms() => {
                             self.scratch.clear();
-                            // Tags say something of the value they came with (HBase's transformCell drops
+                            // Tags describe the value they came with (HBase's transformCell drops
                             // them too).
                             let bare = Cell { tags: &[], ..cell };
                             out.add_with_value(bare, filter.transform_value(cell, &mut self.scratch))?;
@@ -288,8 +288,8 @@ impl StoreScanner {
                     }
                 }
                 self.count += 1;
-                // As in HBase the cell that reaches the limit is the last one that the filter is shown, and a
-                // limit of none lets one through (`StoreScanner.next`).
+                // As in HBase the cell that reaches the limit is the last one that the filter sees,
+                // and a limit of 0 lets one through (`StoreScanner.next`).
                 let behind_offset = self.count > self.family_offset;
                 if behind_offset && self.count >= self.family_limit.saturating_add(self.family_offset) {
                     return self.end_row(row);
@@ -344,8 +344,8 @@ impl StoreScanner {
             }
             return Ok(false);
         }
-        // Inside the row cells come in the same order in both directions. A hint for another family means:
-        // not here any more, or not yet known.
+        // Inside the row cells come in the same order in both directions. A hint for another family
+        // means that nothing more is wanted here, or that the place is not known yet.
         if hint.family() > key.family() {
             let row = key.row().to_vec();
             self.end_row(&row)?;

@@ -247,8 +247,8 @@ impl<L: Lead> Queue<L> {
         // Acquire.
         let before = self.pending[slot(group)].fetch_sub(1, Ordering::AcqRel);
         if before == LEADER_WAITS | 1 {
-            // The leader looks at the count under the lock before it sleeps. Holding it here means that it
-            // either has seen zero or sleeps and gets this notification.
+            // The leader checks the count under the lock before it sleeps. Holding the lock here
+            // ensures that the leader either has seen zero or sleeps and gets this notification.
             let _state = self.state.lock();
             self.wake_leader.notify_one();
         }
@@ -338,7 +338,7 @@ impl<L: Lead> Queue<L> {
                 self.wake_thread.notify_one();
                 break;
             }
-            // A write to the page cache is quicker than a hop to another thread and back.
+            // A write to the page cache is quicker than a switch to another thread and back.
             state = self.lead(state);
         }
         let wakers = &mut state.wakers[slot(group)];
@@ -452,7 +452,7 @@ impl<L: Lead> Queue<L> {
             if state.sleepers[open] > 0 {
                 self.wake_group[open].notify_one();
             } else if state.has_thread {
-                // Where no future waits yet, the first that comes to wait finds the baton.
+                // If no future waits yet, the first to wait finds the baton.
                 if !state.wakers[open].is_empty() {
                     self.wake_thread.notify_one();
                 }

@@ -319,7 +319,7 @@ fn refuse_holes(dir: &Path, numbers: &[u64]) -> Result<()> {
 
 fn refuse_missing(dir: &Path, missing: impl Iterator<Item = u64>) -> Result<()> {
     let missing: Vec<String> = missing
-        // The list is for people; a number far off does not make it endless.
+        // The list is for people; a number far off must not make it endless.
         .take(100)
         .map(|number| segment_path(Path::new(""), number).display().to_string())
         .collect();

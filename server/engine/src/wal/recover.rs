@@ -70,8 +70,8 @@ fn renew_seal(vfs: &dyn Vfs, dir: &Path, number: u64) -> Result<()> {
         .map_err(|e| Error::io("opening", &path, e))?;
     file.read_exact_at(&mut seal, at as u64)
         .map_err(|e| Error::io("reading", &path, e))?;
-    // A crash may tear the seal, and a segment without one that is shorter than it was preallocated is
-    // damage: so first its length, of a hole that takes no space.
+    // A crash may tear the seal, and a segment without one that is shorter than it was preallocated
+    // is damage: so its length is set first, with a hole that takes no space.
     let syncing = |e| Error::io("syncing", &path, e);
     let truncating = |e| Error::io("truncating", &path, e);
     if walked.header.allocated > walked.end as u64 {

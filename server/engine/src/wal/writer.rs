@@ -92,8 +92,8 @@ impl Lead for Writer {
             }
         }
         let mut synced = None;
-        // Also without bytes of its own: a tick that found the log busy asks the open group for the sync,
-        // whatever is in it.
+        // Also without bytes of its own: a tick that found the log busy asks the open group for the
+        // sync, whatever its content.
         let wants_sync = batch.wants_sync() && !(seeded::is_on("ack-before-sync") && batch.len() > 0);
         if wants_sync && self.segment.is_dirty() {
             synced = Some(self.sync()?);

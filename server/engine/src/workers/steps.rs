@@ -31,7 +31,7 @@ impl Workers {
 
     fn flush(&self, id: RegionId) -> Result<()> {
         let Ok((_, region)) = self.catalog.region(id) else {
-            // It was split or dropped: if it was to relieve memory, another one has to.
+            // It was split or dropped: if it was chosen to relieve memory, another one must be.
             self.relief_done();
             return Ok(());
         };

@@ -112,8 +112,7 @@ impl Workers {
                 .version()
                 .oldest_unflushed()
                 .is_some_and(|oldest| oldest <= beyond);
-            // A flush that runs takes these edits along; asked for meanwhile, a second one would write a tiny
-            // file.
+            // A running flush includes these edits; a second one would write a tiny file.
             if keeps && !region.flushing.is_locked() {
                 self.queue.request(Job::Flush(region.id()));
             }

@@ -117,7 +117,7 @@ async fn bytes_read_are_charged_where_they_were_read() {
     rig.capacity.charge_read(&bill, &[(0, 2_500), (1, 1_200)], 3_700);
     assert_eq!(fetch(0).1, Some(Duration::from_millis(1_500)));
     assert_eq!(fetch(1).1, Some(Duration::from_millis(200)));
-    // One for the fetch that came over from the first, one for the last look, eight more.
+    // One for the fetch that came over from the first, one for the last check, eight more.
     for _ in 0..8 {
         assert_eq!(fetch(1).1, Some(Duration::from_millis(200)));
     }

@@ -114,7 +114,7 @@ impl Totals {
     fn new(method: Method, wanted: &AggregateRequest) -> Result<Self, Failure> {
         let family = wanted.scan.column.first();
         let interpreter = match method {
-            // HBase does not look at the interpreter, nor does it need a family.
+            // HBase does not check the interpreter, nor does it need a family.
             Method::GetRowNum => Interpreter::Long,
             _ if family.is_none() => {
                 return Err(Failure::do_not_retry("an aggregate needs a scan of one family"));

@@ -261,7 +261,7 @@ mod tests {
         let scan = Method::Client(ClientServiceMethod::Scan);
         let bytes = memory_bytes(scan, &call.encode_to_vec().into(), &Bytes::new());
         assert!(bytes >= 500 * 2 * size_of::<Bytes>(), "{bytes}");
-        // A value that looks like many empty actions is only a value.
+        // A value that looks like many empty actions is just a value.
         let value = QualifierValue {
             value: Some(Bytes::from(b"\x1a\0".repeat(50_000))),
             ..QualifierValue::default()

@@ -63,7 +63,7 @@ impl Slice {
             if parts <= 1 {
                 return None;
             }
-            // Whole keys say nothing of how short they will be in groups.
+            // The length of whole keys does not tell how short they will be in groups.
             let fewer = if parts == points.len() {
                 (bytes / size_of::<Entry>()).min(parts - 1)
             } else {
@@ -167,7 +167,7 @@ fn share(point: &Point, total: Amounts, kinds: &[Kind]) -> f64 {
 }
 
 pub(super) fn sum(amounts: impl Iterator<Item = Amounts>) -> Amounts {
-    // In double precision: single precision forgets ones after sixteen million of them.
+    // In double precision: single precision loses increments of one after sixteen million.
     let sum = amounts.fold([0.0_f64; 3], |mut sum, amounts| {
         for (sum, amount) in sum.iter_mut().zip(amounts) {
             *sum += f64::from(amount);

@@ -122,7 +122,7 @@ impl<'a> Filled<'a> {
         table: &Arc<TableDescriptor>,
         chunks: &Arc<ChunkPool>,
     ) -> Vec<Arc<Region>> {
-        // Each region has its own share; the one that opened the file is of no more use.
+        // Each region has its own share; the one that opened the file is not needed any more.
         for file in self.open.values() {
             file.mark_obsolete();
         }

@@ -84,7 +84,7 @@ pub(super) fn remove_empty_dirs(vfs: &dyn Vfs, root: &Path, dirs: &BTreeSet<Path
     for dir in dirs {
         let levels = dir.ancestors().take_while(|level| level.starts_with(root));
         for level in levels {
-            // One that still has something in it, which is looked through at the next start, ends the way up.
+            // A directory that is not empty, which the next start examines, ends the way up.
             if vfs.remove_dir(level).is_err() {
                 break;
             }

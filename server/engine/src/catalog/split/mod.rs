@@ -177,7 +177,7 @@ impl Catalog {
             |store: &&Arc<StoreVersion>| store.files.iter().any(|file| region.is_inherited(file.id()));
         let version = region.version();
         let stores = version.stores.iter().filter(has_inherited);
-        // The names alone: memstores could not go while the version is kept.
+        // Only the names: a version that is kept would pin its memstores.
         let families: Vec<_> = stores.map(|store| store.family.name.clone()).collect();
         drop(version);
         for family in &families {

@@ -1,4 +1,5 @@
-//! The values of the system tables' cells: messages of HBase's `HBase.proto`. Field numbers are the wire's: never change them.
+//! The values of the system tables' cells: messages of HBase's `HBase.proto`. Field numbers are the
+//! wire's: never change them.
 //!
 //! All fields are optional here, because HBase writes every field, also one that has its default value.
 

@@ -189,8 +189,8 @@ impl Timestamps {
         course.seen = Some((wall, since));
         let stands = mono.saturating_sub(since) >= STANDS;
         if stands {
-            // `go_on` then moves past the wall clock; `issue` alone would only see that the clock
-            // is not behind.
+            // `go_on` then moves past the wall clock; `issue` alone would only detect that the
+            // clock is not behind.
             self.last_ms.fetch_max(wall, Ordering::AcqRel);
         }
         if wall < last || stands {

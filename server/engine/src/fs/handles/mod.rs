@@ -158,7 +158,7 @@ impl HandleCache {
 
     fn coldest(&self) -> Option<Arc<Handle>> {
         let mut queue = self.queue.lock();
-        // The first look at a handle clears its used flag, the second one takes it.
+        // The first visit to a handle clears its used flag, the second one evicts it.
         for _ in 0..2 * queue.len() {
             let entry = queue.pop_front()?;
             let Some(file) = entry.upgrade() else { continue };

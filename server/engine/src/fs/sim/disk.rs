@@ -478,7 +478,7 @@ impl Disk {
     /// A change that is kept needs the earlier ones of the same names, on which it builds, and the
     /// removal of a directory needs the removal of its entries.
     pub(super) fn keep_what_they_need(&self, keep: &mut [bool]) {
-        // Last to first: whatever an operation pulls in stands before it and gets its own turn.
+        // Last to first: an operation only requires earlier ones, which get their turn after it.
         for later in (0..keep.len()).rev() {
             if !keep[later] {
                 continue;

@@ -115,7 +115,7 @@ fn moves_are_right(cells: &[Own], targets: &[KeyBuf], layout: DataLayout) {
                 (Stepped::NotYet, from)
             };
             if before == cells.len() && cells.len() == from + 4 {
-                // The last step would leave the block: whether that is noticed does not matter.
+                // The last step would leave the block: either result is right.
                 assert_ne!(stepped, Stepped::Found);
             } else {
                 assert_eq!(stepped, expected, "from {from} to {before} of {}", cells.len());
@@ -279,7 +279,7 @@ fn a_block_takes_the_memory_of_its_encoding() {
                 // Each cell is a section.
                 assert!(encoded < plain + plain / 50, "{encoding}: {encoded} and {plain}");
             } else {
-                // A cell begins with its two lengths, and its key is much like the one before.
+                // A cell begins with its two lengths, and its key is similar to the one before.
                 assert!(
                     encoded + cells.len() * 15 < plain,
                     "{encoding}: {encoded} and {plain}"

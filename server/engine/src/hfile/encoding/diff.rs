@@ -26,8 +26,7 @@ const TIMESTAMP_IS_NEGATIVE: u8 = 1 << 7;
 
 /// Bytes that a number takes without its leading zeros; at least one.
 fn significant_bytes(value: i64) -> usize {
-    // A negative number stays negative when it is negated only if it is the smallest one; that takes all
-    // eight.
+    // Only the smallest number stays negative when it is negated; it takes all eight bytes.
     (8 - (value.leading_zeros() / 8) as usize).max(1)
 }
 

@@ -287,7 +287,7 @@ fn a_row_costs_the_blocks_that_have_it() {
             assert!(cursor.cell().is_none_or(|cell| cell.key.row() > &absent[..]));
             assert_eq!(lookups() - before, 1);
         }
-        // Some rows lie in two blocks, or there would be nothing to tell apart.
+        // Some rows must lie in two blocks for the test to be meaningful.
         assert!(costs_of_rows_there > rows, "{columns} columns");
     }
 }

@@ -249,7 +249,7 @@ fn check_seeks(reader: &Arc<Reader>, cells: &[OwnedCell], targets: &[KeyBuf]) {
     let expected = last.and_then(|row| cells.iter().find(|cell| cell.key.as_key().row() == row));
     assert_eq!(cursor.cell().map(OwnedCell::of).as_ref(), expected, "last row");
 
-    // Forward seeks to rising targets, from a cursor that has not stood anywhere.
+    // Forward seeks to rising targets, from a new cursor.
     let mut cursor = reader.cursor(reads());
     let mut targets: Vec<Key<'_>> = targets.iter().map(KeyBuf::as_key).collect();
     targets.sort_by(|left, right| compare_keys(*left, *right));

@@ -304,7 +304,7 @@ fn snapshot(cursor: &mut Cursor<'_>) -> Option<ManifestState> {
         let region = region_state(cursor)?;
         state.regions.insert(region.meta.id, region);
     }
-    // Those of the first version end here, and say nothing of the log.
+    // Snapshots of the first version end here, without the log's segments.
     if !cursor.is_empty() {
         state.log = (cursor.varint()?, cursor.varint()?);
     }

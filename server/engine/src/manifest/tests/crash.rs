@@ -47,7 +47,7 @@ fn workload(fs: &SimFs) -> Told {
         told.in_flight = None;
         for edit in part {
             let mut next = manifest.state().clone();
-            // An edit that was refused for want of space takes its successors with it.
+            // An edit that depends on one refused for want of space breaks a rule.
             if next.apply(edit).is_err() {
                 continue;
             }

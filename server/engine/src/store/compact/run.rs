@@ -170,7 +170,7 @@ fn purge(job: &CompactionJob<'_>) -> Purge {
         .iter()
         .map(|file| {
             let properties = file.properties();
-            // A file of ours without that entry has no put; one of HBase's may just not say.
+            // A file of ours without that entry has no put; one of HBase's may simply lack it.
             let unknown = if properties.uuid.is_some() {
                 i64::MAX
             } else {

@@ -101,7 +101,7 @@ fn spec(words: &str) -> (ReadSpec, FamilySelection, Option<Script>) {
         }
     }
     if script.is_some() {
-        // The matcher only looks at whether there is one: it counts versions differently then.
+        // The matcher only checks whether there is one: it counts versions differently then.
         spec.filter = Some(std::sync::Arc::new(FilterSpec::key_only(false)));
     }
     (spec, selection, script)
@@ -601,7 +601,7 @@ fn every_answer_of_the_filter_moves_as_far_as_it_says() {
 
 #[test]
 fn the_filter_never_sees_what_is_not_visible() {
-    // Were it asked about any of these, it would end the row.
+    // If it were asked about any of these, it would end the row.
     let never = "versions=9 range=20..60 filter=a/70:NextRow,a/50:NextRow,a/10:NextRow,b/50:NextRow";
     check_read(
         "VERSIONS=9",

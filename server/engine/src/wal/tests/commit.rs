@@ -231,7 +231,8 @@ fn many_threads(sync: WalSync, commit_thread: bool) {
                     match (thread + number) % 3 {
                         0 => block_on(commit).unwrap(),
                         1 => {
-                            // A future that is polled once and dropped, another wait for the same.
+                            // A future that is polled once and dropped, and another wait for its
+                            // edit.
                             let mut commit = commit;
                             let once = poll_fn(|context| {
                                 let _ = Pin::new(&mut commit).poll(context);

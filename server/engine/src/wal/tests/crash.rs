@@ -174,7 +174,8 @@ fn recovery_survives_crashes() {
         for op in 0..calls {
             let first = first.crash_keep_all();
             first.crash_at_op(op, CrashWhen::After);
-            // Its last calls are for the spare, which it can do without: then it is dead all the same.
+            // Its last calls are for the spare, whose failure it tolerates: the process is dead all
+            // the same.
             assert!(open(&first, WalSync::Fsync).is_err() || first.is_dead());
             let second = first.crash(seed + 100);
             second.crash_at_op(op, CrashWhen::Before);

@@ -1,4 +1,5 @@
-//! The values of `hbase:quota`: messages of HBase's `Quota.proto`. Field numbers are the wire's: never change them.
+//! The values of `hbase:quota`: messages of HBase's `Quota.proto`. Field numbers are the wire's:
+//! never change them.
 
 use std::num::NonZeroU64;
 
@@ -113,7 +114,8 @@ pub(super) fn decode(value: &[u8]) -> Result<Settings, String> {
 mod tests {
     use super::*;
 
-    /// The bytes as Quota.proto has them: message 2 (throttle), in it message 3 (write_num), in it unit, limit, scope.
+    /// The bytes as Quota.proto has them: message 2 (throttle), in it message 3 (write_num), in it
+    /// unit, limit, scope.
     #[test]
     fn values_are_hbases() {
         let limit = Limit {
