@@ -92,7 +92,7 @@ pub enum Error {
     PoolBusy {
         /// The address as given.
         target: String,
-        /// How many connections the pool may have.
+        /// Maximum number of connections of the pool.
         connections: usize,
         /// How long the call waited.
         waited: Duration,

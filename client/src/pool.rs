@@ -19,7 +19,7 @@ use tokio::time::{Instant, timeout};
 use crate::connection::{Connection, ConnectionOptions};
 use crate::error::{Error, Result};
 
-/// How many connections a pool has and how long it keeps them and waits for them.
+/// Limits of a pool: connections, their idle time, and the wait for one.
 #[derive(Clone, Debug)]
 pub struct PoolOptions {
     /// Most connections, busy and idle. Default 16.

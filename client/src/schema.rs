@@ -31,14 +31,14 @@ impl FamilySchema {
         }
     }
 
-    /// How many versions of each column are kept.
+    /// Number of versions of each column that are kept.
     #[must_use]
     pub fn versions(mut self, versions: i32) -> FamilySchema {
         self.descriptor.max_versions = Some(versions);
         self
     }
 
-    /// How many versions are kept although their time to live is over.
+    /// Number of versions that are kept although their time to live is over.
     #[must_use]
     pub fn min_versions(mut self, versions: i32) -> FamilySchema {
         self.descriptor.min_versions = Some(versions);

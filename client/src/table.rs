@@ -183,7 +183,7 @@ impl Table {
         Row::from_thrift(result).ok_or_else(|| nothing_returned("append", &key))
     }
 
-    /// Puts if the check passes, in one atomic step, and says whether it did.
+    /// Puts if the check passes, in one atomic step, and returns whether it did.
     pub async fn check_and_put(&self, check: Check, put: Put) -> Result<bool> {
         let tput = put.into_thrift()?;
         if !is_equality(&check) {

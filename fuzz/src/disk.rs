@@ -87,7 +87,7 @@ pub(crate) fn repair_blocks(mut bytes: &mut [u8]) {
 pub(crate) struct Frame<'a> {
     /// Variation of the input; each target defines its meaning.
     pub(crate) how: u8,
-    /// Its payload; shorter than it says at the end of the input.
+    /// Payload of the frame; shorter than its length at the end of the input.
     pub(crate) payload: &'a [u8],
 }
 

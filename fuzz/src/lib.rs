@@ -24,7 +24,7 @@ use std::path::PathBuf;
 /// One decoder or parser under test.
 #[derive(Clone, Copy, Debug)]
 pub struct Target {
-    /// Its name: of its directory in the corpus, and of its libFuzzer binary.
+    /// Name of the target: of its directory in the corpus, and of its libFuzzer binary.
     pub name: &'static str,
     /// Feeds it one input. Panics when something does not hold.
     pub run: fn(&[u8]),

@@ -156,7 +156,7 @@ struct Process {
     commands: ChildStdin,
     /// Lines of its standard output, read by a thread so that waiting for one has a limit.
     answers: Receiver<String>,
-    /// Its data directory, which it deletes itself when it ends; this is for when it could not.
+    /// Data directory of the process, which deletes it at its end; kept here in case that failed.
     dir: tempfile::TempDir,
 }
 

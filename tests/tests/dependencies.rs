@@ -76,10 +76,10 @@ fn metadata() -> Value {
     serde_json::from_slice(&output.stdout).expect("cargo metadata prints JSON")
 }
 
-/// Which edges of the graph count.
+/// The edges of the graph that count.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Edges {
-    /// Those of tests and build scripts too.
+    /// All edges, those of tests and build scripts included.
     All,
     /// Only crates that end up in a binary.
     Shipped,

@@ -90,7 +90,7 @@ pub(crate) trait Operations: Send + Sync + 'static {
 /// Outcome of one operation.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Outcome {
-    /// Which of [`Operations::kinds`].
+    /// Index into [`Operations::kinds`].
     pub(crate) kind: usize,
     /// Rows read or written.
     pub(crate) rows: u64,
@@ -274,8 +274,8 @@ struct Shared<O> {
     bar: ProgressBar,
 }
 
-/// Which operations the tasks have taken. One lock for both numbers: when an operation is refused because
-/// enough of them count, every one before it has been taken by a task that carries it out.
+/// The operations that tasks have taken. One lock for both numbers: when an operation is refused
+/// because enough of them count, every one before it has been taken by a task that carries it out.
 #[derive(Debug, Default)]
 struct Taken {
     /// Index of the next one.

@@ -14,7 +14,7 @@ const PAUSE_MAX: Duration = Duration::from_secs(1);
 /// Calls that failed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Failures {
-    /// Those that were tried again included.
+    /// Failed calls, retried ones included.
     pub(crate) calls: u64,
     /// The text of the first.
     pub(crate) first: Option<String>,

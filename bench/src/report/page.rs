@@ -23,7 +23,7 @@ const TEMPLATES: [(&str, &str); 5] = [
 /// One report on a page.
 #[derive(Debug, Serialize)]
 pub(crate) struct Section {
-    /// Which template and script.
+    /// Name of the template and script.
     kind: &'static str,
     /// Letters only; one of its own for each section of a page.
     id: String,

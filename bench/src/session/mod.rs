@@ -277,7 +277,7 @@ impl Session {
         }
     }
 
-    /// Puts a value if the column has the expected one, and says whether it did.
+    /// Puts a value if the column has the expected one, and returns whether it did.
     pub(crate) async fn check_and_put(
         &self,
         key: &Bytes,
@@ -310,8 +310,8 @@ impl Session {
         }
     }
 
-    /// Puts a value through a row mutation if the column has the expected one, and says whether it did. Not
-    /// over Thrift 1.
+    /// Puts a value through a row mutation if the column has the expected one, and returns whether
+    /// it did. Not over Thrift 1.
     pub(crate) async fn check_and_mutate(
         &self,
         key: &Bytes,

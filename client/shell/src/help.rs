@@ -483,7 +483,7 @@ pub(super) fn text(command: Option<&str>) -> ShellResult<String> {
     }
 }
 
-/// How many letters differ between two words: Levenshtein's distance.
+/// Number of letters in which two words differ: Levenshtein's distance.
 fn distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();

@@ -38,7 +38,7 @@ pub struct Session {
 /// The caller's next step after a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// Goes on.
+    /// Continues with the next command.
     Continue,
     /// Ends the shell, with the exit code that the command named.
     Exit(Option<u8>),

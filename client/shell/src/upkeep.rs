@@ -45,7 +45,7 @@ impl Session {
         Ok(Some(before))
     }
 
-    /// Which kinds of compaction of a table run now, in HBase's words.
+    /// The kinds of compaction of a table that run now, in HBase's words.
     pub(super) async fn compaction_state(&mut self, mut arguments: Arguments) -> Outcome {
         let table = arguments.text("a table")?;
         arguments.end()?;

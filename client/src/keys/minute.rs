@@ -17,7 +17,7 @@ use super::{KeyDesign, KeyError, RowRange, check_regions, check_scans, is_crosse
 pub struct MinuteKey {
     /// Minutes since 1970, up to the end of the year 9999.
     pub minute: u32,
-    /// Tells events of the same minute apart.
+    /// Distinguishes events of the same minute.
     pub sequence: u32,
 }
 

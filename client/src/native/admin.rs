@@ -404,7 +404,7 @@ impl Cluster {
         }
     }
 
-    /// Asks the master.
+    /// Calls the master.
     async fn ask<M: Message + Default>(&self, method: Method, request: &impl Message) -> Result<M> {
         let mut attempts = Attempts::begin(&self.inner.options);
         loop {

@@ -82,7 +82,7 @@ impl Directory {
         Ok(master)
     }
 
-    /// Looks the master up again for the next call.
+    /// Forgets the master, so that the next call looks it up again.
     pub(super) fn forget_master(&self) {
         *self.lock_master() = None;
     }

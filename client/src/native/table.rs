@@ -173,7 +173,7 @@ impl Table {
         self.inner.on_region(&self.name, &row, request, repeat).await
     }
 
-    /// Puts if the check passes, in one atomic step, and says whether it did.
+    /// Puts if the check passes, in one atomic step, and returns whether it did.
     pub async fn check_and_put(&self, check: Check, put: Put) -> Result<bool> {
         self.check_and(check, Mutation::put(put.into_thrift()?)?).await
     }

@@ -50,7 +50,7 @@ impl Check {
     }
 }
 
-/// Puts and deletes of one row, applied as one.
+/// Puts and deletes of one row, applied in one atomic step.
 ///
 /// A delete up to now and a put without timestamp of the same column leave the put masked, in whichever
 /// order they stand, because both carry the same server time: HBase's rule. Give the put a timestamp then.

@@ -76,7 +76,7 @@ pub(super) fn used(spec: &FilterSpec) {
     }
 }
 
-/// How many cells the filter keeps; `None` when it fails.
+/// Number of cells that the filter keeps; `None` when it fails.
 fn scanned(spec: &FilterSpec, rows: &[Row], reversed: bool) -> Option<usize> {
     let mut filter = spec.create();
     filter.set_reversed(reversed);

@@ -152,7 +152,7 @@ pub fn run(input: &[u8]) {
     }
 }
 
-/// How many cells there are, and a hash of them.
+/// Number of cells, and a hash of them.
 fn read(reader: &Arc<Reader>, options: ReadOptions) -> basalt_engine::Result<(usize, u64)> {
     let mut cursor = reader.cursor(options);
     cursor.seek(KeyBuf::first_on_row(b"", b"").as_key())?;

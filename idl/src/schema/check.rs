@@ -49,7 +49,7 @@ pub fn check<R: Reader>(reader: &mut R, of: &StructDescriptor) -> Result<(), Wir
     }
 }
 
-/// Which fields of a struct have arrived.
+/// The fields of a struct that have arrived.
 #[derive(Default)]
 struct Seen {
     /// One bit for each field. No struct of the three interfaces has more than 64.

@@ -26,7 +26,7 @@ pub type Bytes = bytes::Bytes;
 pub type ScannerID = i32;
 
 thrift_enum! {
-    /// Which of the two HBase services a server speaks.
+    /// The HBase service that a server speaks.
     pub enum TThriftServerType {
         ONE = 1,
         TWO = 2,

@@ -24,13 +24,13 @@ thrift_service! {
         /// Whether the table serves.
         bool isTableEnabled as IsTableEnabled(1: Bytes tableName as table_name) throws (1: IOError io);
 
-        /// Asks for a compaction of a region or a table; does not wait.
+        /// Requests a compaction of a region or a table; does not wait.
         void compact as Compact(
             1: Bytes tableNameOrRegionName as table_name_or_region_name
         ) throws (1: IOError io);
 
-        /// Asks for a major compaction of a region or a table; does not wait. HBase's gateway runs a minor
-        /// one.
+        /// Requests a major compaction of a region or a table; does not wait. HBase's gateway runs
+        /// a minor one.
         void majorCompact as MajorCompact(
             1: Bytes tableNameOrRegionName as table_name_or_region_name
         ) throws (1: IOError io);

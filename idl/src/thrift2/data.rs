@@ -201,7 +201,7 @@ thrift_struct! {
         18: optional binary filterBytes as filter_bytes,
     }
 
-    /// Puts and deletes of one row, applied as one.
+    /// Puts and deletes of one row, applied in one atomic step.
     pub struct TRowMutations {
         1: required binary row,
         2: required list<TMutation> mutations,

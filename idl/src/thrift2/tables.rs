@@ -44,7 +44,7 @@ thrift_enum! {
         TTL = 2,
     }
 
-    /// Which of the slow logs.
+    /// Kind of slow log.
     pub enum TLogType {
         SLOW_LOG = 1,
         LARGE_LOG = 2,
@@ -56,7 +56,7 @@ thrift_enum! {
         OR = 1,
     }
 
-    /// Which of the two HBase services a server speaks.
+    /// The HBase service that a server speaks.
     pub enum TThriftServerType {
         ONE = 1,
         TWO = 2,
@@ -143,7 +143,7 @@ thrift_struct! {
         2: optional map<string, string> configuration,
     }
 
-    /// Which records of a slow log to return.
+    /// Conditions and limit for records of a slow log.
     pub struct TLogQueryFilter {
         1: optional string regionName as region_name,
         2: optional string clientAddress as client_address,

@@ -28,7 +28,7 @@ pub enum Scan {
     NeedMore,
     /// The message is complete.
     Complete {
-        /// Its length. Bytes behind it belong to the next message.
+        /// Length of the message. Bytes behind it belong to the next message.
         len: usize,
     },
 }
@@ -91,8 +91,8 @@ impl MessageScanner {
         self.open.clear();
     }
 
-    /// Goes on scanning. `buffered` is everything that arrived from the start of the message on: the same
-    /// bytes as last time and those behind them. After an error the scanner is spent.
+    /// Continues scanning. `buffered` has all bytes received from the start of the message on:
+    /// those of the last call and further ones. After an error the scanner is unusable.
     pub fn feed(&mut self, buffered: &[u8]) -> Result<Scan, WireError> {
         if !self.header_done {
             if self.header(buffered)?.is_none() {

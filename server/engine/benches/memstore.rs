@@ -34,7 +34,7 @@ const BATCH: u64 = 100;
 /// Cells are copied into blocks of this size.
 const BLOCK_BYTES: usize = 64 << 10;
 
-/// How many rows there are to be overwritten.
+/// Number of rows that overwrites choose among.
 const OVERWRITTEN: u64 = 25_000;
 
 /// Odd, so multiplying by it is a bijection.

@@ -65,7 +65,7 @@ pub struct JobInfo {
     pub input_cells: u64,
 }
 
-/// How far a running job has come. Any thread may look.
+/// Progress of a running job. Any thread may read it.
 #[derive(Debug, Default)]
 pub struct JobProgress {
     cells: AtomicU64,
@@ -81,7 +81,7 @@ impl JobProgress {
 /// A running job, as a snapshot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunningJob {
-    /// Which.
+    /// The job.
     pub info: JobInfo,
     /// Wall-clock milliseconds at which it began.
     pub began_ms: u64,
@@ -120,7 +120,7 @@ pub enum JobEnd {
 /// A job that has ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EndedJob {
-    /// Which.
+    /// The job.
     pub info: JobInfo,
     /// Wall-clock milliseconds at which it began.
     pub began_ms: u64,

@@ -187,7 +187,7 @@ impl Setting {
         self.field.key
     }
 
-    /// Its environment variable: the name in capitals, with underscores.
+    /// Environment variable of the setting: the name in capitals, with underscores.
     pub fn variable(self) -> String {
         variable_of(&self.name())
     }
@@ -210,7 +210,7 @@ impl Setting {
         paragraph(self.field.doc)
     }
 
-    /// Its type in words: `size`, `duration`, `` `fsync` or `os` ``.
+    /// Type of the setting in words: `size`, `duration`, `` `fsync` or `os` ``.
     pub(super) fn type_text(self) -> String {
         match self.field.kind {
             Kind::Number => self.unit().noun().to_owned(),
@@ -279,14 +279,14 @@ pub(super) fn paragraph(doc: &[&str]) -> String {
     lines.join(" ")
 }
 
-/// Says that there is no such setting, and which one has the nearest name.
+/// Error text for an unknown setting, with the nearest name.
 pub(super) fn unknown(name: &str) -> String {
     let names = Setting::all().map(Setting::name);
     let known: Vec<String> = names.chain(ALIASES.map(|(alias, _)| alias.to_owned())).collect();
     unknown_of(name, &known)
 }
 
-/// Says that no setting has this environment variable, and which one has the nearest name.
+/// Error text for an unknown environment variable, with the nearest name.
 pub(super) fn unknown_variable(variable: &str) -> String {
     let known: Vec<String> = Setting::all().map(Setting::variable).collect();
     unknown_of(variable, &known)

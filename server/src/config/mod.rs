@@ -125,7 +125,7 @@ pub enum ConfigError {
     /// The file cannot be read.
     #[error("configuration file {}: {source}", path.display())]
     File {
-        /// Which.
+        /// Path of the file.
         path: PathBuf,
         /// The system's error.
         source: std::io::Error,
@@ -133,7 +133,7 @@ pub enum ConfigError {
     /// The file is not TOML, or has an unknown key or a wrong type.
     #[error("configuration file {}: {message}", path.display())]
     Syntax {
-        /// Which.
+        /// Path of the file.
         path: PathBuf,
         /// Description of the error, with the line.
         message: String,
@@ -159,7 +159,7 @@ pub enum ConfigError {
     /// A value that cannot work.
     #[error("{key}: {message}")]
     Value {
-        /// Which setting.
+        /// Key of the setting.
         key: String,
         /// Why.
         message: String,

@@ -23,7 +23,7 @@ const LISTED: usize = 20;
 /// Rows that these are chosen from.
 const ROWS: &str = "512";
 
-/// How far back one can look with one click.
+/// Time spans that can be selected with one click.
 const TIMES: [(&str, &str); 5] = [
     ("-600000", "10 minutes"),
     ("-3600000", "1 hour"),

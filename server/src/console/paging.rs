@@ -86,7 +86,7 @@ impl Params {
         })
     }
 
-    /// Which page of a list is asked for, from 1 on.
+    /// Number of the requested page of a list, from 1 on.
     pub(super) fn page(&self) -> Result<usize, Refusal> {
         let page = self.number("page")?.unwrap_or(1);
         usize::try_from(page)

@@ -91,7 +91,7 @@ impl Scanners {
         Ok(())
     }
 
-    /// Lets the client repeat the call that [`Self::check_next`] has accepted last.
+    /// Allows the client to repeat the call that [`Self::check_next`] has accepted last.
     pub(super) fn repeat_call(&mut self, id: u64) {
         if let Some(state) = self.open.get_mut(&id) {
             state.next_call -= 1;

@@ -27,11 +27,11 @@ pub(crate) const SERVER_CLASS: &str = "Basalt";
 pub(crate) struct Remarkable {
     /// It took longer than `slow_log.threshold_ms`.
     pub(crate) slow: bool,
-    /// Its answer was larger than `slow_log.large_bytes`.
+    /// The answer was larger than `slow_log.large_bytes`.
     pub(crate) large: bool,
 }
 
-/// Which records are asked for.
+/// Kind of the requested records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// Slow calls, with large answers or not.

@@ -47,12 +47,12 @@ impl Supervisor {
         }
     }
 
-    /// Says that calls are accepted.
+    /// Notifies the supervisor that calls are accepted.
     pub(crate) fn ready(&self) {
         self.send("READY=1");
     }
 
-    /// Says that a clean stop has begun.
+    /// Notifies the supervisor that a clean stop has begun.
     pub(crate) fn stopping(&self) {
         self.send("STOPPING=1");
     }

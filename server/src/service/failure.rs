@@ -13,7 +13,7 @@ const REGION_TOO_BUSY: &str = "org.apache.hadoop.hbase.RegionTooBusyException";
 /// The class that makes native clients locate the region again.
 const NOT_SERVING: &str = "org.apache.hadoop.hbase.NotServingRegionException";
 
-/// Which exception of a Thrift interface. The native protocol has the class instead.
+/// Exception of a Thrift interface. The native protocol has the class instead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// IOError, TIOError.
@@ -234,7 +234,7 @@ impl Failure {
         format!("{}: {}", self.class, self.message)
     }
 
-    /// Which exception of an interface.
+    /// Exception of an interface.
     pub(crate) fn kind(&self) -> Kind {
         self.kind
     }

@@ -74,8 +74,8 @@ struct Gets {
 }
 
 impl Gets {
-    /// Does the gets that are left; `false` when the next one is not in memory, or there is no
-    /// memory for its result.
+    /// Runs the remaining gets; `false` when the next one is not in memory, or there is no memory
+    /// for its result.
     fn run(&mut self, server: &Server, tier: ReadTier) -> Result<bool, Failure> {
         while let Some((row, spec)) = self.wanted.get_mut(self.found.rows.len()) {
             spec.tier = tier;

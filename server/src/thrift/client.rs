@@ -11,7 +11,7 @@ pub(crate) struct Client {
     pub(super) speaks: Speaks,
 }
 
-/// Which of HBase's services a caller speaks.
+/// The services that a caller speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Speaks {
     /// Both: each call decides. The service of the last call that belongs to one decides the

@@ -203,7 +203,7 @@ impl Server {
         }
     }
 
-    /// Which service the call means. Never [`Service::Either`].
+    /// The service of the call. Never [`Service::Either`].
     fn service_of<R: Reader + Clone>(
         &self,
         speaks: &mut Speaks,

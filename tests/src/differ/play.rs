@@ -31,7 +31,7 @@ impl<'a, T: Target> Player<'a, T> {
         }
     }
 
-    /// Does a step; the answer if it is a call.
+    /// Plays a step; returns the answer if it is a call.
     pub fn step(&mut self, step: &Step) -> Result<Option<Answer>, String> {
         match step {
             Step::Call(call) => return self.call(call).map(Some),

@@ -41,7 +41,7 @@ use crate::dynamic::{Answer, Api, Value};
 pub struct Call {
     /// Service of the call.
     pub api: Api,
-    /// Which method.
+    /// Method of the call.
     pub method: &'static MethodDescriptor,
     /// The arguments that are there.
     pub args: Vec<(&'static str, Value)>,

@@ -9,7 +9,7 @@ use super::model::Told;
 use super::verify::{Effort, verify};
 use super::{Machine, Stop};
 
-/// Which calls the workload makes.
+/// The calls of the workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Workload {
     /// All kinds.
@@ -21,7 +21,7 @@ pub enum Workload {
 /// Parameters of the run.
 #[derive(Clone, Debug)]
 pub struct Cuts {
-    /// Which calls are made.
+    /// The calls of the workload.
     pub workload: Workload,
     /// The workload's seed.
     pub seed: u64,

@@ -47,7 +47,7 @@ pub struct Errors {
     pub jobs: usize,
 }
 
-/// Which calls fail, how, and how often.
+/// The calls that fail, how, and how often.
 #[derive(Clone, Copy, Debug)]
 struct Fault {
     errno: Errno,
@@ -107,7 +107,7 @@ pub fn try_all(errors: &Errors, say: Option<&str>) -> Report {
     })
 }
 
-/// How many calls of that kind the workload makes when none fails.
+/// Number of calls of that kind that the workload makes when none fails.
 fn count_calls(errors: &Errors, ops: Ops) -> u64 {
     let strikes = |at: u64| {
         let fault = Fault {

@@ -60,7 +60,7 @@ pub(super) enum Ended<T> {
 }
 
 impl<T> Ended<T> {
-    /// Goes on with the result of a call.
+    /// Continues with the result of a call.
     pub(super) fn and_then<U>(self, next: impl FnOnce(T) -> Ended<U>) -> Ended<U> {
         match self {
             Self::Done(result) => next(result),

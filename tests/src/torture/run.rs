@@ -245,7 +245,8 @@ impl Torture {
         Ok(())
     }
 
-    /// Looks at everything once more, stops in good order unless it shall not, and verifies the files.
+    /// Checks everything once more, stops the server cleanly unless it is to be killed, and
+    /// verifies the files.
     fn end(&mut self, figures: &mut Figures) -> Result<(), Problem> {
         let settings = self.settings();
         let process = self.program.start(&settings)?;

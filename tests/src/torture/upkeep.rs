@@ -43,7 +43,7 @@ async fn run(life: Arc<Life>, tables: Vec<String>, number: u64) {
     }
 }
 
-/// Does it; false if there was nothing to do.
+/// Runs one piece of upkeep; false if there was nothing to do.
 async fn one(admin: &Admin, table: &str, kind: Kind, random: &mut SmallRng) -> Result<bool, Error> {
     match kind {
         Kind::Flush => admin.flush(table).await?,

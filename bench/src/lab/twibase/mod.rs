@@ -51,7 +51,7 @@ pub(crate) struct Arguments {
     /// Users who write and read.
     #[arg(long, default_value_t = 1_000, value_parser = clap::value_parser!(u32).range(20..=10_000_000))]
     users: u32,
-    /// How many each of them follows.
+    /// Users that each of them follows.
     #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     following: u32,
     /// Followers of the celebrity besides them.

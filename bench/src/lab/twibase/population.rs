@@ -24,7 +24,7 @@ const PAIRS: u64 = 500;
 pub(super) struct Population {
     /// Users who write and read.
     pub(super) users: u32,
-    /// How many each of them follows.
+    /// Users that each of them follows.
     pub(super) following: u32,
     /// Followers of the celebrity who do nothing else.
     pub(super) fans: u32,

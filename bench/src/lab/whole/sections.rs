@@ -21,7 +21,7 @@ pub(crate) enum SectionName {
     Ycsb,
 }
 
-/// How many rows and questions the sections have.
+/// Size of the sections: rows and questions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Size {
     /// Seconds: to see what the report looks like.

@@ -77,7 +77,7 @@ pub(crate) struct Arguments {
     /// How cells lie in a block. RocksDB's blocks are most like those of `prefix`.
     #[arg(long, default_value = "row-index")]
     pub(crate) encoding: Encoding,
-    /// How far values can be compressed: a share of their size.
+    /// Size of compressed values, as a share of the plain size.
     #[arg(long, alias = "compression_ratio", default_value_t = 0.5, value_parser = ratio)]
     pub(crate) compression_ratio: f64,
     /// Sync the WAL after each write.

@@ -23,7 +23,7 @@ pub(super) struct ClientOptions {
 }
 
 impl ClientOptions {
-    /// How many threads: the servers have the other half of the cores.
+    /// Number of threads: the servers have the other half of the cores.
     pub(super) fn threads(self) -> usize {
         let cores = available_parallelism().map_or(1, NonZeroUsize::get);
         self.client_threads

@@ -27,7 +27,7 @@ impl Driven {
         self.calls as f64 / self.took.as_secs_f64()
     }
 
-    /// Those of all rounds.
+    /// Latencies of all rounds together.
     pub(super) fn latencies(rounds: &[Driven]) -> Latencies {
         let mut all = Latencies::new();
         for round in rounds {

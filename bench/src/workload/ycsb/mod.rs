@@ -54,7 +54,7 @@ pub(crate) enum Workload {
     F,
 }
 
-/// Which phases to run.
+/// The phases of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Phases {
     /// Insert the records.
@@ -73,7 +73,7 @@ pub(crate) struct Arguments {
     workload: Workload,
     #[command(flatten)]
     load: LoadOptions,
-    /// Which phases to run.
+    /// Phases to run.
     #[arg(long, default_value = "both")]
     phase: Phases,
     /// Records to load: the property `recordcount`.

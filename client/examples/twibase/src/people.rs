@@ -65,7 +65,7 @@ impl<S: Store> Twibase<S> {
         }
     }
 
-    /// Lets one user follow another. Doing it twice is the same as once.
+    /// Lets one user follow another. Repeating it has no effect.
     pub async fn follow(&self, follower: &str, followed: &str) -> Result<()> {
         self.check_users(&[follower, followed]).await?;
         self.follow_all(&[(follower.to_owned(), followed.to_owned())])

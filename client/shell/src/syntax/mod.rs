@@ -20,7 +20,7 @@ use std::fmt;
 pub struct Command {
     /// The command.
     pub name: String,
-    /// Its arguments; pairs without braces are a hash at the end.
+    /// Arguments of the command; pairs without braces are a hash at the end.
     pub arguments: Vec<Value>,
 }
 

@@ -42,7 +42,7 @@ const SHARD_MIN_BYTES: u64 = 16 << 20;
 /// More shards than this do not make locking any cheaper.
 const SHARDS_MAX: u64 = 64;
 
-/// Which block.
+/// Identity of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct BlockKey {
     /// The store file.

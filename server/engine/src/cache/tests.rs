@@ -10,7 +10,7 @@ use super::*;
 #[derive(Debug)]
 struct Block {
     bytes: usize,
-    /// Tells two blocks of one key apart.
+    /// Distinguishes two blocks of one key.
     label: u64,
 }
 

@@ -45,7 +45,7 @@ pub(crate) enum Patience {
     Any,
     /// Any for which nothing has to be waited for.
     Idle,
-    /// Those of them that are not long (`Options::compaction_long_bytes`).
+    /// As `Idle`, without long compactions (`Options::compaction_long_bytes`).
     Short,
 }
 

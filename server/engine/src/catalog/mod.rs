@@ -71,7 +71,7 @@ pub(crate) struct Table {
     pub descriptor: Arc<TableDescriptor>,
     /// Whether it takes data calls.
     pub state: TableState,
-    /// Its regions by start row: the first starts at the empty row, each ends where the next one starts.
+    /// Regions by start row: the first starts at the empty row, each ends where the next one starts.
     pub regions: Vec<Arc<Region>>,
 }
 
@@ -158,7 +158,7 @@ impl Tables {
         self.regions.values()
     }
 
-    /// How many regions there are.
+    /// Number of regions.
     pub(crate) fn region_count(&self) -> usize {
         self.regions.len()
     }
@@ -395,12 +395,12 @@ impl Catalog {
         Ok(())
     }
 
-    /// Lets running compactions stand still, or go on. They can be cancelled meanwhile.
+    /// Pauses running compactions, or resumes them. They can be cancelled meanwhile.
     pub(crate) fn pause_compactions(&self, paused: bool) {
         self.limiter.pause(paused);
     }
 
-    /// Lets every running compaction give up soon.
+    /// Cancels every running compaction, without waiting.
     pub(crate) fn cancel_compactions(&self) {
         for region in self.tables().regions() {
             region

@@ -350,8 +350,7 @@ impl CellBatch {
         }
     }
 
-    /// Puts the cells of the open row in the order of their families; within a family the order
-    /// stays.
+    /// Sorts the cells of the open row by family; within a family the order stays.
     pub(crate) fn sort_open_by_family(&mut self) {
         let open = self.open_cells();
         let Self { chunks, cells, .. } = self;

@@ -45,7 +45,7 @@ pub struct Account {
     /// `None`: the account only counts, and reserves nothing.
     budget: Option<Arc<dyn Budget>>,
     bytes: usize,
-    /// How many bytes of the account are not reserved.
+    /// Bytes of the account that are not reserved.
     free: u32,
     on_shortage: OnShortage,
 }
@@ -116,7 +116,7 @@ impl Account {
         self.bytes = bytes;
     }
 
-    /// Gives away up to `bytes` bytes; returns how many of them were reserved. The new owner must
+    /// Gives away up to `bytes` bytes; returns the number that was reserved. The new owner must
     /// release these.
     pub fn give(&mut self, bytes: usize) -> usize {
         let left = self.bytes.saturating_sub(bytes);

@@ -93,7 +93,7 @@ pub struct Cell<'a> {
     pub key: Key<'a>,
     /// Value of the cell.
     pub value: &'a [u8],
-    /// Its tags, encoded as in HFiles: { length u16 BE (type + value), type u8, value }*. Usually empty.
+    /// Tags, encoded as in HFiles: { length u16 BE (type + value), type u8, value }*. Usually empty.
     pub tags: &'a [u8],
     /// The edit that wrote it. Zero when a compaction has dropped it.
     pub seq: SeqId,

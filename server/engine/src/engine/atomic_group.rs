@@ -333,7 +333,7 @@ enum Decision<'g> {
 /// The rows to write.
 struct Plans<'g> {
     rows: SmallVec<[RowPlan<'g>; 1]>,
-    /// How far their times are ahead of assigned time.
+    /// Lead of their times over assigned time.
     ahead_ms: i64,
 }
 

@@ -16,7 +16,7 @@ use crate::store::DamagedFile;
 /// Requests to a region since the start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RegionRequests {
-    /// Which.
+    /// Id of the region.
     pub region: RegionId,
     /// Rows read by gets and scans.
     pub reads: u64,

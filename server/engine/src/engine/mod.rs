@@ -557,7 +557,7 @@ impl Engine {
         let shared = self.catalog.shared();
         shared.timestamps.issue(&*shared.clock)
     }
-    /// How far assigned timestamps are ahead of the wall clock.
+    /// Lead of assigned timestamps over the wall clock.
     #[cfg(feature = "server")]
     pub fn ahead_of_clock(&self) -> Duration {
         let shared = self.catalog.shared();

@@ -296,7 +296,7 @@ impl Scanner {
         self.scan.spec.tier == ReadTier::Memory
     }
 
-    /// Lets a scan of memory only ([`ReadTier::Memory`]) read from disk from now on.
+    /// Allows a scan of memory only ([`ReadTier::Memory`]) to read from disk from now on.
     pub fn read_from_disk(&mut self) {
         if self.is_memory_only() {
             self.scan.spec.tier = ReadTier::All;

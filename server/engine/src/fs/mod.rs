@@ -138,7 +138,7 @@ pub trait Vfs: Send + Sync + Debug + 'static {
     fn exists(&self, path: &Path) -> io::Result<bool>;
     /// Renames a file, replacing the target atomically.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
-    /// Gives a file a second name.
+    /// Creates a hard link to a file.
     fn link(&self, from: &Path, to: &Path) -> io::Result<()>;
     /// Removes a file's name.
     fn remove_file(&self, path: &Path) -> io::Result<()>;

@@ -89,7 +89,7 @@ impl Block {
     }
 }
 
-/// Which kind of block is expected at a place.
+/// Kind of block that is expected at a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Want {
     /// Cells, plain or encoded.

@@ -35,7 +35,7 @@ struct Level {
     entry: usize,
 }
 
-/// Which entry to take on the way down.
+/// The entry to take on the way down.
 #[derive(Clone, Copy)]
 enum Choose<'a> {
     First,

@@ -37,7 +37,7 @@ impl Heads {
         }
     }
 
-    /// How many of the keys are before `target`.
+    /// Number of keys before `target`.
     pub(super) fn count_before<'a>(&self, target: Key<'_>, key: impl Fn(usize) -> Key<'a>) -> usize {
         let row = target.row();
         let Some(rest) = row.strip_prefix(&*self.shared) else {

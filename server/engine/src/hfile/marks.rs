@@ -147,7 +147,7 @@ impl Marks {
         }
     }
 
-    /// How many marks have a key before `target`.
+    /// Number of marks with a key before `target`.
     pub(super) fn count_before<'a>(
         &self,
         target: Key<'_>,

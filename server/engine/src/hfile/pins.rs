@@ -40,7 +40,7 @@ impl Pins {
         }
     }
 
-    /// Lets go of all blocks.
+    /// Unpins all blocks.
     pub(super) fn unpin(
         &mut self,
         cache: &BlockCache<Block>,

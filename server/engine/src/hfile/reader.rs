@@ -160,7 +160,7 @@ impl Reader {
         Ok(blocks)
     }
 
-    /// Which file.
+    /// Id of the file.
     pub fn id(&self) -> FileId {
         self.id
     }
@@ -401,7 +401,7 @@ impl Reader {
         }
     }
 
-    /// Puts a block that was read into the cache, if that is wanted.
+    /// Inserts a block that was read into the cache, if that is wanted.
     fn keep(&self, want: Want, handle: Handle, block: Block, options: ReadOptions) -> Arc<Block> {
         let block = Arc::new(block);
         if options.cache_blocks || want != Want::Data {

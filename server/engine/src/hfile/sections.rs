@@ -106,7 +106,7 @@ impl Sections {
         self.keys.len() + self.entries.len() * SECTION_BYTES
     }
 
-    /// How many there are.
+    /// Number of sections.
     pub(super) fn len(&self) -> usize {
         self.entries.len()
     }
@@ -136,7 +136,7 @@ impl Sections {
             .expect("what follows the value was read when the block was checked");
     }
 
-    /// How many sections begin before `target`.
+    /// Number of sections that begin before `target`.
     pub(super) fn count_before(&self, target: Key<'_>) -> usize {
         let heads = self
             .heads

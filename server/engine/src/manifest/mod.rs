@@ -92,7 +92,7 @@ use crate::schema::{NamespaceDescriptor, TableDescriptor, TableName, TableState}
 /// read clipped to the region's boundaries.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileMeta {
-    /// Its identity; the name on disk is made of it.
+    /// Id of the file; the name on disk is made of it.
     pub id: FileId,
     /// The uuid in its file info.
     pub uuid: Uuid,
@@ -249,7 +249,7 @@ pub struct SnapshotRegion {
     pub end: Vec<u8>,
     /// Every edit of the region up to here was in store files.
     pub flushed: SeqId,
-    /// Its files by family, oldest first, under the ids that they had in the table. Their links lie in the
+    /// Files by family, oldest first, under the ids that they had in the table. Their links lie in the
     /// snapshot's directory.
     pub files: BTreeMap<Vec<u8>, Vec<FileMeta>>,
     /// Files among them that reach beyond the region's rows.

@@ -18,7 +18,7 @@ use crate::schema::{Escaped, TableDescriptor, TableState, check_snapshot_name};
 type Files = BTreeMap<Vec<u8>, Vec<FileMeta>>;
 
 impl SnapshotMeta {
-    /// Its files, each once however many regions share it, with their family.
+    /// Files of the snapshot, each once however many regions share it, with their family.
     pub fn files(&self) -> BTreeMap<FileId, (&[u8], &FileMeta)> {
         self.regions
             .iter()

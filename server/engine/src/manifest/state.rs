@@ -523,7 +523,7 @@ impl ManifestState {
         }
     }
 
-    /// Those of the files that no region refers to, each once.
+    /// The files among these that no region refers to, each once.
     fn without_owner(&self, removed: Vec<DroppedFile>) -> Vec<DroppedFile> {
         if removed.is_empty() {
             return removed;

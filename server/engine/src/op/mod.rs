@@ -201,7 +201,7 @@ pub enum Write<'a> {
         timestamp: Option<i64>,
         /// Value.
         value: &'a [u8],
-        /// Its own time to live, milliseconds from its timestamp on.
+        /// Time to live of the cell, milliseconds from its timestamp on.
         ttl_ms: Option<i64>,
     },
     /// A tombstone for one version; without timestamp: of the newest version there is (which reads).

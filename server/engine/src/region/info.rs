@@ -87,7 +87,7 @@ impl RegionInfo {
 /// Figures of a region, for metrics and pages.
 #[derive(Clone, Debug)]
 pub struct RegionStats {
-    /// Which region.
+    /// Names and boundaries of the region.
     pub region: RegionInfo,
     /// Rows read by gets and scans since start.
     pub reads: u64,

@@ -169,7 +169,7 @@ pub(crate) struct Region {
     /// Set under the manifest's lock when the manifest no longer has the region: results of running
     /// flushes and compactions are discarded.
     retired: AtomicBool,
-    /// Asks running compactions to end early, because a writer waits for `compacting`.
+    /// Cancels running compactions, because a writer waits for `compacting`.
     pub cancel_compaction: std::sync::atomic::AtomicBool,
     /// Memstore bytes of this region that are in the server's sum.
     accounted_bytes: AtomicU64,
@@ -178,7 +178,7 @@ pub(crate) struct Region {
     /// Monotonic milliseconds at which the first edit of the oldest frozen memstore was seen, plus
     /// one; 0: none.
     frozen_since_ms: AtomicU64,
-    /// Which server it is on.
+    /// Server of the region.
     place: place::AtomicPlace,
     /// Rows read by gets and scans.
     pub reads: BusyCounter,
@@ -239,12 +239,12 @@ impl Region {
         &self.info
     }
 
-    /// Which server it is on.
+    /// Server of the region.
     pub(crate) fn place(&self) -> Place {
         self.place.load()
     }
 
-    /// Puts it on another server, or on none.
+    /// Assigns the region to another server, or to none.
     pub(crate) fn set_place(&self, place: Place) {
         self.place.store(place);
     }
@@ -333,7 +333,7 @@ impl Region {
         self.frozen_since_ms.store(0, Ordering::Relaxed);
     }
 
-    /// Says that the manifest no longer has this region.
+    /// Marks the region as removed from the manifest.
     pub(crate) fn retire(&self) {
         self.retired.store(true, Ordering::Release);
     }

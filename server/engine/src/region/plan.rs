@@ -154,7 +154,7 @@ pub(crate) struct RowPlan<'a> {
     pub row: &'a [u8],
     /// The cells, in cell order.
     pub cells: SmallVec<[PlannedCell<'a>; 1]>,
-    /// How far the row's puts are ahead of assigned time.
+    /// Lead of the row's puts over assigned time.
     pub ahead_ms: i64,
 }
 

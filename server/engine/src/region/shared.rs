@@ -123,7 +123,7 @@ impl Shared {
         }
     }
 
-    /// How far back a flush or compaction of the table must look.
+    /// The earliest read point that a flush or compaction of the table must preserve.
     pub(crate) fn horizon(&self, table: &TableName) -> Moment {
         self.read_points.horizon(table, || self.moment())
     }

@@ -149,7 +149,7 @@ pub struct SplitOptions {
     pub busy: BusyOptions,
     /// Rows that a calculated split row keeps together.
     pub calculated: RowGroup,
-    /// Which rows every split row keeps together (HBase: `RegionSplitRestriction`).
+    /// Rows that every split row keeps together (HBase: `RegionSplitRestriction`).
     pub restriction: RowGroup,
 }
 

@@ -16,7 +16,7 @@ use crate::schema::{FamilyDescriptor, TableName};
 /// Where a new file goes.
 #[derive(Clone, Debug)]
 pub struct NewFile {
-    /// Its identity, never used before: the name on disk is made of it.
+    /// Id of the file, never used before: the name on disk is made of it.
     pub id: FileId,
     /// Directory of the file, which exists.
     pub dir: PathBuf,
@@ -38,7 +38,7 @@ pub struct WrittenFile {
 pub(super) enum NameSync {
     /// [`FileOutput::finish`].
     Now,
-    /// Its caller, with one sync of the directory for several files.
+    /// The caller, with one sync of the directory for several files.
     ByCaller,
 }
 

@@ -91,7 +91,7 @@ impl Removals {
         self.state.lock().served = true;
     }
 
-    /// Lets the thread end.
+    /// Asks the thread to end.
     pub fn stop(&self) {
         self.state.lock().stopped = true;
         self.changed.notify_all();

@@ -69,7 +69,7 @@ impl Condvar {
         Self(loom::sync::Condvar::new())
     }
 
-    /// Lets go of the lock, sleeps until notified, takes the lock again.
+    /// Releases the lock, sleeps until notified, takes the lock again.
     #[track_caller]
     pub fn wait<T>(&self, guard: &mut MutexGuard<'_, T>) {
         let held = guard.0.take().expect(HELD);

@@ -61,7 +61,7 @@ impl Batch {
         self.edits += 1;
     }
 
-    /// Asks for a sync before the group is published.
+    /// Requests a sync before the group is published.
     pub(super) fn want_sync(&mut self) {
         self.sync = true;
     }

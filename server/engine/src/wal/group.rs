@@ -373,7 +373,7 @@ impl<L: Lead> Queue<L> {
         }
     }
 
-    /// Lets the commit thread end.
+    /// Asks the commit thread to end.
     pub(super) fn end_thread(&self) {
         self.state.lock().has_thread = false;
         self.wake_thread.notify_all();

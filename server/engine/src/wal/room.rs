@@ -48,7 +48,7 @@ impl Room {
             .is_ok()
     }
 
-    /// How many bytes are lacking for [`Self::take`].
+    /// Bytes that are lacking for [`Self::take`].
     pub(super) fn shortfall(&self, bytes: u64) -> u64 {
         let free = self.free_bytes.load(Ordering::Acquire);
         u64::try_from(as_change(bytes).saturating_sub(free)).unwrap_or(0)
@@ -68,7 +68,7 @@ impl Room {
         self.free_bytes.fetch_add(change, Ordering::AcqRel);
     }
 
-    /// Says why there is no spare; `None`: there is one.
+    /// Sets the reason why there is no spare; `None`: there is one.
     pub(super) fn set_lacks(&self, why: Option<Error>) {
         *self.lacks.lock() = why;
     }

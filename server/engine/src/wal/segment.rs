@@ -275,7 +275,7 @@ impl SegmentWriter {
         })
     }
 
-    /// Gives it the name of a segment, durably.
+    /// Renames the file to a segment's name, durably.
     pub(super) fn name(&mut self, vfs: &dyn Vfs, dir: &Path) -> Result<()> {
         let path = segment_path(dir, self.number);
         vfs.rename(&self.path, &path)

@@ -27,7 +27,7 @@ impl Watch {
         }
     }
 
-    /// Says that something begins that the disk may keep waiting, until the guard is dropped.
+    /// Records the beginning of an operation that may wait for the disk; the guard records its end.
     pub(super) fn begin(&self) -> Working<'_> {
         self.since.store(self.now().max(1), Ordering::Relaxed);
         Working(self)

@@ -95,7 +95,7 @@ impl Workers {
             })
     }
 
-    /// Asks for a job.
+    /// Queues a job.
     pub(crate) fn request(&self, job: Job) {
         self.queue.request(job);
     }

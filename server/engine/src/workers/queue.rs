@@ -55,7 +55,7 @@ pub enum Work {
     Compactions,
 }
 
-/// Which threads take a job.
+/// The threads that take a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Lane {
     /// Flushes.
@@ -67,7 +67,7 @@ pub(crate) enum Lane {
 }
 
 impl Job {
-    /// Which threads take it.
+    /// The threads that take the job.
     pub(crate) fn lane(&self) -> Lane {
         match self {
             Self::Flush(_) => Lane::Flush,
@@ -149,7 +149,7 @@ impl Queue {
         }
     }
 
-    /// Asks for a job at the moment `at`.
+    /// Queues a job to run at `at`.
     pub(crate) fn request_at(&self, job: Job, at: Duration) {
         let mut state = self.state.lock();
         if !state.stopped && state.waiting.insert(job.clone()) {
@@ -188,7 +188,7 @@ impl Queue {
         }
     }
 
-    /// Gives a job back that is done.
+    /// Marks a running job as done.
     pub(crate) fn succeeded(&self, job: &Job) {
         let mut state = self.state.lock();
         state.running.remove(job);

@@ -119,7 +119,7 @@ impl Method {
         }
     }
 
-    /// Its number among the methods of all services.
+    /// Number of the method among the methods of all services.
     pub fn number(self, service: Service) -> usize {
         let own = match self {
             Self::Client(method) => method as usize,

@@ -100,7 +100,7 @@ pub(crate) enum Request {
 #[derive(Debug)]
 struct Sampler {
     random: Random,
-    /// Which shard its samples go to.
+    /// Shard of its samples.
     shard: usize,
     /// The column for which `gap` was drawn.
     column: u64,

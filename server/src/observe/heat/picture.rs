@@ -69,7 +69,7 @@ pub(crate) struct Picture {
     pub(crate) from_ms: u64,
     /// Length of a column.
     pub(crate) step_ms: u64,
-    /// How many columns there are.
+    /// Number of columns.
     pub(crate) columns: usize,
     /// Start of each row; it ends where the next one starts, and the last one with the query.
     pub(crate) starts: Vec<Vec<u8>>,

@@ -70,7 +70,7 @@ pub(super) struct Shard {
     table_bytes: usize,
     /// Most bytes of all.
     bytes_max: usize,
-    /// How many rows a sample stands for, times the setting.
+    /// Rows that a sample stands for, as a multiple of the setting.
     scale: u32,
     random: Random,
 }

@@ -11,7 +11,7 @@ use metrics::{Counter, Gauge, Histogram, counter, gauge, histogram};
 
 use super::names;
 
-/// Which service a call belongs to, as a label.
+/// Service of a call, as a label.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Api {
     /// `Hbase`

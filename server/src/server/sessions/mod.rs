@@ -48,7 +48,7 @@ pub(crate) enum SessionError {
     Busy,
     /// A limit is reached.
     TooMany {
-        /// Which.
+        /// Name of the limit.
         limit: &'static str,
         /// Value of the limit.
         value: usize,

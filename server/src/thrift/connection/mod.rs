@@ -418,7 +418,7 @@ impl Kept<'_> {
         }
     }
 
-    /// Gives it back.
+    /// Releases the memory.
     fn release(&mut self) {
         self.messages.release();
         self.caller.release();

@@ -71,7 +71,7 @@ pub(in crate::thrift) struct Puts {
     values: Vec<Cell>,
 }
 
-/// Puts a value into its place. `None` if there is one already.
+/// Sets a field. `None` if it has a value already.
 fn once<T>(place: &mut Option<T>, value: T) -> Option<()> {
     place.is_none().then(|| *place = Some(value))
 }

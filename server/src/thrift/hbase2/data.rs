@@ -119,13 +119,13 @@ pub(super) async fn put(server: &Arc<Server>, args: args::Put) -> Result<(), Fai
     .await
 }
 
-/// Puts in the usual form.
+/// Applies puts in the usual form.
 pub(super) async fn put_usual(server: &Arc<Server>, puts: Puts) -> Result<(), Failure> {
     let table = from_thrift::table(Some(&puts.table()))?;
     pin!(writes::apply(server, table, puts, Puts::mutations)).await
 }
 
-/// Puts in any form.
+/// Applies puts in any form.
 pub(super) async fn put_multiple(server: &Arc<Server>, args: args::PutMultiple) -> Result<(), Failure> {
     let table = from_thrift::table(Some(&args.table))?;
     writes::apply(server, table, args.tputs, |puts| {

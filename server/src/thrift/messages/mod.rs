@@ -233,7 +233,7 @@ impl Messages {
         }
     }
 
-    /// Gives memory back that the next message can do without.
+    /// Frees memory that the next message does not need.
     pub fn release(&mut self) {
         if self.received.is_empty() {
             self.received = BytesMut::new();

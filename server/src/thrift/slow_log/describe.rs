@@ -31,7 +31,7 @@ pub(super) struct Summary {
 }
 
 impl Summary {
-    /// Puts the fields of a struct, to begin with a message's arguments.
+    /// Appends the fields of a struct, beginning with a message's arguments.
     pub(super) fn put_struct<R: Reader>(
         &mut self,
         reader: &mut R,
@@ -53,7 +53,7 @@ impl Summary {
         Ok(())
     }
 
-    /// Puts a value, which is that of the field `name` of the struct `within`, or an element of it.
+    /// Appends a value: that of the field `name` of the struct `within`, or an element of it.
     fn put_value<R: Reader>(
         &mut self,
         reader: &mut R,

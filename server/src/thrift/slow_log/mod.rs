@@ -43,7 +43,7 @@ pub(super) struct Call<'a> {
     pub(super) scanned: Option<TableName>,
 }
 
-/// Puts a remarkable call into the log.
+/// Records a remarkable call.
 pub(super) fn record<P: Codec>(server: &Server, call: Call<'_>) {
     let mut summary = Summary::default();
     let mut reader = P::reader(call.message.clone());
@@ -107,9 +107,8 @@ pub(super) fn clear(
     Ok(vec![cleared; count])
 }
 
-/// How many servers are named, all of which must be this one. Which of the machine's names the
-/// client uses does not matter; the port and the start code, if given, must be those in region
-/// locations.
+/// Number of named servers, all of which must be this one. Which of the machine's names the client
+/// uses does not matter; the port and the start code, if given, must be those in region locations.
 fn servers_named(
     server: &Server,
     servers: Option<&BTreeSet<thrift2::TServerName>>,

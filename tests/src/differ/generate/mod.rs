@@ -44,7 +44,7 @@ fn record(fields: impl IntoIterator<Item = (&'static str, Option<Value>)>) -> Va
     Value::Struct(fields.filter_map(|(name, value)| Some((name, value?))).collect())
 }
 
-/// Which APIs a script's calls use.
+/// APIs that a script's calls use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Apis {
     /// Both Thrift services.

@@ -131,7 +131,8 @@ struct Bound {
 }
 
 impl Bound {
-    /// Asks the clock now and then only, since asking costs as much as a read from memory.
+    /// Whether the bound is reached. Reads the clock only now and then, since that costs as much as
+    /// a read from memory.
     fn is_reached(&self, done: u64) -> bool {
         const ASK: u64 = 64;
         match self.until {

@@ -31,7 +31,7 @@ impl<'a> Links<'a> {
         }
     }
 
-    /// Gives a file a second name in `dir`, which is created.
+    /// Links a file under a second name in `dir`, which is created.
     pub(super) fn add(&mut self, from: &Path, dir: PathBuf, to: PathBuf) -> Result<()> {
         let vfs = &*self.shared.store.vfs;
         if !self.dirs.contains(&dir) {

@@ -358,7 +358,7 @@ impl Disk {
         })
     }
 
-    /// How far a file of `len` bytes may grow, at most to `wanted`.
+    /// Maximum length to which a file of `len` bytes may grow, at most `wanted`.
     fn growth_limit(&self, len: usize, wanted: usize) -> usize {
         match self.capacity_bytes {
             Some(capacity) if wanted > len => {

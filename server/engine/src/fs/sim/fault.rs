@@ -78,12 +78,12 @@ impl OpKind {
     }
 }
 
-/// Which kinds of calls a fault strikes.
+/// Kinds of calls that a fault strikes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ops {
     /// All.
     All,
-    /// Those that [`OpKind::changes`] names.
+    /// The kinds for which [`OpKind::changes`] holds.
     Changes,
     /// One.
     One(OpKind),

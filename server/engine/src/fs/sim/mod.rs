@@ -297,12 +297,13 @@ impl SimFs {
         self.shared.state.lock().faults.heal_all();
     }
 
-    /// Lets calls hang: those of these kinds whose path contains `pattern` do nothing until [`Self::resume`].
+    /// Makes calls hang: those of these kinds whose path contains `pattern` do nothing until
+    /// [`Self::resume`].
     pub fn hang(&self, ops: impl Into<Ops>, pattern: &str) {
         self.shared.state.lock().hanging = Some((ops.into(), pattern.to_owned()));
     }
 
-    /// Lets hanging calls continue.
+    /// Resumes hanging calls.
     pub fn resume(&self) {
         self.shared.state.lock().hanging = None;
         self.shared.resumed.notify_all();

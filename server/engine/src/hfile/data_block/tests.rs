@@ -48,7 +48,7 @@ fn block(cells: &[Own], layout: DataLayout) -> DataBlock {
     DataBlock::parse(payload, layout.encoding != DataBlockEncoding::None, layout).unwrap()
 }
 
-/// Which of the cells a place of the block is.
+/// Index of the cell at a place of the block.
 fn number_of(block: &DataBlock, place: &Place, cells: &[Own]) -> usize {
     let found = block.cell(place);
     let number = cells

@@ -189,7 +189,7 @@ pub(super) fn decode(payload: &[u8], layout: DataLayout) -> Check<Vec<u8>> {
     Ok(plain)
 }
 
-/// Goes through the cells of a block. `after` reads the part after a cell's value; `None` if it is
+/// Walks the cells of a block. `after` reads the part after a cell's value; `None` if it is
 /// malformed.
 fn check_with(
     payload: &[u8],

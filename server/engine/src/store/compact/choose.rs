@@ -37,7 +37,7 @@ pub(crate) struct FileView {
     pub major: bool,
     /// Wall-clock milliseconds of its making.
     pub created_ms: u64,
-    /// Its oldest cell's timestamp; `None` when it has no cell.
+    /// Timestamp of the oldest cell; `None` when it has no cell.
     pub oldest_ms: Option<i64>,
     /// Whether it holds cells of other regions (after a split).
     pub clipped: bool,

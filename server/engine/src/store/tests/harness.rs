@@ -55,7 +55,7 @@ pub(super) struct TestStore {
     pub(super) version: StoreVersion,
     pub(super) dir: PathBuf,
     pub(super) seq: u64,
-    /// How far back flushes and compactions look.
+    /// The earliest read point that flushes and compactions preserve.
     pub(super) horizon: Moment,
     next_file: u64,
 }

@@ -196,7 +196,7 @@ impl Quotas {
         !self.set.read().all.is_empty()
     }
 
-    /// Those that a call on this table is under.
+    /// The quotas of a call on this table.
     pub(super) fn applying(&self, table: &TableName) -> Applying {
         self.set.read().applying(table)
     }
