@@ -19,7 +19,7 @@ from pathlib import Path
 
 
 def run(options, db, benchmarks, num, *words):
-    """One command; its benchmarks as engine.json describes them, by name. Of one that ran twice, the last."""
+    """Runs one command. Returns its benchmarks as engine.json describes them, by name; of a repeated one, the last run."""
     command = [options.basalt_bench, "engine", f"--benchmarks={benchmarks}", f"--db={db}", f"--num={num}", "--histogram",
                f"--value-size={options.value_size}", f"--cache-size={options.cache_size}", f"--out={db}-out", *words]
     print("running", " ".join(command), file=sys.stderr, flush=True)

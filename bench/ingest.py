@@ -37,7 +37,7 @@ def bytes_below(directory):
 
 
 def distinct(writes, keys):
-    """Different keys after so many draws."""
+    """Expected number of different keys after `writes` draws."""
     return keys * (1 - math.exp(-writes / keys))
 
 

@@ -69,7 +69,7 @@ OPENED = re.compile(r"opened .* in (\d+) ms: .*?(\d+) rows replayed from (\d+) l
 
 
 class Failed(Exception):
-    """What the user is told when a step did not work."""
+    """Message to the user about a step that failed."""
 
 
 class Server:
@@ -465,9 +465,10 @@ class Experiment:
     settings: dict
     measure: Callable
     columns: list
-    # What the workload is, as a sentence above its tables; names in braces are numbers of rows.
+    # Description of the workload, as a sentence above its tables; names in braces are numbers of
+    # rows.
     text: str
-    # The same for all cases.
+    # Settings shared by all cases.
     base: dict = field(default_factory=dict)
 
 

@@ -40,7 +40,7 @@ struct TRegionMetrics {
 struct TRegionMemstore {
   1: required binary tableName,
   2: required binary regionName,
-  /** What is being flushed included. */
+  /** Bytes of frozen memstores included. */
   3: required i64 bytes
 }
 
@@ -102,13 +102,13 @@ struct TServerStatus {
   17: optional list<string> rehearsalServers
 }
 
-/** What can be paused. */
+/** Kinds of background work that can be paused. */
 enum TBackgroundWork {
   FLUSHES = 1,
   COMPACTIONS = 2
 }
 
-/** What a job in the background does. */
+/** Kind of a background job. */
 enum TJobKind {
   FLUSH = 1,
   MINOR_COMPACTION = 2,
@@ -130,7 +130,7 @@ struct TRunningJob {
   7: required i64 tookMs
 }
 
-/** What is done in the background. */
+/** Background work. */
 struct TBackgroundState {
   /** The longest first. */
   1: required list<TRunningJob> running,
@@ -142,7 +142,7 @@ struct TBackgroundState {
   6: required bool compactionsPaused
 }
 
-/** What a quota counts. Names and values are HBase's (ThrottleType). */
+/** Unit of a quota. Names and values are HBase's (ThrottleType). */
 enum TThrottleType {
   REQUEST_NUMBER = 1,
   REQUEST_SIZE = 2,
@@ -152,7 +152,7 @@ enum TThrottleType {
   READ_SIZE = 6
 }
 
-/** What a quota is per. Names and values are HBase's (TimeUnit). */
+/** Time unit of a quota. Names and values are HBase's (TimeUnit). */
 enum TTimeUnit {
   SECONDS = 4,
   MINUTES = 5,
@@ -160,7 +160,7 @@ enum TTimeUnit {
   DAYS = 7
 }
 
-/** What a quota was set for. Names and values are HBase's (QuotaScope). One server is both. */
+/** Scope of a quota. Names and values are HBase's (QuotaScope). One server is both. */
 enum TQuotaScope {
   CLUSTER = 1,
   MACHINE = 2
@@ -185,7 +185,7 @@ struct TSnapshot {
   2: required binary tableName,
   /** Milliseconds since 1970. */
   3: required i64 createdMs,
-  /** It is removed after so many seconds. 0: never. */
+  /** Seconds until it is removed. 0: never. */
   4: required i64 ttlSeconds,
   5: required i32 regions,
   6: required i32 files,
@@ -209,14 +209,14 @@ struct TFault {
   6: optional binary splitRow
 }
 
-/** An operation failed. The same fields as in HBase's THBaseService. */
+/** An operation failed. Its fields are those in HBase's THBaseService. */
 exception TIOError {
   1: optional string message,
   /** False if trying again cannot help. */
   2: optional bool canRetry
 }
 
-/** What an operator of a single Basalt server needs and HBase's Thrift services do not have. */
+/** Calls for the operator of a single Basalt server that HBase's Thrift services do not have. */
 service BasaltAdmin {
   /** Writes the memstores of a table, or of the region of that name, to store files. Returns when they are durable. */
   void basaltFlush(1: required binary table) throws (1: TIOError io),
@@ -231,7 +231,7 @@ service BasaltAdmin {
   /** Pauses flushes or compactions, or lets them go on. Returns whether they were paused before. A restart ends a pause. */
   bool basaltPause(1: required TBackgroundWork work, 2: required bool paused) throws (1: TIOError io),
 
-  /** What runs and waits in the background, and what is paused. */
+  /** Running and queued background work, and the kinds that are paused. */
   TBackgroundState basaltBackgroundState() throws (1: TIOError io),
 
   /** Takes the blocks of a table, or of all, out of the block cache. Returns how many. */
@@ -275,7 +275,7 @@ service BasaltAdmin {
   list<TThrottle> basaltListQuotas(1: optional string userName, 2: optional string tableName, 3: optional string nsName)
       throws (1: TIOError io),
 
-  /** Takes a snapshot of a table: of everything acknowledged before, or without flush of what is in store files. It is removed after
+  /** Takes a snapshot of a table: of everything acknowledged before, or without flush of the store files only. It is removed after
       ttlSeconds; 0: never. */
   void basaltSnapshot(
     1: required string name,
@@ -289,21 +289,21 @@ service BasaltAdmin {
   /** Removes a snapshot. */
   void basaltDeleteSnapshot(1: required string name) throws (1: TIOError io),
 
-  /** Creates a table, enabled, that is what the snapshot's was. */
+  /** Creates a table, enabled, from a snapshot. */
   void basaltCloneSnapshot(1: required string name, 2: required binary table) throws (1: TIOError io),
 
-  /** Makes the snapshot's table what it was. It must be disabled, and stays so; one that is gone is created, enabled. */
+  /** Restores a snapshot's table to the snapshot's state. It must be disabled, and stays so; a dropped one is created, enabled. */
   void basaltRestoreSnapshot(1: required string name) throws (1: TIOError io),
 
   /** Removes all user tables, snapshots, quotas and namespaces that are not reserved, closes scanners, and ends pauses. Only a
       server that was started with --ephemeral does that. */
   void basaltReset() throws (1: TIOError io),
 
-  /** Moves the server's wall clock forward, so that cells expire and age without waiting. Returns what it shows, in milliseconds
+  /** Moves the server's wall clock forward, so that cells expire and age without waiting. Returns the new time, in milliseconds
       since 1970. Only a server that was started with --ephemeral does that. */
   i64 basaltAdvanceClock(1: required i64 ms) throws (1: TIOError io),
 
-  /** Arms faults instead of the present ones; an empty list clears them. Returns what is armed. Only a server that was started
+  /** Arms faults instead of the present ones; an empty list clears them. Returns the armed faults. Only a server that was started
       with --ephemeral does that. */
   list<TFault> basaltSetFaults(1: required list<TFault> faults) throws (1: TIOError io),
 

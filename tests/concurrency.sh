@@ -22,8 +22,9 @@ miri() {
         cargo +nightly miri test -p basalt-engine --lib memstore::
 }
 
-# The tests of the engine and of the server, with real threads, and the program itself: clients of all kinds beside flushes, compactions,
-# splits and kills. What is suppressed is tokio's, with the reason in the file.
+# The tests of the engine and of the server, with real threads, and the program itself: clients of
+# all kinds beside flushes, compactions, splits and kills. Suppressed reports are tokio's, with the
+# reason in the file.
 tsan() {
     local options="halt_on_error=1 exitcode=66"
     (

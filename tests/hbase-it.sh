@@ -31,7 +31,8 @@ trap stop EXIT
 mkdir -p "$logs" "$work/conf"
 (cd tests/clients/hbase-it && mvn -q -B dependency:build-classpath "-Dmdep.outputFile=$made/classpath.txt")
 
-# serve NAME SETTING...: starts the server on the empty directory of this name, in place of one that runs.
+# serve NAME SETTING...: starts the server on the empty directory of this name, instead of a running
+# one.
 serve() {
   local name=$1 settings=()
   shift

@@ -1,4 +1,4 @@
-//! What workloads write: generated values, or the flights of a file.
+//! Values that workloads write: generated ones, or the flights of a file.
 //!
 //! A workload whose rows have no columns of their own writes the flights' columns, one flight a row
 //! ([`Flights`]). One with columns of its own takes values that are text of flights ([`Data`]).
@@ -12,8 +12,8 @@ use crate::values::{Lines, Values};
 /// The data set.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct DataOptions {
-    /// The flights of this Parquet file in place of generated values: flights-3m.parquet of the npm package
-    /// vega-datasets, or any file with its columns.
+    /// The flights of this Parquet file instead of generated values: flights-3m.parquet of the npm
+    /// package vega-datasets, or any file with its columns.
     #[arg(long, value_name = "FILE")]
     pub(crate) input: Option<PathBuf>,
 }
@@ -34,7 +34,7 @@ impl DataOptions {
         Ok(Some(flights))
     }
 
-    /// What values are made of.
+    /// Loads the source of values.
     pub(crate) fn read(&self) -> Result<Data> {
         let flights = self.flights()?;
         Ok(Data {
@@ -43,7 +43,7 @@ impl DataOptions {
         })
     }
 
-    /// What reports call the data set.
+    /// Name of the data set in reports.
     pub(crate) fn name(&self, flights: Option<&Flights>) -> String {
         match (&self.input, flights) {
             (Some(path), Some(flights)) => {
@@ -55,7 +55,7 @@ impl DataOptions {
     }
 }
 
-/// What values are made of. Cheap to clone.
+/// The source of values. Cheap to clone.
 #[derive(Clone, Debug)]
 pub(crate) struct Data {
     name: String,
@@ -63,7 +63,7 @@ pub(crate) struct Data {
 }
 
 impl Data {
-    /// What reports call it.
+    /// Name in reports.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
@@ -72,7 +72,7 @@ impl Data {
         self.lines.is_some()
     }
 
-    /// Values of up to so many bytes.
+    /// Values of up to `value_bytes_max` bytes.
     pub(crate) fn values(&self, seed: u64, value_bytes_max: usize) -> Values {
         match &self.lines {
             Some(lines) => Values::flights(lines.clone()),
@@ -80,7 +80,7 @@ impl Data {
         }
     }
 
-    /// Flight `number` in one line, counted round and round; what is generated if there are none.
+    /// Flight `number` in one line, counted round and round; `generated()` if there are none.
     pub(crate) fn text(&self, number: u64, generated: impl FnOnce() -> String) -> String {
         match &self.lines {
             Some(lines) => lines.line(number),

@@ -10,7 +10,7 @@ pub(crate) type Result<T, E = Error> = std::result::Result<T, E>;
 /// Why a run ended without a result.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
-    /// What was asked for cannot be done.
+    /// The requested run is not possible.
     #[error("{0}")]
     Usage(String),
     /// A call to the target failed.
@@ -19,7 +19,7 @@ pub(crate) enum Error {
         during: String,
         source: basalt_client::Error,
     },
-    /// Nobody listens there.
+    /// No server listens there.
     #[error(
         "no server answers at {target} ({source}): start one with `basalt serve`, or name another with --target"
     )]
@@ -48,7 +48,7 @@ pub(crate) enum Error {
     /// Ctrl-C ended the run.
     #[error("interrupted")]
     Interrupted,
-    /// The run is over and its result is bad: what was read is not what was written.
+    /// The run is over and its result is bad: values that were read differ from the written ones.
     #[error("{0}")]
     Different(String),
 }
@@ -60,7 +60,7 @@ impl Error {
     }
 }
 
-/// Names what was being done when a call failed.
+/// Adds the operation's name to the error of a call.
 pub(crate) trait During<T> {
     fn during(self, what: impl FnOnce() -> String) -> Result<T>;
 }

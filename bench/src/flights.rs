@@ -291,7 +291,7 @@ impl Input {
         mut reader: ColumnReaderImpl<D>,
         convert: impl Fn(&D::T) -> Result<T>,
     ) -> Result<Vec<Option<T>>> {
-        /// Values asked for at a time: what the footer says of their number is only believed this far.
+        /// Values asked for at a time: the footer's number of values is only trusted up to this.
         const VALUES: usize = 65_536;
         let rows = usize::try_from(group.metadata().num_rows())
             .map_err(|_| self.bad("a row group has a negative number of rows".to_owned()))?;

@@ -1,11 +1,12 @@
 //! The load generator `basalt-bench`.
 //!
-//! `hotspot`, `ids`, `family`, `orders`, `twibase`, `pe`, `ycsb` and `verify` load or read a server through
-//! its Thrift interfaces or native RPC, which may be Basalt's or a real HBase's. `report` runs all but
-//! `verify` and makes one report of them. `compare` puts two of their reports side by side. `engine` opens
-//! Basalt's storage engine in this process and runs RocksDB's `db_bench` benchmarks on it. `roundtrip` sends
-//! ready-made calls, side by side with a bare TCP echo and another server, as fast as they are answered or at
-//! one rate, and `overload` more of them than the server can answer.
+//! `hotspot`, `ids`, `family`, `orders`, `twibase`, `pe`, `ycsb` and `verify` load or read a server
+//! through its Thrift interfaces or native RPC, which may be Basalt's or a real HBase's. `report`
+//! runs all but `verify` and makes one report of them. `compare` puts two of their reports side by
+//! side. `engine` opens Basalt's storage engine in this process and runs RocksDB's `db_bench`
+//! benchmarks on it. `roundtrip` sends ready-made calls, side by side with a bare TCP echo and
+//! another server, as fast as they are answered or at one rate, and `overload` sends more of them
+//! than the server can answer.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -97,7 +98,7 @@ fn main() -> ExitCode {
         Err(error) if error.is_closed_output() => ExitCode::FAILURE,
         Err(error) => {
             note!("basalt-bench: {error}");
-            // 2 as clap's for what cannot be done as asked, 1 for what went wrong on the way.
+            // 2 for invalid requests, as clap's, 1 for errors during the run.
             ExitCode::from(if matches!(error, Error::Usage(_)) { 2 } else { 1 })
         }
     }

@@ -1,7 +1,7 @@
 //! Output: results on standard output, messages on standard error.
 //!
-//! The reader of either may be gone, as with `| head`. A result that cannot be printed is an error
-//! that ends the run. A message that cannot be printed is dropped.
+//! The reader of either stream may be gone, as with `| head`. A result that cannot be printed is an
+//! error that ends the run. A message that cannot be printed is dropped.
 
 use std::fmt::Arguments;
 use std::io::Write;

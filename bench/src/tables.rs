@@ -58,8 +58,8 @@ impl Tables<'_> {
         self.create_schema(name, schema, splits).await
     }
 
-    /// The same for a whole schema. HBase's Thrift 1 leaves the table's attributes out, and families have
-    /// what its interface knows.
+    /// Creates a table with a schema. HBase's Thrift 1 leaves the table's attributes out, and
+    /// families have only the options that its interface knows.
     pub(crate) async fn create_schema(
         &self,
         name: &str,
@@ -176,8 +176,8 @@ fn region_place(region: TRegionInfo) -> RegionPlace {
     }
 }
 
-/// A family as HBase's Thrift 1 describes it; an error for a setting that it does not have. What is not set
-/// gets Thrift 2's defaults, so that both interfaces make the same table.
+/// A family as HBase's Thrift 1 describes it; an error for a setting that it does not have. Unset
+/// options get Thrift 2's defaults, so that both interfaces make the same table.
 fn column_descriptor(family: &ColumnFamilyDescriptor) -> Result<ColumnDescriptor> {
     let name = family.name.escape_ascii();
     if family.block_size.is_some() || family.data_block_encoding.is_some() {

@@ -88,12 +88,12 @@ pub(crate) struct Target {
     pub(crate) api: Api,
     /// Whether it is Basalt: HBase does not have Basalt's own calls.
     pub(crate) is_basalt: bool,
-    /// What it is, for the report.
+    /// Name and version of the server, for the report.
     pub(crate) name: String,
 }
 
 impl Target {
-    /// Connects, with room for so many connections, and finds out what the server is.
+    /// Connects, with room for `connections` connections, and detects the server.
     pub(crate) async fn connect(options: &TargetOptions, connections: usize) -> Result<Target> {
         let connecting = || format!("connecting to {}", options.target);
         let cluster = match options.api {
@@ -130,7 +130,7 @@ impl Target {
     }
 }
 
-/// A client with room for so many connections.
+/// A client with room for `connections` connections.
 pub(crate) fn client(options: &TargetOptions, connections: usize) -> Result<Client> {
     let pool = PoolOptions {
         connections_max: connections,
@@ -148,7 +148,8 @@ pub(crate) fn cluster(options: &TargetOptions) -> Result<Cluster> {
     Ok(Cluster::new(cluster))
 }
 
-/// What reports call a Basalt server. One that only looks like several is never taken for a cluster.
+/// Name of a Basalt server in reports. One that only looks like several is never taken for a
+/// cluster.
 fn basalt_name(status: &ServerStatus) -> String {
     let version = &status.version;
     match &status.rehearsal_servers {

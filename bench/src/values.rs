@@ -66,7 +66,7 @@ impl Lines {
         String::from_utf8_lossy(line).into_owned()
     }
 
-    /// So many bytes from the line at this place on.
+    /// `bytes` bytes from the line at `place` on.
     fn value(&self, place: usize, bytes: usize) -> Bytes {
         let start = self.start(place);
         if start + bytes <= self.text.len() {
@@ -95,7 +95,7 @@ enum Pool {
 }
 
 impl Values {
-    /// Random bytes, for values of up to so many.
+    /// Random bytes, for values of up to `value_bytes_max` bytes.
     pub(crate) fn new(seed: u64, value_bytes_max: usize) -> Values {
         let mut pool = vec![0; POOL_BYTES + value_bytes_max];
         SmallRng::seed_from_u64(seed).fill_bytes(&mut pool);
@@ -111,7 +111,7 @@ impl Values {
         }
     }
 
-    /// A value of so many bytes.
+    /// A value of `bytes` bytes.
     /// REQUIRES: no more than `value_bytes_max`.
     pub(crate) fn next(&self, random: &mut impl Rng, bytes: usize) -> Bytes {
         match &self.pool {

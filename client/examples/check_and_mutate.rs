@@ -1,5 +1,5 @@
-//! Changes that depend on what is there: a batch fills a theatre's seats, then readers book them. A booking
-//! checks and writes in one step, so that of two for the same seat one fails.
+//! Conditional writes: a batch fills a theatre's seats, then readers book them. A booking checks
+//! and writes in one step, so that of two for the same seat one fails.
 //!
 //! `cargo run -p basalt-client --example check_and_mutate [HOST:PORT]`; without an address, 127.0.0.1:9090.
 

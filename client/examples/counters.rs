@@ -1,4 +1,5 @@
-//! Counters: an increment is one atomic step in the server, so many writers need no lock and lose nothing.
+//! Counters: an increment is one atomic step in the server, so concurrent writers need no lock and
+//! lose nothing.
 //!
 //! `cargo run -p basalt-client --example counters [HOST:PORT]`; without an address, 127.0.0.1:9090.
 

@@ -1,5 +1,5 @@
-//! A scan by prefix: rows are sorted by key, so a key that begins with what is asked for makes a query one
-//! short scan.
+//! A scan by prefix: rows are sorted by key, so a well-chosen key prefix makes a query one short
+//! scan.
 //!
 //! The key is `user/9999 - month`: a user's rows lie together, and counting the time down puts the newest
 //! first.

@@ -27,13 +27,13 @@ async fn main() -> Result<()> {
     if let Some(row) = prices.get(Get::new("apple")).await? {
         println!("now: {}", text(row.value("f", "price")));
     }
-    // Of four values three are left: the oldest is over the limit of versions.
+    // Three of four values are left: the oldest is over the limit of versions.
     if let Some(row) = prices.get(Get::new("apple").versions(10)).await? {
         for cell in row.versions("f", "price") {
             println!("at {}: {}", cell.timestamp, text(Some(&cell.value)));
         }
     }
-    // A range of times ends before its second bound: what was known at 3,000.
+    // A range of times ends before its second bound: this is the state at 3,000.
     if let Some(row) = prices.get(Get::new("apple").time_range(0..3_001)).await? {
         println!("then: {}", text(row.value("f", "price")));
     }

@@ -1,4 +1,4 @@
-//! Calls that only Basalt has: what HBase's Thrift services leave to its Java client.
+//! Calls that only Basalt has: operations that HBase's Thrift services leave to its Java client.
 //!
 //! HBase answers every one with an [`Error`](crate::Error) for which
 //! [`is_unknown_method`](crate::Error::is_unknown_method) holds.
@@ -26,12 +26,12 @@ pub struct Admin {
     client: Client,
 }
 
-/// What to compact and how.
+/// The extent of a compaction.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Compaction {
     /// Only this family.
     pub family: Option<Bytes>,
-    /// Merge all files and drop what is deleted.
+    /// Merge all files and drop deleted cells.
     pub major: bool,
     /// Return when done, not when queued.
     pub wait: bool,
@@ -50,7 +50,8 @@ impl Admin {
         self.client.call(&args::BasaltFlush { table }).await
     }
 
-    /// The same for one region, named in full as in [`RegionMetrics::region_name`].
+    /// Writes the memstores of one region to store files. The region is named in full as in
+    /// [`RegionMetrics::region_name`]. Returns when they are durable.
     pub async fn flush_region(&self, region: impl IntoBytes) -> Result<()> {
         let table = region.into_bytes();
         self.client.call(&args::BasaltFlush { table }).await
@@ -61,7 +62,7 @@ impl Admin {
         self.compact_region(full_name(table)?, compaction).await
     }
 
-    /// The same for one region, named in full as in [`RegionMetrics::region_name`].
+    /// Compacts one region, named in full as in [`RegionMetrics::region_name`].
     pub async fn compact_region(&self, region: impl IntoBytes, compaction: Compaction) -> Result<()> {
         let call = args::BasaltCompact {
             table: region.into_bytes(),
@@ -72,18 +73,18 @@ impl Admin {
         self.client.call(&call).await
     }
 
-    /// Pauses flushes or compactions, or lets them go on. Returns whether they were paused before. A restart
-    /// of the server ends a pause.
+    /// Pauses flushes or compactions, or resumes them. Returns whether they were paused before. A
+    /// restart of the server ends a pause.
     pub async fn pause(&self, work: BackgroundWork, paused: bool) -> Result<bool> {
         self.client.call(&args::BasaltPause { work, paused }).await
     }
 
-    /// What runs and waits in the background, and what is paused.
+    /// Running and queued background work, and the kinds that are paused.
     pub async fn background(&self) -> Result<BackgroundState> {
         self.client.call(&args::BasaltBackgroundState {}).await
     }
 
-    /// Takes the blocks of a table, or of all, out of the block cache. Returns how many.
+    /// Evicts the blocks of a table, or of all, from the block cache. Returns their number.
     pub async fn clear_block_cache(&self, table: Option<&str>) -> Result<i64> {
         let table = table.map(full_name).transpose()?;
         self.client.call(&args::BasaltClearBlockCache { table }).await
@@ -152,8 +153,8 @@ impl Admin {
         self.client.call(&args::BasaltBalance {}).await
     }
 
-    /// Sets a quota; one without a limit takes away the limit of its type, one without a type, too, all of
-    /// its owner.
+    /// Sets a quota. One without a limit removes the limit of its type; without a type, too, all
+    /// limits of its owner.
     pub async fn set_quota(&self, quota: Throttle) -> Result<()> {
         self.client.call(&args::BasaltSetQuota { quota }).await
     }
@@ -173,8 +174,8 @@ impl Admin {
         self.client.call(&call).await
     }
 
-    /// Takes a snapshot of a table: with `flush` of everything that was acknowledged before, else of what is
-    /// in store files. It is removed after `ttl_seconds`; 0: never.
+    /// Takes a snapshot of a table: with `flush` of everything that was acknowledged before, else
+    /// of the store files only. It is removed after `ttl_seconds`; 0: never.
     pub async fn snapshot(&self, table: &str, name: &str, flush: bool, ttl_seconds: i64) -> Result<()> {
         let call = args::BasaltSnapshot {
             name: name.to_owned(),
@@ -208,8 +209,8 @@ impl Admin {
         self.client.call(&call).await
     }
 
-    /// Makes the snapshot's table, which must be disabled and stays so, what it was. One that is gone is
-    /// created, enabled.
+    /// Restores a snapshot's table, which must be disabled and stays so, to the snapshot's state. A
+    /// dropped table is created, enabled.
     pub async fn restore_snapshot(&self, name: &str) -> Result<()> {
         let name = name.to_owned();
         self.client.call(&args::BasaltRestoreSnapshot { name }).await
@@ -221,14 +222,15 @@ impl Admin {
         self.client.call(&args::BasaltReset {}).await
     }
 
-    /// Moves the server's wall clock forward, and returns what it shows. Only a server that was
+    /// Moves the server's wall clock forward, and returns the new time. Only a server that was
     /// started with `--ephemeral` does that.
     pub async fn advance_clock(&self, ms: i64) -> Result<i64> {
         self.client.call(&args::BasaltAdvanceClock { ms }).await
     }
 
-    /// Arms faults for the next calls of data methods instead of the present ones, and returns what is
-    /// armed. An empty list clears them. Only a server that was started with `--ephemeral` does that.
+    /// Arms faults for the next calls of data methods instead of the present ones, and returns the
+    /// armed faults. An empty list clears them. Only a server that was started with `--ephemeral`
+    /// does that.
     pub async fn set_faults(&self, faults: Vec<Fault>) -> Result<Vec<Fault>> {
         self.client.call(&args::BasaltSetFaults { faults }).await
     }

@@ -1,10 +1,10 @@
-//! The client: calls through the pool, and the rule for second tries.
+//! The client: calls through the pool, and the rule for retries.
 //!
-//! A call that fails because its connection was lost is tried once more, on a new connection, if doing it
-//! twice is the same as doing it once. That is every call that only reads. Not among them: writes and changes
-//! of schema, which the server may have carried out before the connection broke; opening a scanner, which
-//! would leave one behind; fetching from a scanner, which moves it. A timeout is never followed by a second
-//! try, because a server that is slow does not get faster by being asked twice.
+//! A call that fails because its connection was lost is retried once, on a new connection, if it is
+//! idempotent: every call that only reads. Not retried are writes and changes of schema, which the
+//! server may have carried out before the connection broke; opening a scanner, which would leave
+//! one behind; fetching from a scanner, which moves it. A timeout is never followed by a retry,
+//! because that would add load to a slow server.
 
 use basalt_idl::call::Call;
 
@@ -18,7 +18,7 @@ pub struct Client {
 }
 
 impl Client {
-    /// Connects to `target`, a `host:port`, with default options. Fails if nobody listens there.
+    /// Connects to `target`, a `host:port`, with default options. Fails if no server listens there.
     pub async fn connect(target: &str) -> Result<Client> {
         let client = Client::new(target, PoolOptions::default())?;
         drop(client.pool.acquire().await?);
@@ -55,7 +55,7 @@ impl Client {
     }
 }
 
-/// Whether calling the method twice is the same as calling it once, see the module comment.
+/// Whether calling the method twice has the effect of one call, see the module comment.
 fn only_reads(method: &str) -> bool {
     matches!(
         method,
@@ -98,8 +98,8 @@ mod tests {
     use super::only_reads;
     use basalt_idl::{admin, thrift2};
 
-    /// Every method of both services is either listed as reading or known to change something, so a new
-    /// method of the interface fails here until somebody decides.
+    /// Every method of both services is either listed as reading or known to change something, so a
+    /// new method of the interface fails here until it is classified.
     #[test]
     fn every_method_is_decided() {
         let changes = [

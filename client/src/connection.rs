@@ -9,8 +9,8 @@
 //! the reply is complete and fits the call, so a future that is dropped in the middle, a timeout or a damaged
 //! reply leaves a connection that refuses further calls instead of one that answers with an older reply.
 //!
-//! Memory: the receive buffer grows with the bytes that have arrived, never on the word of a length field,
-//! and a reply longer than [`ConnectionOptions::reply_bytes_max`] is refused.
+//! Memory: the receive buffer grows with the bytes that have arrived, never by a length field
+//! alone, and a reply longer than [`ConnectionOptions::reply_bytes_max`] is refused.
 
 use std::io;
 use std::time::Duration;
@@ -30,10 +30,10 @@ use crate::options::FailureKind;
 /// How much the receive buffer grows at a time, in bytes.
 const READ_BYTES: usize = 16 << 10;
 
-/// A send buffer that grew beyond this is given back after the call, in bytes.
+/// Size in bytes from which a send buffer is freed after the call.
 const KEEP_BYTES_MAX: usize = 1 << 20;
 
-/// How calls are written as bytes. A server of HBase speaks one of the two, by its settings.
+/// Encoding of calls. A server of HBase speaks one of the two, by its settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Codec {
     /// Thrift's binary protocol: HBase's default.
@@ -117,8 +117,8 @@ impl Connection {
         })
     }
 
-    /// Whether another call can be made as far as is known here. Notices a close by the server that has
-    /// arrived already, so that a call is not wasted on it.
+    /// Whether another call can be made, as far as is known locally. Detects a close by the server
+    /// that has already arrived.
     pub fn is_usable(&self) -> bool {
         if self.broken {
             return false;

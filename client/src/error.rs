@@ -1,7 +1,8 @@
 //! Why a call had no result.
 //!
-//! The variants are what a caller does differently; the text is for the person who reads the log and names
-//! the target, the method and the limit. [`Error::kind`] folds them into four pieces of advice.
+//! The variants are the cases that a caller treats differently; the text is for the person who
+//! reads the log and names the target, the method and the limit. [`Error::kind`] folds them into
+//! four pieces of advice.
 
 use std::io;
 use std::time::Duration;
@@ -24,24 +25,24 @@ pub enum Error {
     Connect {
         /// The address as given.
         target: String,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// The connection broke while a call was under way. The server may or may not have carried it out.
+    /// The connection broke during a call. The server may or may not have carried it out.
     #[error("connection to {target} broke during {method}: {source}")]
     Io {
         /// The address as given.
         target: String,
         /// The method that was under way.
         method: &'static str,
-        /// What the system said. A close by the server is `UnexpectedEof`.
+        /// The system's error. A close by the server is `UnexpectedEof`.
         source: io::Error,
     },
-    /// A limit on time was reached. The server may or may not have carried the call out, and the connection
-    /// is given up, since the reply may still come.
+    /// A limit on time was reached. The server may or may not have carried the call out, and the
+    /// connection is closed, since the reply may still come.
     #[error("{what} {target} took longer than the limit of {limit:?}")]
     Timeout {
-        /// What took so long, for example `connecting to`.
+        /// The operation that took too long, for example `connecting to`.
         what: &'static str,
         /// The address as given.
         target: String,
@@ -68,7 +69,8 @@ pub enum Error {
         /// False if the same call will fail again. Absent on the wire counts as false.
         can_retry: bool,
     },
-    /// The scanner is not known to the server: it sat idle longer than its lease, or the server restarted.
+    /// The scanner is not known to the server: it was idle longer than its lease, or the server
+    /// restarted.
     #[error("scanner is gone: {message}")]
     ScannerGone {
         /// The server's words.
@@ -90,7 +92,7 @@ pub enum Error {
     PoolBusy {
         /// The address as given.
         target: String,
-        /// How many connections the pool may have.
+        /// Maximum number of connections of the pool.
         connections: usize,
         /// How long the call waited.
         waited: Duration,
@@ -143,10 +145,10 @@ pub enum Error {
     },
 }
 
-/// What a caller can do about an [`Error`].
+/// The caller's remedy for an [`Error`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorKind {
-    /// Change the request. The same one fails again.
+    /// Change the request. An unchanged one fails again.
     Request,
     /// Try again later. The request was not carried out; a batch of several rows may have been in part.
     Retry,
@@ -157,7 +159,7 @@ pub enum ErrorKind {
 }
 
 impl Error {
-    /// What the caller can do.
+    /// The caller's remedy.
     pub fn kind(&self) -> ErrorKind {
         match self {
             Error::Server { can_retry: true, .. } | Error::PoolBusy { .. } | Error::Connect { .. } => {
@@ -193,8 +195,8 @@ impl Error {
         }
     }
 
-    /// Whether the connection was lost under the call: the one failure that [`Client`](crate::Client) answers
-    /// with a second try, for calls that change nothing.
+    /// Whether the connection was lost during the call: the one failure after which
+    /// [`Client`](crate::Client) retries, for calls that change nothing.
     pub(crate) fn is_connection_lost(&self) -> bool {
         matches!(self, Error::Io { .. })
     }

@@ -20,12 +20,12 @@
 //! # }
 //! ```
 //!
-//! | module or type | what it is |
+//! | module or type | purpose |
 //! | --- | --- |
 //! | [`Client`], [`Table`] | calls about tables, calls about rows; both share a [`Pool`] of [`Connection`]s |
-//! | [`Get`], [`Put`], [`Scan`], ... | what is asked for; checked before it is sent |
+//! | [`Get`], [`Put`], [`Scan`], ... | requests; checked before they are sent |
 //! | [`RowStream`] | the rows of a scan; its scanner is closed however the stream ends |
-//! | [`Error`] | why a call had no result, and by [`Error::kind`] what to do about it |
+//! | [`Error`] | why a call had no result, and by [`Error::kind`] the remedy |
 //! | [`native`] | the same calls over HBase's native protocol, to Basalt or to a cluster of HBase |
 //! | [`admin`] | calls that only Basalt has |
 //! | [`Durability`], [`Compression`], ... | options of requests and schemas |
@@ -34,11 +34,12 @@
 //! `client/examples/` has programs that each show one idea: versions, prefix scans, counters, salted keys,
 //! conditions, native RPC.
 //!
-//! [`Client`] makes only calls of HBase's `THBaseService`, [`admin`] apart. Calls that only read are tried a
-//! second time if their connection is lost, all others never: [`client`] has the rule. [`native`] repeats
-//! calls as HBase's own client does.
+//! [`Client`] makes only calls of HBase's `THBaseService`, [`admin`] apart. Calls that only read
+//! are retried once if their connection is lost, all others never: [`client`] has the rule.
+//! [`native`] repeats calls as HBase's own client does.
 //!
-//! A call that is cancelled by dropping its future gives up its connection, and may have been carried out.
+//! A call that is cancelled by dropping its future closes its connection, and may have been carried
+//! out.
 
 pub mod admin;
 pub mod client;

@@ -86,7 +86,7 @@ impl From<&TableName> for TTableName {
     }
 }
 
-/// From a server's answer. Not checked again: what the server has is a table.
+/// A name in a server's answer. Not checked again: the server only has valid names.
 impl From<&TTableName> for TableName {
     fn from(name: &TTableName) -> Self {
         let namespace = match &name.ns {

@@ -1,11 +1,13 @@
 //! A bounded set of connections to one server.
 //!
-//! A semaphore has one permit for each connection that may exist. A caller waits for a permit, but no longer
-//! than the limit, and then takes the idle connection used last, or opens one. On drop, a connection that
-//! is still usable goes back to the idle list before its permit is given back, so a waiter finds it there.
+//! A semaphore has one permit for each connection that may exist. A caller waits for a permit, but
+//! no longer than the limit, and then takes the idle connection used last, or opens one. On drop, a
+//! connection that is still usable goes back to the idle list before its permit is released, so a
+//! waiter finds it there.
 //!
-//! Idle connections are given up after [`PoolOptions::idle_max`]: HBase closes a connection that was silent
-//! for 60 s, and a call sent into that close would fail without saying whether it was carried out.
+//! Idle connections are closed after [`PoolOptions::idle_max`]: HBase closes a connection that was
+//! silent for 60 s, and a call sent into that close would fail without saying whether it was
+//! carried out.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,7 +19,7 @@ use tokio::time::{Instant, timeout};
 use crate::connection::{Connection, ConnectionOptions};
 use crate::error::{Error, Result};
 
-/// How many connections a pool has and how long it keeps them and waits for them.
+/// Limits of a pool: connections, their idle time, and the wait for one.
 #[derive(Clone, Debug)]
 pub struct PoolOptions {
     /// Most connections, busy and idle. Default 16.
@@ -112,18 +114,18 @@ impl Pool {
         }
     }
 
-    /// A new connection. What broke one idle connection, mostly a restart of the server, broke the others as
-    /// well, so they are given up.
+    /// A new connection. An event that broke one idle connection, mostly a restart of the server,
+    /// broke the others as well, so they are closed.
     pub async fn acquire_new(&self) -> Result<Pooled> {
         let permit = self.permit().await?;
         self.idle().clear();
         self.open(Some(permit)).await
     }
 
-    /// A connection for a scan, which keeps it to its end, since a server may let only the connection that
-    /// opened a scanner fetch from it. It is not counted against the pool's limit and never waited for:
-    /// merged scans wait for each other's rows, and whoever reads rows calls for more in between, so a wait
-    /// could be for ever.
+    /// A connection for a scan, which keeps it to its end, since a server may let only the
+    /// connection that opened a scanner fetch from it. It is not counted against the pool's limit
+    /// and never waited for: merged scans wait for each other's rows, and a reader of rows may make
+    /// other calls in between, so a wait could be for ever.
     pub async fn acquire_for_scan(&self) -> Result<Pooled> {
         match self.take_idle() {
             Some(connection) => Ok(self.lend(connection, None)),

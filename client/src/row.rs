@@ -1,7 +1,7 @@
-//! What reads return: rows and cells.
+//! Results of reads: rows and cells.
 //!
-//! Values are slices of the reply they came in. A kept slice keeps the whole reply alive, so copy what
-//! outlives the batch.
+//! Values are slices of the reply they came in. A kept slice keeps the whole reply alive, so copy
+//! bytes that outlive the batch.
 
 use basalt_idl::thrift2::{TColumnValue, TResult};
 use bytes::Bytes;

@@ -1,16 +1,17 @@
 //! The rows of a scan as a stream.
 //!
-//! A task of its own opens the scanner, fetches batch after batch into a channel of one, and closes the
-//! scanner, whatever happens: at the end, after an error, and when the stream is dropped, which it notices
-//! as soon as it has something to hand over. So
+//! A task of its own opens the scanner, fetches batch after batch into a channel of one, and closes
+//! the scanner, whatever happens: at the end, after an error, and when the stream is dropped, which
+//! it detects at the next hand-over. So
 //!
 //! - no scanner is left behind by a consumer that stops early or is cancelled, even in the middle of a call;
 //!   only a runtime that shuts down leaves one to its lease;
-//! - a connection is held for one call at a time, and never by a stream that nobody polls;
-//! - while the consumer works on one batch the next is on its way. At most three batches are in memory: one
-//!   being consumed, one in the channel, one fetched.
+//! - a connection is held for one call at a time, and never by a stream that is not polled;
+//! - while the consumer works on one batch the next is being fetched. At most three batches are in
+//!   memory: one being consumed, one in the channel, one fetched.
 //!
-//! The end is an empty batch. A short one says nothing: servers cut fetches by bytes and time.
+//! The end is an empty batch. A short one does not mean the end: servers cut fetches by bytes and
+//! time.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -30,7 +31,7 @@ use crate::row::Row;
 #[derive(Debug)]
 pub struct RowStream {
     batches: mpsc::Receiver<Result<Vec<Row>>>,
-    /// What is left of the batch being consumed.
+    /// The rest of the batch being consumed.
     rows: VecDeque<Row>,
 }
 
@@ -85,7 +86,7 @@ impl Stream for RowStream {
     }
 }
 
-/// Opens the scanner, fetches until the end or until nobody listens, and closes it.
+/// Opens the scanner, fetches until the end or until the receiver is gone, and closes it.
 async fn run(client: Client, table: Bytes, plan: ScanPlan, sender: mpsc::Sender<Result<Vec<Row>>>) {
     let open = args::OpenScanner {
         table,
@@ -129,11 +130,11 @@ async fn run(client: Client, table: Bytes, plan: ScanPlan, sender: mpsc::Sender<
             break;
         }
     }
-    // Nobody is left to hear of a close that failed, and the lease ends such a scanner anyway.
+    // No receiver is left for an error of the close, and the lease ends such a scanner anyway.
     drop(connection.call(&args::CloseScanner { scanner_id }).await);
 }
 
-/// Applies what a reversed prefix scan leaves to the client.
+/// Does the client's part of a reversed prefix scan.
 #[derive(Debug)]
 struct Sifter {
     /// Rows must start with it; the first below it is the end.

@@ -1,7 +1,7 @@
-//! What tables and families look like, as builders over the Thrift descriptors.
+//! Descriptors of tables and families, as builders over the Thrift descriptors.
 //!
-//! What is not set is left to the server, whose defaults are HBase's: one version, a bloom filter of rows, no
-//! compression, blocks of 64 KiB.
+//! Unset options are left to the server, whose defaults are HBase's: one version, a bloom filter of
+//! rows, no compression, blocks of 64 KiB.
 
 use bytes::Bytes;
 
@@ -31,14 +31,14 @@ impl FamilySchema {
         }
     }
 
-    /// How many versions of each column are kept.
+    /// Number of versions of each column that are kept.
     #[must_use]
     pub fn versions(mut self, versions: i32) -> FamilySchema {
         self.descriptor.max_versions = Some(versions);
         self
     }
 
-    /// How many versions are kept although their time to live is over.
+    /// Number of versions that are kept although their time to live is over.
     #[must_use]
     pub fn min_versions(mut self, versions: i32) -> FamilySchema {
         self.descriptor.min_versions = Some(versions);
@@ -52,7 +52,7 @@ impl FamilySchema {
         self
     }
 
-    /// What the bloom filters contain.
+    /// Kind of key in the bloom filters.
     #[must_use]
     pub fn bloom_filter(mut self, kind: BloomType) -> FamilySchema {
         self.descriptor.bloomn_filter_type = Some(kind);

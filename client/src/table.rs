@@ -36,8 +36,8 @@ pub struct RegionLocation {
 }
 
 impl Client {
-    /// A handle for the rows of a table, `name` or `namespace:name`. Asks nothing of the server: a missing
-    /// table shows at the first call, as in HBase.
+    /// A handle for the rows of a table, `name` or `namespace:name`. Sends nothing to the server:
+    /// the first call reports a missing table, as in HBase.
     pub fn table(&self, name: &str) -> Result<Table> {
         Ok(Table::new(self.clone(), name.parse::<TableName>()?))
     }
@@ -125,7 +125,7 @@ impl Table {
         self.client.call(&args::PutMultiple { table, tputs }).await
     }
 
-    /// Deletes from one row, atomically. Deleting what is not there is no error.
+    /// Deletes from one row, atomically. Deleting missing cells is no error.
     pub async fn delete(&self, delete: Delete) -> Result<()> {
         let table = self.table();
         let tdelete = delete.into_thrift()?;
@@ -183,7 +183,7 @@ impl Table {
         Row::from_thrift(result).ok_or_else(|| nothing_returned("append", &key))
     }
 
-    /// Puts if the check passes, in one atomic step, and says whether it did.
+    /// Puts if the check passes, in one atomic step, and returns whether it did.
     pub async fn check_and_put(&self, check: Check, put: Put) -> Result<bool> {
         let tput = put.into_thrift()?;
         if !is_equality(&check) {
@@ -219,9 +219,9 @@ impl Table {
         self.client.call(&call).await
     }
 
-    /// Applies changes of one row if the check passes, in one atomic step, and says whether it did. HBase 2
-    /// fails here for [`Check::absent`], which it understands in [`Table::check_and_put`] and
-    /// [`Table::check_and_delete`] only.
+    /// Applies changes of one row if the check passes, in one atomic step, and returns whether it
+    /// did. HBase 2 fails here for [`Check::absent`], which it understands in
+    /// [`Table::check_and_put`] and [`Table::check_and_delete`] only.
     pub async fn check_and_mutate(&self, check: Check, mutations: RowMutations) -> Result<bool> {
         self.check_and_apply(check, mutations.into_thrift()?).await
     }
@@ -262,8 +262,9 @@ impl Table {
         RowStream::start(self.client.clone(), self.table(), scan)
     }
 
-    /// The first rows of a scan, at most `rows`, in one call that leaves no scanner open: for scans that are
-    /// known to be short. Fails for a reversed scan of a prefix, which takes more than one.
+    /// The first rows of a scan, at most `rows`, in one call that leaves no scanner open: for scans
+    /// that are known to be short. Fails for a reversed scan of a prefix, which needs more than one
+    /// call.
     pub async fn first_rows(&self, scan: Scan, rows: usize) -> Result<Vec<Row>> {
         let plan = scan.into_plan()?;
         if plan.keep.is_some() {

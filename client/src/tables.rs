@@ -97,8 +97,8 @@ impl Client {
         Ok(TableSchema { descriptor })
     }
 
-    /// Replaces the schema of a table. Families that it leaves out are deleted with their data, so begin with
-    /// what [`Client::describe_table`] returns.
+    /// Replaces the schema of a table. Families that it leaves out are deleted with their data, so
+    /// begin with the result of [`Client::describe_table`].
     pub async fn alter_table(&self, schema: TableSchema) -> Result<()> {
         let desc = schema.descriptor;
         self.call(&args::ModifyTable { desc }).await
@@ -174,8 +174,8 @@ impl Client {
         self.call(&args::GetClusterId {}).await
     }
 
-    /// Which of HBase's services the server takes this client's calls for. `ONE` means that the port is that
-    /// of a Thrift 1 server, which understands nothing else this client says.
+    /// The one of HBase's services to which the server assigns this client's calls. `ONE` means a
+    /// Thrift 1 server, which understands no other call of this client.
     pub async fn server_type(&self) -> Result<ServerType> {
         self.call(&args::GetThriftServerType {}).await
     }

@@ -1,5 +1,5 @@
-//! The client against a server that behaves badly on purpose: what is sent, what is tried again, what is
-//! closed.
+//! The client against a server that misbehaves on purpose: which calls are sent, which are retried,
+//! which connections are closed.
 
 mod fake;
 
@@ -45,7 +45,7 @@ fn one_connection() -> PoolOptions {
     }
 }
 
-/// Answers a scanner over `rows`, in batches of what is asked for, and forgets it at the close.
+/// Answers a scanner over `rows`, in batches of the requested size, and drops it at the close.
 fn scanner(rows: Vec<Vec<u8>>) -> impl Fn(&Request) -> Action + Send + Sync + 'static {
     let open: std::sync::Mutex<std::collections::BTreeMap<i32, Vec<Vec<u8>>>> = std::sync::Mutex::default();
     let next_id = AtomicUsize::new(1);
@@ -322,7 +322,7 @@ async fn a_scan_that_is_dropped_closes_its_scanner() {
     drop(table.scan(Scan::new()).unwrap());
     server.wait_for("closeScanner", 2).await;
     assert_eq!(server.calls("openScanner"), 2);
-    assert!(server.calls("getScannerRows") < 10, "nobody wanted the rest");
+    assert!(server.calls("getScannerRows") < 10, "the rest was not asked for");
 }
 
 #[tokio::test]

@@ -8,9 +8,9 @@ use crate::Target;
 /// A kept input.
 #[derive(Clone, Debug)]
 pub struct Input {
-    /// Its file name, which says what it is.
+    /// File name of the input, which describes it.
     pub name: String,
-    /// Its bytes.
+    /// Bytes of the input.
     pub bytes: Vec<u8>,
 }
 

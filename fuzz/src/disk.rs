@@ -23,7 +23,7 @@ pub(crate) fn with_files(files: &[(&Path, &[u8])]) -> SimFs {
 
 /// Bytes of an HFile block's header.
 const BLOCK_HEADER_BYTES: usize = 33;
-/// Inputs never grow a manifest to this: a roll is what opening does.
+/// Inputs never grow a manifest to this: opening rolls it.
 pub(crate) const MANIFEST_ROLL_BYTES: u64 = 1 << 20;
 
 /// Bytes of an HFile's trailer.
@@ -50,7 +50,7 @@ pub(crate) fn hfile(blocks: &[u8], trailer: &[u8], marked: bool) -> Vec<u8> {
     file
 }
 
-/// Gives every block that can be told apart the checksums of what is in it.
+/// Gives every recognisable block the checksums of its content.
 pub(crate) fn repair_blocks(mut bytes: &mut [u8]) {
     let number = |bytes: &[u8], at: usize| -> Option<usize> {
         let field = bytes.get(at..)?.first_chunk::<4>()?;
@@ -85,9 +85,9 @@ pub(crate) fn repair_blocks(mut bytes: &mut [u8]) {
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Frame<'a> {
-    /// What is odd about it; each target says.
+    /// Variation of the input; each target defines its meaning.
     pub(crate) how: u8,
-    /// Its payload; shorter than it says at the end of the input.
+    /// Payload of the frame; shorter than its length at the end of the input.
     pub(crate) payload: &'a [u8],
 }
 

@@ -1,10 +1,10 @@
 //! Fuzz targets: one for each decoder and parser that takes bytes from outside.
 //!
-//! A target is a function of bytes that panics when something does not hold: a property of the decoder (what
-//! is read and written again is the same, bytes that come in pieces change nothing, a file reads the same
-//! twice), or the limit of memory ([`memory`]). The functions know nothing of a fuzzer: `tests/corpus.rs`
-//! runs them over the corpus and over mutations of it from a fixed seed, `libfuzzer/` hands them to
-//! libFuzzer, which finds new inputs.
+//! A target is a function of bytes that panics when something does not hold: a property of the
+//! decoder (a decoded value encodes to the same bytes, bytes that come in pieces change nothing, a
+//! file reads the same twice), or the limit of memory ([`memory`]). The functions know nothing of a
+//! fuzzer: `tests/corpus.rs` runs them over the corpus and over mutations of it from a fixed seed,
+//! `libfuzzer/` hands them to libFuzzer, which finds new inputs.
 //!
 //! Files on disk carry checksums that a mutation breaks at once, so that only the checksum would be tested.
 //! The targets for them take a compact form and make the file of it with right checksums ([`disk`]).
@@ -24,7 +24,7 @@ use std::path::PathBuf;
 /// One decoder or parser under test.
 #[derive(Clone, Copy, Debug)]
 pub struct Target {
-    /// Its name: of its directory in the corpus, and of its libFuzzer binary.
+    /// Name of the target: of its directory in the corpus, and of its libFuzzer binary.
     pub name: &'static str,
     /// Feeds it one input. Panics when something does not hold.
     pub run: fn(&[u8]),

@@ -1,8 +1,9 @@
-//! The limit of memory: what is refused has taken little, and what is accepted has taken what is stated.
+//! The limit of memory: refused input has taken little, and accepted input at most the stated
+//! amount.
 //!
-//! Counted are the bytes that Rust code asks the allocator for, at the moment of most of them, beyond what
-//! was there before. (Zstandard's own contexts, which are C and made once for each thread, are not seen.) The
-//! count is the process's: measure in one thread, while the others wait.
+//! Counted are the bytes that Rust code asks the allocator for, at the moment of most of them,
+//! beyond those allocated before. (Zstandard's own contexts, which are C and made once for each
+//! thread, are not seen.) The count is the process's: measure in one thread, while the others wait.
 
 use peak_alloc::PeakAlloc;
 
@@ -15,10 +16,11 @@ pub const BASE_BYTES: usize = 64 << 10;
 /// Memory that handling an input may take on top for each byte of it.
 pub const PER_INPUT_BYTE: usize = 2;
 
-/// What an accepted message may decode to on top, in bytes ([`basalt_idl::wire::DECODED_BYTES_BASE`]).
+/// Additional bytes that an accepted message may decode to
+/// ([`basalt_idl::wire::DECODED_BYTES_BASE`]).
 pub const DECODED_BYTES: usize = basalt_idl::wire::DECODED_BYTES_BASE;
 
-/// What `work` returns, and the most memory that it held at once, in bytes.
+/// The result of `work`, and its peak of allocated memory in bytes.
 pub fn peak_of<T>(work: impl FnOnce() -> T) -> (T, usize) {
     ALLOCATOR.reset_peak_usage();
     let before = ALLOCATOR.current_usage();
@@ -44,8 +46,8 @@ pub fn within<T>(received: usize, allowed: usize, handle: impl Fn() -> T) -> T {
     checked(received, |_| allowed, handle)
 }
 
-/// A limit that seems to be broken is looked at a second time: what is made once for the whole process is not
-/// the input's.
+/// A limit that seems to be broken is checked a second time: memory that is allocated once for the
+/// whole process is not the input's.
 fn checked<T>(received: usize, allowed: impl Fn(&T) -> usize, handle: impl Fn() -> T) -> T {
     let (result, peak) = peak_of(&handle);
     if peak <= allowed(&result) {

@@ -1,6 +1,6 @@
-//! Goal: what the fuzzers have found stays found. Method: every kept input of every target, and mutations of
-//! them from a fixed seed. One test, since memory is counted for the whole process: no other thread may work
-//! beside it.
+//! Goal: the fuzzers' findings stay fixed. Method: every kept input of every target, and mutations
+//! of them from a fixed seed. One test, since memory is counted for the whole process: no other
+//! thread may work beside it.
 
 use std::time::Instant;
 

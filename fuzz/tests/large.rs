@@ -1,6 +1,6 @@
-//! Goal: memory stays bounded for inputs as large as they may be, which fuzzers, who prefer short ones, do
-//! not try. Method: parts of filters repeated up to the limits, accepted or with something wrong at the end.
-//! One test, since memory is counted for the whole process.
+//! Goal: memory stays bounded for inputs as large as they may be, which fuzzers do not try, since
+//! they prefer short ones. Method: parts of filters repeated up to the limits, accepted or with
+//! something wrong at the end. One test, since memory is counted for the whole process.
 
 use basalt_engine::filter::{
     FILTER_BYTES_MAX, FILTER_STRING_MAX_BYTES as STRING_BYTES, FilterSpec, ListOperator, RowRange,
@@ -8,13 +8,13 @@ use basalt_engine::filter::{
 use basalt_fuzz::memory;
 use basalt_fuzz::target::REGEX_BYTES;
 
-/// What filters take for each byte of them: lists of short things, kept one by one.
+/// Memory of filters for each byte of them: lists of short things, kept one by one.
 const PER_FILTER_BYTE: usize = 32;
 
 /// Longest regular expression, in bytes.
 const PATTERN_BYTES: usize = 8 << 10;
 
-/// Parts of patterns, with what is to stand in front of all of them.
+/// Parts of patterns, with the text in front of all of them.
 const PATTERNS: &[(&str, &str)] = &[
     ("", "a"),
     ("(?i)", "s"),
@@ -40,7 +40,7 @@ const PATTERNS: &[(&str, &str)] = &[
     ("", "(?i)(?-i)"),
 ];
 
-/// Filters without a regular expression, and what stands between two.
+/// Filters without a regular expression, and the text between two.
 const FILTERS: &[(&str, &str)] = &[
     ("PageFilter(1)", " OR "),
     ("KeyOnlyFilter()", " AND "),
@@ -52,8 +52,8 @@ const FILTERS: &[(&str, &str)] = &[
     ("MultipleColumnPrefixFilter('a','b','c','d')", " AND "),
 ];
 
-/// Parses a filter string, and again with a parenthesis too many at its end: what was read before it has
-/// taken its memory.
+/// Parses a filter string, and again with a parenthesis too many at its end: the part before it has
+/// been parsed into memory.
 fn parse(filters: &str) {
     for end in ["", ")"] {
         let input = format!("{filters}{end}");

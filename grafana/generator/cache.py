@@ -12,7 +12,7 @@ HITS = total("basalt_block_cache_hits_total")
 MISSES = total("basalt_block_cache_misses_total")
 ASKED = f"({HITS} + {MISSES})"
 FALSE_POSITIVES = share(total("basalt_bloom_false_positives_total"), total("basalt_bloom_checks_total"))
-# Of both services: gets, and fetches of scanners.
+# Methods of both services: gets, and fetches of scanners.
 READ_METHODS = SERVERS + ',method=~"get|getMultiple|exists|existsAll|getScannerR.*|getRow.*|getVer.*|scannerGet.*"'
 
 GLANCE = [

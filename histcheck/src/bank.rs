@@ -6,7 +6,7 @@ use crate::Violation;
 use crate::history::Columns;
 use crate::notation;
 
-/// Checks what a read of a row found: these many accounts, numbers in eight bytes, with this sum.
+/// Checks the result of a read of a row: this many accounts, numbers in eight bytes, with this sum.
 pub fn check(row: &Bytes, columns: &Columns, accounts: usize, sum: i64) -> Result<(), Violation> {
     let wrong = |what: String| Violation {
         calls: notation::print_columns(columns),

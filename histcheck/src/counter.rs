@@ -23,7 +23,7 @@ const NAME: &str = "counter";
 struct Seen<'c> {
     call: &'c Call,
     value: i64,
-    /// What the call itself added.
+    /// The call's own increment.
     own: i64,
 }
 
@@ -79,7 +79,7 @@ fn number(bytes: &Bytes) -> Result<i64, String> {
     Ok(i64::from_be_bytes(bytes))
 }
 
-/// What was seen of a counter, by time of invocation.
+/// The observed values of a counter, by time of invocation.
 fn values<'c>(calls: &[&'c Call], column: &Bytes) -> Result<Vec<Seen<'c>>, String> {
     let mut seen = Vec::new();
     for call in calls {
@@ -109,8 +109,7 @@ fn check_bounds(
     column: &Bytes,
     first: i64,
 ) -> Result<(), String> {
-    // Sums of what had been acknowledged, by time of return, and of what had been sent, by time of
-    // invocation.
+    // Sums of acknowledged increments, by time of return, and of sent ones, by time of invocation.
     let sums = |mut steps: Vec<(u64, i64)>| {
         steps.sort_unstable();
         let mut sum = first;

@@ -1,15 +1,16 @@
-//! What a crash must leave.
+//! The state after a crash.
 //!
 //! For each row, each crash, and the first get after it that no write can have disturbed:
 //!
-//! - *Nothing acknowledged is lost.* A write that returned before the crash is what the get shows, or
-//!   something that may have come after it is.
-//! - *Nothing seen is lost.* What a get showed before the crash is there, or something that may have come
-//!   after. This finds reads of what was not durable yet.
+//! - *Nothing acknowledged is lost.* After a write that returned before the crash, the get shows
+//!   that write or something that may have come after it.
+//! - *Nothing seen is lost.* A value that a get showed before the crash is there, or something that
+//!   may have come after. This finds reads of values that were not durable yet.
 //!
-//! "May have come after": the write of what is shown had not returned when the other call was invoked. This
-//! looks at two calls at a time and at one column at a time; [`crate::linear`] sees more, and this says
-//! plainly what happened. Columns that are incremented or appended to are left to others.
+//! "May have come after": the write of the shown value had not returned when the other call was
+//! invoked. This checks two calls at a time and one column at a time; [`crate::linear`] detects
+//! more, while this describes the error plainly. Columns that are incremented or appended to are
+//! left to other checkers.
 
 use std::collections::BTreeSet;
 
@@ -21,7 +22,7 @@ use crate::notation;
 
 const NAME: &str = "durability";
 
-/// Checks what the gets behind crashes show. Returns how many columns were looked at.
+/// Checks the gets after crashes. Returns the number of checked columns.
 pub fn check(history: &History, initial: &Rows) -> Result<usize, Violation> {
     let mut looked_at = 0;
     for (row, calls) in history.by_row() {
@@ -71,10 +72,10 @@ fn first_look<'c>(calls: &[&'c Call], crash: Time) -> Option<&'c Call> {
     (!disturbed).then_some(*look)
 }
 
-/// What a column holds, or nothing.
+/// Value of a column, or nothing.
 type Held<'c> = Option<&'c Bytes>;
 
-/// What the call left in the column, if it changed it.
+/// The value that the call left in the column, if it changed it.
 fn change_of<'c>(call: &'c Call, column: &Bytes) -> Option<Held<'c>> {
     call.changes().iter().rev().find_map(|change| match change {
         Change::Put(other, value) if other == column => Some(Some(value)),
@@ -94,8 +95,8 @@ fn check_column(
     let before = &calls[..calls.partition_point(|call| call.invoked <= crash)];
     let found = after.row_read().and_then(|columns| columns.get(column));
     let show = |value: Option<&Bytes>| value.map_or("nothing".to_owned(), |value| notation::token(value));
-    // When the last call that may have written what is there had ended; `Some(None)` if it was there before
-    // all calls.
+    // When the last call that may have written the value had ended; `Some(None)` if it was there
+    // before all calls.
     let written = before
         .iter()
         .filter(|call| change_of(call, column) == Some(found))
@@ -105,7 +106,7 @@ fn check_column(
     let name = notation::token(column);
     let Some(written) = written else {
         return Err(format!(
-            "{name} holds {} after the crash at {crash}, which nobody wrote",
+            "{name} holds {} after the crash at {crash}, which no call wrote",
             show(found)
         ));
     };

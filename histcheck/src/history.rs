@@ -1,4 +1,4 @@
-//! What clients did and saw.
+//! Calls and observations of clients.
 //!
 //! 1. Clients and the harness write [`Event`]s.
 //! 2. [`History::from_events`] pairs invocations with returns into [`Call`]s, and closes unknown calls at the
@@ -10,10 +10,10 @@ use std::collections::{BTreeMap, HashMap};
 
 use bytes::Bytes;
 
-/// Nanoseconds of one monotonic clock. What was there at the beginning counts as written before all calls.
+/// Nanoseconds of one monotonic clock. Initial values count as written before all calls.
 pub type Time = u64;
 
-/// Who made a call.
+/// Client of a call.
 pub type ClientId = u32;
 
 /// The columns of a row, `family:qualifier`, each with its newest value. Empty for a row that is not there.
@@ -33,7 +33,7 @@ pub enum Change {
     DeleteRow,
 }
 
-/// What was asked for.
+/// The requested operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Op {
     /// Reads all columns of the row.
@@ -44,28 +44,28 @@ pub enum Op {
     Check {
         /// The column that is looked at.
         column: Bytes,
-        /// What it must hold.
+        /// The expected value.
         expected: Option<Bytes>,
-        /// What happens then.
+        /// The changes if the check passes.
         changes: Vec<Change>,
     },
     /// Adds to a column of eight bytes, big-endian; an absent one counts as 0.
     Increment {
         /// The counter.
         column: Bytes,
-        /// What is added.
+        /// The increment.
         amount: i64,
     },
     /// Appends to a column; an absent one counts as empty.
     Append {
         /// The column.
         column: Bytes,
-        /// What is appended.
+        /// The appended bytes.
         suffix: Bytes,
     },
 }
 
-/// What a call that is done returned.
+/// Result of a call that is done.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reply {
     /// Nothing: a write.
@@ -85,7 +85,7 @@ pub enum Outcome {
     Done(Reply),
     /// It did not and will not take effect.
     Refused,
-    /// Nobody knows.
+    /// The outcome is unknown.
     Unknown,
 }
 
@@ -96,18 +96,18 @@ pub enum Event {
     Invoke {
         /// When, before the first byte was sent.
         time: Time,
-        /// Who.
+        /// The client.
         client: ClientId,
         /// The row.
         row: Bytes,
-        /// What.
+        /// The operation.
         op: Op,
     },
     /// The client's call has ended.
     Return {
         /// When, after the last byte was received.
         time: Time,
-        /// Whose.
+        /// The client.
         client: ClientId,
         /// How.
         outcome: Outcome,
@@ -131,11 +131,11 @@ impl Event {
 /// A call from beginning to end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Call {
-    /// Who made it.
+    /// The client of the call.
     pub client: ClientId,
     /// The row.
     pub row: Bytes,
-    /// What was asked for.
+    /// The requested operation.
     pub op: Op,
     /// When it was made.
     pub invoked: Time,
@@ -160,7 +160,8 @@ impl Call {
         }
     }
 
-    /// What it changed or may have changed: nothing for reads, refused calls, and checks that did not pass.
+    /// Changes that it made or may have made: none for reads, refused calls, and checks that did
+    /// not pass.
     pub fn changes(&self) -> &[Change] {
         match (&self.op, &self.outcome) {
             (_, Outcome::Refused | Outcome::Done(Reply::Passed(false))) => &[],
@@ -175,7 +176,7 @@ impl Call {
     }
 }
 
-/// Events that do not fit together: the fault of who wrote them.
+/// Events that do not fit together: an error of the recording.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HistoryError {
     /// An event that is older than the one before it.

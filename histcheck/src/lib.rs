@@ -1,32 +1,34 @@
-//! Checkers of what clients saw.
+//! Checkers of the observations of clients.
 //!
-//! Clients of a server note every call twice, when they make it and when it has ended, and somebody notes
-//! every crash. From these [`Event`]s comes a [`History`], and the checkers say whether a server that keeps
-//! its promises can have answered so. They know the promises and nothing of any server: no code of one is in
-//! here.
+//! Clients of a server record every call twice, when they make it and when it has ended, and the
+//! test records every crash. From these [`Event`]s comes a [`History`], and the checkers decide
+//! whether a server that keeps its promises can have answered so. They know the promises and
+//! nothing of any server: no code of one is in here.
 //!
-//! | module | what must hold |
+//! | module | property |
 //! | --- | --- |
 //! | [`linear`] | every row behaves as if its calls happened one after the other, each between its invocation and its return |
-//! | [`durability`] | after a crash, what was acknowledged is there or superseded, and what was read before is still explained |
-//! | [`counter`] | a counter has all acknowledged increments, nothing that nobody sent, and never goes back |
-//! | [`refused`] | what was refused never appears |
+//! | [`durability`] | after a crash, acknowledged writes are there or superseded, and earlier reads
+//! are still explained |
+//! | [`counter`] | a counter has all acknowledged increments, no increment that was not sent, and
+//! never goes back |
+//! | [`refused`] | refused writes never appear |
 //! | [`scan`] | a scan is sorted, complete, and shows all rows at one moment |
 //! | [`bank`] | the columns of a row always have the same sum |
 //! | [`linked`] | linked lists have lost no node |
 //! | [`loads`] | a bulk load is there whole or not at all, and stays once it was acknowledged |
 //! | [`once`] | an operation that is repeated with its nonce is applied once |
 //!
-//! How a call ended decides what it may have done:
+//! The end of a call decides on its possible effects:
 //!
 //! - *done*: it took effect, between invocation and return;
 //! - *refused*: it never takes effect;
 //! - *unknown* (connection lost, time limit): it takes effect at most once, at any time from its invocation
 //!   up to the next crash.
 //!
-//! Call `a` happened before call `b` if `a` returned at an earlier time than `b` was invoked; with equal
-//! times they count as concurrent. Every checker accepts too much rather than too little when times are
-//! coarse: what it reports is wrong.
+//! Call `a` happened before call `b` if `a` returned at an earlier time than `b` was invoked; with
+//! equal times they count as concurrent. Every checker accepts too much rather than too little when
+//! times are coarse: every reported violation is real.
 //!
 //! [`notation`] writes histories as text and reads them, for tests and for reports.
 
@@ -56,7 +58,7 @@ pub struct Violation {
     pub checker: &'static str,
     /// The row, empty if it is not about one.
     pub row: Bytes,
-    /// What is wrong, in one sentence.
+    /// The violation, in one sentence.
     pub what: String,
     /// The calls that cannot be explained, in [`notation`]; empty if `what` says it all.
     pub calls: String,

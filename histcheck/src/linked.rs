@@ -5,13 +5,13 @@
 //! After any crash
 //!
 //! - a node that is referred to is there: otherwise it is *undefined*, an acknowledged write was lost;
-//! - a node that is there and that nobody refers to is one of those known to be newest: otherwise it is
-//!   *lost*, the node that referred to it has gone.
+//! - a node that is there and that no other node refers to is one of those known to be newest:
+//!   otherwise it is *lost*, the node that referred to it has gone.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
 
-/// What was found.
+/// Counts of the nodes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Counts<K> {
     /// Nodes that are there and referred to.
@@ -33,9 +33,9 @@ impl<K> Counts<K> {
     }
 }
 
-/// Counts the nodes, each with the one before it. `may_be_newest` says of which nodes it is known that
-/// perhaps nobody refers to them: those of the last acknowledged step of an open chain, and those whose
-/// writing was not acknowledged.
+/// Counts the nodes, each with the one before it. `may_be_newest` has the nodes that may
+/// legitimately be unreferenced: those of the last acknowledged step of an open chain, and those
+/// whose writing was not acknowledged.
 pub fn verify<'a, K: Copy + Eq + Hash + Ord + 'a>(
     nodes: impl IntoIterator<Item = (K, Option<K>)>,
     acknowledged: impl IntoIterator<Item = &'a K>,

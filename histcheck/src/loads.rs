@@ -17,7 +17,7 @@ use crate::Violation;
 /// Rows of each load that was offered, by its number.
 pub type Loads = BTreeMap<u64, BTreeSet<Bytes>>;
 
-/// What a read found: the number in each column of each row.
+/// Result of a read: the number in each column of each row.
 pub type Found = BTreeMap<Bytes, Vec<u64>>;
 
 /// Checks a read. `columns`: how many each row has. `acknowledged`: for each row, the last load that

@@ -5,7 +5,7 @@
 //! ```text
 //! 0-9 write x=1 y=2        sets two columns; invoked at 0, returned at 9
 //! 0-9 write x=1 -y         sets one and removes another; -* removes all
-//! 0-? write x=1            nobody knows how it ended
+//! 0-? write x=1            the outcome is unknown
 //! 0-9! write x=1           refused
 //! 1-2 get x=1              found x=1 and nothing else
 //! 1-2 get                  found nothing

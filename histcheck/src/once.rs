@@ -40,8 +40,8 @@ impl State {
     }
 }
 
-/// Checks what a read found. `known`: after all acknowledged operations. `pending`: an operation that
-/// was sent and not acknowledged. Returns whether it has been applied.
+/// Checks the result of a read. `known`: after all acknowledged operations. `pending`: an operation
+/// that was sent and not acknowledged. Returns whether it has been applied.
 pub fn check(
     row: &Bytes,
     known: &State,

@@ -1,4 +1,4 @@
-//! What was refused never appears.
+//! Refused writes never appear.
 //!
 //! A value counts here if only refused calls wrote it, or a suffix if only refused calls appended it and it
 //! does not occur in anything else that was written. No get and no result of an append may show it.

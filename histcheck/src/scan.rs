@@ -1,9 +1,9 @@
 //! Scans of one moment.
 //!
-//! Every row that is scanned is a register: a write sets all of its columns, each time to other values, or
-//! removes the row. What a scan shows of a row then names the write, and the write says when the row can have
-//! looked so: from its invocation until a write that was invoked after its return has returned itself. A scan
-//! is right if
+//! Every row that is scanned is a register: a write sets all of its columns, each time to other
+//! values, or removes the row. The values that a scan shows of a row then identify the write, and
+//! the write bounds the time at which the row can have had them: from its invocation until a write
+//! that was invoked after its return has returned itself. A scan is right if
 //!
 //! 1. its rows are within its range, in order, and none comes twice;
 //! 2. some moment between the beginning of its opening and the end of its first fetch is a possible one for
@@ -21,7 +21,7 @@ use crate::notation;
 
 const NAME: &str = "scan";
 
-/// What a scan was asked and what it returned.
+/// Parameters and results of a scan.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Scan {
     /// When opening it began.
@@ -42,10 +42,10 @@ pub struct Scan {
 
 /// A write of a whole row.
 struct Write {
-    /// What it left, empty for a removal.
+    /// State of the row after the write, empty for a removal.
     image: Columns,
     invoked: Time,
-    /// `None` for what was there before all calls.
+    /// `None` for the initial values.
     returned: Option<Time>,
     done: bool,
 }
@@ -59,7 +59,7 @@ struct Register {
     superseding: Vec<(Time, Time)>,
 }
 
-/// What the rows of a history looked like at which times.
+/// The times of each state of the rows of a history.
 pub struct Moments {
     rows: BTreeMap<Bytes, Register>,
 }
@@ -109,7 +109,7 @@ impl Moments {
         let shown: BTreeMap<&Bytes, &Columns> =
             scan.rows.iter().map(|(row, columns)| (row, columns)).collect();
         if let Some(row) = shown.keys().find(|row| !self.rows.contains_key(**row)) {
-            return Err(Violation::new(NAME, row, "a row that nobody wrote"));
+            return Err(Violation::new(NAME, row, "a row that no call wrote"));
         }
         let nothing = Columns::new();
         let mut moments = vec![(scan.opened, scan.fetched)];
@@ -117,7 +117,7 @@ impl Moments {
         for (row, register) in self.rows.iter().filter(|(row, _)| scan.covers(row)) {
             let image = shown.get(row).copied().unwrap_or(&nothing);
             let Some(possible) = register.moments(image) else {
-                let what = format!("shows [{}], which nobody wrote", notation::print_columns(image));
+                let what = format!("shows [{}], which no call wrote", notation::print_columns(image));
                 return Err(Violation::new(NAME, row, what));
             };
             let both = intersect(&moments, &possible);
@@ -179,7 +179,7 @@ fn check_keys(scan: &Scan) -> Result<(), Violation> {
     Ok(())
 }
 
-/// What a row holds after the changes, if that does not depend on what it held before.
+/// State of a row after the changes, if that does not depend on its earlier state.
 fn image(changes: &[Change]) -> Option<Columns> {
     match changes {
         [Change::DeleteRow] => Some(Columns::new()),
@@ -235,7 +235,7 @@ impl Register {
     }
 }
 
-/// What is in both. The result is sorted and without overlaps if the first is.
+/// The times in both. The result is sorted and without overlaps if the first is.
 fn intersect(one: &[(Time, Time)], other: &[(Time, Time)]) -> Vec<(Time, Time)> {
     let mut both: Vec<(Time, Time)> = Vec::new();
     for (begin, end) in one {

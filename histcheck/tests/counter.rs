@@ -1,4 +1,4 @@
-//! What counters may and may not show.
+//! Values that counters may and may not show.
 
 mod judge;
 

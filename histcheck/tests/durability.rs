@@ -1,4 +1,4 @@
-//! What a crash may and may not leave.
+//! States that a crash may and may not leave.
 
 mod judge;
 
@@ -95,7 +95,7 @@ const GOOD: &[(&str, &str)] = &[
     ),
     ("counters are left to others", "0-1 inc n+1 =1; crash 5; 6-7 get"),
     ("no crash, no question", "0-1 write x=1; 2-3 get"),
-    ("nobody looks", "0-1 write x=1; crash 5"),
+    ("no read", "0-1 write x=1; crash 5"),
 ];
 
 const BAD: &[(&str, &str)] = &[

@@ -4,7 +4,7 @@ mod judge;
 
 use basalt_histcheck::{Rows, linear, notation};
 
-/// Histories that a right server can produce, with what is tricky about them.
+/// Histories that a right server can produce, each with its difficulty.
 const GOOD: &[(&str, &str)] = &[
     ("nothing was ever written", "0-1 get"),
     ("a read during a write sees it", "0-9 write x=1; 1-2 get x=1"),
@@ -103,7 +103,7 @@ const GOOD: &[(&str, &str)] = &[
     ),
 ];
 
-/// Histories that no right server can produce, with what is wrong.
+/// Histories that no right server can produce, each with its error.
 const BAD: &[(&str, &str)] = &[
     ("an acknowledged write is not there", "0-1 write x=1; 2-3 get"),
     ("a value from nowhere", "0-1 get x=1"),

@@ -3,7 +3,7 @@
 use basalt_histcheck::linked::{self, Counts};
 
 /// Nodes that are there, as `b>a` where `b` names `a` and `a` where it names none; nodes that were
-/// acknowledged; and those to which perhaps nobody refers.
+/// acknowledged; and those that may be unreferenced.
 type Case = (&'static str, &'static str, &'static str, &'static str);
 
 const GOOD: &[Case] = &[
@@ -67,7 +67,7 @@ const BAD: &[Case] = &[
     ("undefined, and was never acknowledged", "b>a", "b", "b"),
     ("undefined in a loop", "a>c b>a", "abc", ""),
     ("undefined and unknown", "c>b", "c", "bc"),
-    ("lost: nobody refers to it", "a b", "ab", "b"),
+    ("lost: no node refers to it", "a b", "ab", "b"),
     (
         "lost: the node that referred to it is gone",
         "a b>a d",

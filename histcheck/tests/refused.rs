@@ -1,4 +1,4 @@
-//! What was refused must not be seen.
+//! Refused writes must not be seen.
 
 mod judge;
 
@@ -48,7 +48,7 @@ const GOOD: &[(&str, &str)] = &[
         "0-1 write x=1; 2-3! if x=1 then x=2; 4-5 get x=1",
     ),
     (
-        "a refused check whose value somebody else wrote",
+        "a refused check whose value another call wrote",
         "0-1! if -x then x=2; 2-3 write x=2; 4-5 get x=2",
     ),
     (
@@ -60,7 +60,7 @@ const GOOD: &[(&str, &str)] = &[
         "0-1! inc n+1; 2-3 get n=#1",
     ),
     ("a refused get", "0-1! get; 2-3 write x=1; 4-5 get x=1"),
-    ("nobody looks", "0-1! write x=1"),
+    ("no read", "0-1! write x=1"),
     ("a longer value", "0-1! write x=1; 2-3 write x=11; 4-5 get x=11"),
 ];
 
@@ -79,7 +79,7 @@ const BAD: &[(&str, &str)] = &[
     ),
     ("one of its columns", "0-1! write x=1 y=2; 2-3 get y=2"),
     (
-        "one column of two, the other is somebody else's",
+        "one column of two, the other is another call's",
         "0-1! write x=1 y=2; 2-3 write x=1; 4-5 get x=1 y=2",
     ),
     (

@@ -1,4 +1,4 @@
-//! What scans may and may not show.
+//! Results that scans may and may not show.
 
 use basalt_histcheck::scan::{Moments, Scan};
 use basalt_histcheck::{Rows, Violation, notation};
@@ -120,8 +120,8 @@ const BAD: &[Case] = &[
     ("nothing at all", "%a 0-1 write x=1", "5-6"),
     ("an older value", "%a 0-1 write x=1; %a 2-3 write x=2", "5-6 a:1"),
     ("a value of the future", "%a 8-9 write x=1", "5-6 a:1"),
-    ("a row that nobody wrote", "%a 0-1 write x=1", "5-6 a:1 b:2"),
-    ("a value that nobody wrote", "%a 0-1 write x=1", "5-6 a:2"),
+    ("a row that no call wrote", "%a 0-1 write x=1", "5-6 a:1 b:2"),
+    ("a value that no call wrote", "%a 0-1 write x=1", "5-6 a:2"),
     (
         "not in order",
         "%a 0-1 write x=1; %b 0-1 write x=2",

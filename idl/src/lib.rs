@@ -1,20 +1,21 @@
 //! Basalt's interfaces and their codecs: Thrift, HBase's native protocol, and ZooKeeper's.
 //!
-//! | module | what it is |
+//! | module | purpose |
 //! | --- | --- |
 //! | [`wire`] | bytes: binary and compact readers and writers, detection, the end of an unframed message |
-//! | [`schema`] | what a type looks like on the wire: [`Encode`], [`Decode`], descriptors |
-//! | [`call`] | what a method looks like: arguments, result, message around them |
+//! | [`schema`] | types on the wire: [`Encode`], [`Decode`], descriptors |
+//! | [`call`] | methods on the wire: arguments, result, message around them |
 //! | [`thrift1`] | HBase's `Hbase` service, `thrift1/Hbase.thrift` |
 //! | [`thrift2`] | HBase's `THBaseService`, `thrift2/hbase.thrift` |
-//! | [`admin`] | `BasaltAdmin`, what HBase's two services lack, `basalt.thrift` |
+//! | [`admin`] | `BasaltAdmin`, the calls that HBase's two services lack, `basalt.thrift` |
 //! | [`dispatch`] | which of the three Thrift services a message on the shared port means |
 //! | [`native`] | HBase's native RPC: frames, cells, protobuf messages, `native/hbase.proto` |
 //! | [`zookeeper`] | the packets by which native clients look up a server |
 //! | `apache` | the types of all three Thrift services over Apache's crate `thrift`; feature `thrift` |
 //!
-//! Nothing here does I/O: readers take a whole message, writers append to a `Vec<u8>`, and the scanner
-//! and the detector look at bytes that somebody else received. All types may be used from any thread.
+//! Nothing here does I/O: readers take a whole message, writers append to a `Vec<u8>`, and the
+//! scanner and the detector work on bytes that the caller received. All types may be used from any
+//! thread.
 //!
 //! The types are declared by macros whose input reads like the IDL. The `.thrift` files next to `src`
 //! are for people and for code generators of other languages; a test compares the two and fails on any

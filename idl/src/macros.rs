@@ -36,7 +36,7 @@ macro_rules! field_default {
     ([$value:expr] $($ty:tt)*) => { <$($ty)*>::from($value) };
 }
 
-/// The value of a field after decoding, from what arrived.
+/// The value of a field after decoding, from the decoded option.
 macro_rules! field_decoded {
     (required [] $arrived:ident, $in_struct:expr, $field:ident, $($ty:tt)*) => {
         match $arrived {
@@ -402,8 +402,9 @@ macro_rules! thrift_enum {
     )+ };
 }
 
-/// Declares a service: an arguments struct for each method in `args`, the enum `Method` of all methods, and
-/// the enum of what they throw. `legacy` methods left HBase's newest IDL, but older clients call them.
+/// Declares a service: an arguments struct for each method in `args`, the enum `Method` of all
+/// methods, and the enum of their exceptions. `legacy` methods left HBase's newest IDL, but older
+/// clients call them.
 macro_rules! thrift_service {
     (
         $(#[$meta:meta])*

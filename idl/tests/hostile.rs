@@ -27,8 +27,8 @@ fn methods() -> impl Iterator<Item = &'static MethodDescriptor> {
         .flat_map(|service| service.methods.iter().copied())
 }
 
-/// Decodes the bytes as the arguments and as the result of every method. What decodes must encode, and the
-/// encoding must decode. The check without decoding says the same as decoding.
+/// Decodes the bytes as the arguments and as the result of every method. Decoded values must
+/// encode, and the encoding must decode. The check without decoding agrees with decoding.
 fn decode_as_everything(bytes: &[u8]) {
     for protocol in [Protocol::BinaryStrict, Protocol::Compact] {
         for method in methods() {

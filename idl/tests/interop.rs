@@ -1,11 +1,12 @@
-//! Goal: every struct, every method's arguments and every result survives a round trip, in both protocols,
-//! and Apache's own `thrift` crate reads what we write and writes what we read.
-//! Method: random value trees are made from the descriptors. The crate encodes a tree, the Rust type decodes
-//! and encodes it again, the crate decodes that, and the trees must be equal. A tree holds every required
-//! field and every field with a default, as the Rust types write those always, and some of the others.
+//! Goal: every struct, every method's arguments and every result survives a round trip, in both
+//! protocols, and Apache's own `thrift` crate reads our output and writes our input. Method: random
+//! value trees are made from the descriptors. The crate encodes a tree, the Rust type decodes and
+//! encodes it again, the crate decodes that, and the trees must be equal. A tree holds every
+//! required field and every field with a default, as the Rust types write those always, and some of
+//! the others.
 //!
-//! The Rust types as `TSerializable` of that crate: what they read from one of its protocols and write to it
-//! again are the tree's bytes, and those of our codec.
+//! The Rust types as `TSerializable` of that crate: a value read from one of its protocols and
+//! written to it again has the tree's bytes, and those of our codec.
 
 use std::rc::Rc;
 
@@ -238,7 +239,7 @@ fn write(out: &mut dyn TOutputProtocol, value: &Value) -> thrift::Result<()> {
     }
 }
 
-/// Reads a value whose type is known, because an empty compact map does not say what it would hold.
+/// Reads a value whose type is known, because an empty compact map does not name its types.
 fn read(input: &mut dyn TInputProtocol, ty: &TypeDescriptor) -> thrift::Result<Value> {
     Ok(match ty {
         TypeDescriptor::Void => unreachable!("nothing is void on the wire"),
@@ -440,7 +441,8 @@ fn admin_methods() {
     check_methods(admin::SERVICE.methods);
 }
 
-/// What a Rust type writes to a protocol of the crate after it has read the tree's bytes from it.
+/// The bytes that a Rust type writes to a protocol of the crate after it has read the tree's bytes
+/// from it.
 fn through_apache(protocol: Protocol, of: &StructDescriptor, mut bytes: &[u8]) -> thrift::Result<Vec<u8>> {
     let mut out = Vec::new();
     if protocol == Protocol::Compact {

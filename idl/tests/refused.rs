@@ -1,6 +1,6 @@
-//! Goal: what is refused costs no more memory than twice what was received and 64 KiB, and little stack.
-//! Method: the table of bad messages, through detection, scanner, dispatch, check and decoding as the server
-//! does it, on a small stack, with an allocator that counts.
+//! Goal: a refused message costs at most twice the received bytes and 64 KiB of memory, and little
+//! stack. Method: the table of bad messages, through detection, scanner, dispatch, check and
+//! decoding as the server does it, on a small stack, with an allocator that counts.
 
 mod bad_messages;
 mod counting;
@@ -29,7 +29,7 @@ fn method_of<R: Reader + Clone>(name: &str, arguments: &R) -> Option<&'static Me
     service.methods.iter().copied().find(|method| method.name == name)
 }
 
-/// Whether a message is refused on its way to a handler.
+/// Whether a message is refused before it reaches a handler.
 fn is_refused<R: Reader + Clone>(mut reader: R, protocol: Protocol, message: &Bytes) -> bool {
     let Ok(header) = reader.message_begin() else {
         return true;
@@ -57,7 +57,7 @@ fn what_is_refused_costs_little() {
         on_small_stack(move || {
             for bad in table {
                 let message = Bytes::from(bad.message);
-                // The message itself is once what was received.
+                // The message itself is once the received bytes.
                 let limit = message.len() + (64 << 10);
                 let (refused, peak) = counting::peak_of(|| match protocol {
                     Protocol::Compact => is_refused(CompactReader::new(message.clone()), protocol, &message),

@@ -37,7 +37,7 @@ fetched test -Dbasalt.dist="$made/dist" -DargLine="-Dbasalt.program=$program" \
   -pl ":basalt-server,:basalt-junit5,:basalt-testcontainers,:basalt-sample,:basalt-binaries-$platform" -am
 surefire
 
-# The same five tests by JUnit's console, without Maven: the time that a user waits.
+# These five tests by JUnit's console, without Maven: the time that a user waits.
 timed() {
   local module=$1 begin
   shift

@@ -1,21 +1,21 @@
 //! The allocator: jemalloc, or the system's without the feature `jemalloc` (ThreadSanitizer has its own, and
 //! so have tests that count).
 //!
-//! Either way, large pieces of memory go back to the system when they are freed. The pieces of memstores,
-//! blocks on their way and answers are large, and what is free must not count against a budget
+//! Either way, large allocations go back to the system when they are freed. Memstore chunks, blocks
+//! in transit and replies are large, and freed memory must not count against a budget
 //! (`tests/tests/memory.rs`).
 //!
-//! - jemalloc: pieces of 1 MiB and more (`oversize_threshold`) come from an arena of their own, which keeps
-//!   nothing. What other arenas keep goes back little by little within ten seconds (`dirty_decay_ms`, its
-//!   default), as long as somebody allocates. With its own threshold of 8 MiB, a server that may use 128 MiB
-//!   held 192 MiB; so it holds 119 MiB.
-//! - glibc takes pieces of 128 KiB and more from the system one by one, and gives each back when it is freed.
-//!   But the first such piece that is freed raises that mark, up to 32 MiB (mallopt(3), `M_MMAP_THRESHOLD`):
-//!   from then on they come from heaps, one for each thread or so, that keep what is freed. A server that may
-//!   use 128 MiB then held 270 MiB. Setting the mark keeps it where it is.
+//! - jemalloc: allocations of 1 MiB and more (`oversize_threshold`; the default is 8 MiB) come from
+//!   an arena of their own, which retains nothing. Memory retained by other arenas goes back little
+//!   by little within ten seconds (`dirty_decay_ms`, its default), as long as the program
+//!   allocates.
+//! - glibc takes allocations of 128 KiB and more from the system one by one, and returns each when
+//!   it is freed. But the first such free raises that threshold, up to 32 MiB (mallopt(3),
+//!   `M_MMAP_THRESHOLD`): from then on they come from heaps, one for each thread or so, that retain
+//!   freed memory. Setting the threshold explicitly keeps it fixed.
 //! - Other allocators have other ways; there nothing is done.
 //!
-//! What jemalloc brings: docs/decisions/0009-where-work-runs.md.
+//! The gain from jemalloc: docs/decisions/0009-where-work-runs.md.
 #![allow(unsafe_code)]
 
 #[cfg(all(feature = "jemalloc", not(target_env = "msvc"), not(test)))]
@@ -35,8 +35,8 @@ mod jemalloc {
 #[cfg(all(target_os = "linux", target_env = "gnu", not(miri)))]
 const MMAP_THRESHOLD_BYTES: i32 = 128 << 10;
 
-/// Keeps glibc's mark where it is: for libraries in C, and for everything without jemalloc. Tells whether
-/// there was one to keep. Called once, before there are threads.
+/// Fixes glibc's threshold: for libraries in C, and for all allocations without jemalloc. Returns
+/// whether there was one to fix. Called once, before there are threads.
 #[cfg(all(target_os = "linux", target_env = "gnu", not(miri)))]
 pub(crate) fn give_back_large_pieces() -> bool {
     // SAFETY: `mallopt` takes two numbers and changes a parameter of the allocator; it may be called at any

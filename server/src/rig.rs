@@ -22,7 +22,7 @@ pub(crate) fn server_on(disk: &SimFs, config: Config) -> Arc<Server> {
     Arc::new(server_of(engine_on(disk, &config), config, 4))
 }
 
-/// A server of this engine. Its data calls take at most so many `places` on the pool.
+/// A server of this engine. Its data calls take at most `places` places on the pool.
 pub(crate) fn server_of(engine: Arc<Engine>, config: Config, places: usize) -> Server {
     let address = ([127, 0, 0, 1], 9090).into();
     let calls = Calls::new(net::methods());

@@ -64,7 +64,7 @@ def main():
     parser.add_argument("--buckets", type=int, default=16)
     parser.add_argument("--hash-bytes", type=int, default=1)
     parser.add_argument("--samples", type=int, default=1000)
-    parser.add_argument("--rows", type=int, help="only the first so many rows of the file")
+    parser.add_argument("--rows", type=int, help="only this many rows from the start of the file")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     design = options.design or next((name for name in DESIGNS if options.table.endswith(name)), None)

@@ -14,9 +14,9 @@ pub type ModulePath = Vec<String>;
 /// A module without its comments and its test code.
 #[derive(Debug)]
 pub struct Module {
-    /// Its path.
+    /// Path of the module.
     pub path: ModulePath,
-    /// Its code.
+    /// Code of the module.
     pub code: String,
 }
 

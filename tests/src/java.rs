@@ -1,4 +1,4 @@
-//! Java programs of the tests, built by Maven with what they need from Maven Central.
+//! Java programs of the tests, built by Maven with their dependencies from Maven Central.
 //!
 //! 1. A program is built when its pom or sources are not the ones of the last build: Maven fetches the jars
 //!    (minutes on a machine that has none), compiles, and writes the class path down.
@@ -15,7 +15,7 @@ use crate::workspace;
 /// The oldest Java that runs the programs.
 const JAVA_MAJOR_MIN: u32 = 17;
 
-/// What HBase's own start script gives to a Java of today: it reaches into these packages.
+/// Options of HBase's own start script for a current Java: HBase reaches into these packages.
 const OPEN_PACKAGES: &[&str] = &[
     "--add-modules=jdk.unsupported",
     "--add-opens=java.base/java.nio=ALL-UNNAMED",
@@ -76,7 +76,7 @@ impl JavaProgram {
         Ok(program)
     }
 
-    /// What an earlier build left, unless jars were deleted since.
+    /// The result of an earlier build, unless jars were deleted since.
     fn built(target: &Path) -> Option<Self> {
         let jars = std::fs::read_to_string(target.join("classpath.txt")).ok()?;
         let jars = jars.trim();
@@ -85,7 +85,7 @@ impl JavaProgram {
         })
     }
 
-    /// `java` with the class path and what HBase needs; main class and arguments are still to come.
+    /// `java` with the class path and HBase's options; main class and arguments are still to come.
     pub fn java(&self) -> Command {
         java(&self.class_path)
     }
@@ -146,7 +146,7 @@ fn check_java() -> Result<(), String> {
     }
 }
 
-/// Pom and sources with their names, in a fixed order: what the program is built from.
+/// Pom and sources with their names, in a fixed order: the sources of the program.
 fn contents(project: &Path) -> std::io::Result<Vec<u8>> {
     let mut files = vec![project.join("pom.xml")];
     // A program that consists of other people's jars has no sources.

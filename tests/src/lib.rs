@@ -1,7 +1,7 @@
-//! What the black-box tests share: a running server, and tools of other languages.
+//! Shared by the black-box tests: a running server, and tools of other languages.
 //!
-//! The tests start the real binary in an empty directory, on ports the system chooses, and speak to it as
-//! anybody would.
+//! The tests start the real binary in an empty directory, on ports the system chooses, and speak to
+//! it as any client does.
 
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
@@ -129,7 +129,7 @@ pub fn check(data_dir: &Path) -> Output {
 #[derive(Debug)]
 pub struct Server {
     child: Child,
-    /// Reads what it prints to standard error.
+    /// Reads the process's standard error.
     log: Option<std::thread::JoinHandle<String>>,
     /// Address of the Thrift port.
     pub thrift: SocketAddr,
@@ -143,7 +143,8 @@ impl Server {
         Self::try_start(data_dir, settings).unwrap_or_else(|output| panic!("basalt did not start:\n{output}"))
     }
 
-    /// The same; what it printed to standard error when it ended instead.
+    /// Starts on `data_dir` with these `--set` arguments. If the process ends instead, the error is
+    /// its standard error output.
     pub fn try_start(data_dir: &Path, settings: &[&str]) -> Result<Self, String> {
         Self::run(serve(&binary("basalt"), data_dir, settings))
     }
@@ -180,7 +181,7 @@ impl Server {
         (server, line)
     }
 
-    /// The same as [`Self::start`], as a process that may have so many open files.
+    /// [`Self::start`], as a process with a limit of open files.
     pub fn start_with_open_files(data_dir: &Path, settings: &[&str], open_files: u32) -> Self {
         Self::try_start_with_open_files(data_dir, settings, open_files)
             .unwrap_or_else(|output| panic!("basalt did not start:\n{output}"))
@@ -249,7 +250,7 @@ impl Server {
         let mut stderr = child.stderr.take().expect("standard error is piped");
         let log = std::thread::spawn(move || {
             let mut text = String::new();
-            // What cannot be read any more was written by a process that is gone.
+            // An error means that the process is gone.
             let _ = std::io::Read::read_to_string(&mut stderr, &mut text);
             text
         });
@@ -295,7 +296,8 @@ impl Server {
         self.end();
     }
 
-    /// The same; what it printed to standard error since its start.
+    /// Stops the server as [`Self::stop`] does, and returns its standard error output since its
+    /// start.
     pub fn stop_and_log(mut self) -> String {
         self.end();
         let log = self.log.take().expect("taken once");

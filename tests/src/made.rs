@@ -70,8 +70,8 @@ pub(crate) fn append_files<'a>(contents: &mut Vec<u8>, files: impl IntoIterator<
     }
 }
 
-/// Runs a command that needs what the machine may not have, as the network. The error is one line of what it
-/// printed: the first that speaks of an error, or else the last.
+/// Runs a command that needs resources that the machine may lack, as the network. The error is one
+/// line of its output: the first that speaks of an error, or else the last.
 pub(crate) fn fetch(command: &mut Command) -> Result<(), String> {
     let output = command.output().map_err(|error| error.to_string())?;
     if output.status.success() {

@@ -1,8 +1,8 @@
 //! The oracle: a real HBase with both of its Thrift servers, to compare Basalt's answers with.
 //!
-//! `tests/oracle` is the Java program around it, [`Oracle`] the process. What HBase's Thrift services cannot
-//! do (flush, compaction, split, a clean slate) goes over the process's standard input and output, one line
-//! for a command and one for its answer.
+//! `tests/oracle` is the Java program around it, [`Oracle`] the process. Operations that HBase's
+//! Thrift services lack (flush, compaction, split, a clean slate) go over the process's standard
+//! input and output, one line for a command and one for its answer.
 //!
 //! The process owns its data directory and ends when its input does, so a test that is killed leaves nothing
 //! behind.
@@ -17,13 +17,14 @@ use std::time::Duration;
 
 use crate::java::JavaProgram;
 
-/// The longest wait for a line of the process. It has shorter deadlines itself and says what was late.
+/// The longest wait for a line of the process. It has shorter deadlines itself and names the late
+/// step.
 const ANSWER_MAX: Duration = Duration::from_mins(5);
 
 /// The longest wait for its end after `stop`.
 const STOP_MAX: Duration = Duration::from_secs(20);
 
-/// What the Java process is for.
+/// Purpose of the Java process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Purpose {
     /// Answers: a start as quick as can be, few threads, little memory.
@@ -50,13 +51,13 @@ impl Oracle {
         Self::start_with(&[])
     }
 
-    /// The same, with settings of HBase as `key=value`.
+    /// Starts HBase with settings as `key=value`.
     pub fn start_with(settings: &[&str]) -> Option<Self> {
         Self::start_for(Purpose::Answers, settings)
     }
 
-    /// One with so many region servers whose speed is to be compared, each of which takes at most so many
-    /// requests in a second, if that is given: HBase's own quota.
+    /// Starts HBase with region servers whose speed is to be compared, each with a limit of
+    /// requests per second, if given: HBase's own quota.
     pub fn start_for_load(
         region_servers: u16,
         requests_per_second: Option<u64>,
@@ -155,7 +156,7 @@ struct Process {
     commands: ChildStdin,
     /// Lines of its standard output, read by a thread so that waiting for one has a limit.
     answers: Receiver<String>,
-    /// Its data directory, which it deletes itself when it ends; this is for when it could not.
+    /// Data directory of the process, which deletes it at its end; kept here in case that failed.
     dir: tempfile::TempDir,
 }
 
@@ -192,7 +193,7 @@ impl Process {
         std::thread::spawn(move || {
             let lines = BufReader::new(output).lines().map_while(Result::ok);
             for line in lines {
-                // Nobody listens any more once the oracle is dropped.
+                // The receiver is gone once the oracle is dropped.
                 let _ = send.send(line);
             }
         });
@@ -220,7 +221,7 @@ impl Process {
         }
     }
 
-    /// What it printed and logged.
+    /// The output and log of the process.
     fn log(&self) -> String {
         ["stderr.log", "hbase.log"]
             .iter()

@@ -28,7 +28,7 @@ pub fn happybase() -> Option<Python> {
         .clone()
 }
 
-/// What the environment has.
+/// The package in the environment.
 const PACKAGE: &str = "happybase==1.3.0";
 
 /// Makes the environment once and keeps it in the target folder.
@@ -49,7 +49,7 @@ fn environment() -> Result<Python, String> {
 }
 
 impl Python {
-    /// The same Python for programs that keep files in their home folder.
+    /// A copy for programs that keep files in their home folder.
     #[must_use]
     pub fn with_home(self, home: &Path) -> Self {
         Python {
@@ -58,7 +58,8 @@ impl Python {
         }
     }
 
-    /// Runs a program with these arguments; its standard output, or what it printed when it failed.
+    /// Runs a program with these arguments; its standard output, or its whole output when it
+    /// failed.
     pub fn run(&self, program: &str, arguments: &[&str]) -> Result<String, String> {
         let mut command = Command::new(&self.interpreter);
         command.arg("-c").arg(program).args(arguments);

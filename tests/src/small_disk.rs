@@ -11,7 +11,7 @@ use tempfile::TempDir;
 pub struct SmallDisk {
     /// Where it is mounted.
     root: PathBuf,
-    /// What fills it.
+    /// The file that fills it.
     filler: Option<File>,
     /// Holds the image and the mount point.
     _dir: TempDir,
@@ -42,7 +42,7 @@ impl SmallDisk {
         &self.root
     }
 
-    /// Takes all that is free, on top of what it has taken before.
+    /// Takes all free space, on top of earlier calls.
     pub fn fill(&mut self) {
         let mut options = File::options();
         options.create(true).append(true);
@@ -51,8 +51,8 @@ impl SmallDisk {
             .expect("a file needs no more than a name");
         let mut size = filler.metadata().expect("the file is open").len();
         let mut step = self.free_bytes();
-        // What others take or give back meanwhile, and what the file system needs for itself, is found out by
-        // trying.
+        // The usable space changes with other programs and the file system's own needs, so it is
+        // found by trying.
         while step >= 4096 {
             let flags = rustix::fs::FallocateFlags::empty();
             match rustix::fs::fallocate(&filler, flags, size, step) {
@@ -63,7 +63,7 @@ impl SmallDisk {
         self.filler = Some(filler);
     }
 
-    /// Gives back what [`Self::fill`] took.
+    /// Frees the space that [`Self::fill`] took.
     pub fn empty(&mut self) {
         self.filler = None;
         std::fs::remove_file(self.root.join("filler")).expect("the file is there");

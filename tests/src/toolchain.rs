@@ -1,7 +1,7 @@
 //! Clients in other languages: programs of ours, with code that the Apache Thrift compiler generates from our
 //! interfaces, on the unmodified runtime library of the language.
 //!
-//! The programs are in `tests/clients/<language>`. What is made of them is in `target/clients/<language>`:
+//! The programs are in `tests/clients/<language>`. Their builds are in `target/clients/<language>`:
 //!
 //! 1. The program is copied, and code is generated from the interfaces into `gen/thrift1` and `gen/thrift2`
 //!    beside it.
@@ -9,8 +9,8 @@
 //!    pins.
 //! 3. The program is compiled.
 //!
-//! That happens once for what a client is made of (`made`). Without a tool or a package the client is `not
-//! run`; whatever else fails is our fault and panics.
+//! Each version of the sources is built once (`made`). Without a tool or a package the client is
+//! `not run`; any other failure is our fault and panics.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -59,7 +59,7 @@ impl Client {
         }
     }
 
-    /// Runs the program's tour of `thrift1` or `thrift2`; the error is what it printed when it failed. A
+    /// Runs the program's tour of `thrift1` or `thrift2`; the error is its output when it failed. A
     /// protocol that the library lacks on this machine prints one line and is `not run`.
     pub fn tour(
         &self,
@@ -261,7 +261,7 @@ fn files(dir: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// What a tool prints about its version, or that it is missing.
+/// A tool's output about its version, or that it is missing.
 fn version(command: &[&str]) -> Result<Vec<u8>, String> {
     match Command::new(command[0]).args(&command[1..]).output() {
         Ok(output) if output.status.success() => Ok(output.stdout),

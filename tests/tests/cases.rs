@@ -1,10 +1,11 @@
 //! HBase's own answers, without HBase: the scripts in `tests/cases`, which `basalt-differ --keep` has written
 //! HBase's answers into.
 //!
-//! Each is played to Basalt, and every answer has to be HBase's, or to differ by the rule that the script
-//! names, or to be the one that the script has for Basalt. The scripts with names were differences once, or
-//! are rules; those that begin with `known` show what Basalt does otherwise on purpose, where generated
-//! scripts do not go; `seed-*` and `native-*` are generated ones, the latter with native calls.
+//! Each is played to Basalt, and every answer has to be HBase's, or to differ by the rule that the
+//! script names, or to be the one that the script has for Basalt. The scripts with names were
+//! differences once, or are rules; those that begin with `known` show intended differences of
+//! Basalt, which generated scripts avoid; `seed-*` and `native-*` are generated ones, the latter
+//! with native calls.
 //!
 //! To record a script again: `cargo run -p basalt-tests --bin basalt-differ -- --keep tests/cases
 //! tests/cases/NAME.script`.
@@ -35,7 +36,7 @@ fn scripts() -> Vec<(String, Script)> {
     files.into_iter().map(read).collect()
 }
 
-/// What is wrong with Basalt's answer to this line.
+/// The error in Basalt's answer to this line.
 fn fault(line: &Line, ours: Option<Answer>) -> Option<String> {
     let Step::Call(call) = &line.step else { return None };
     let (Some(theirs), Some(ours)) = (&line.answer, ours) else {
@@ -77,7 +78,7 @@ fn basalt_answers_as_hbase_did() {
             };
             if let Some(fault) = fault(line, answer) {
                 faults.push(format!("{name}, step {index}: {}\n{fault}", line.step));
-                // What follows may differ only because of this.
+                // Later differences may only be its consequences.
                 break;
             }
         }
@@ -106,7 +107,7 @@ fn every_rule_is_shown_and_documented() {
     }
 }
 
-/// What is known to differ and left out of generated scripts: each item of the list in docs/compatibility.md
+/// Known differences, which generated scripts avoid: each item of the list in docs/compatibility.md
 /// names its case, and each such case is named there and shows a difference.
 #[test]
 fn known_differences_have_cases() {
@@ -138,7 +139,7 @@ fn known_differences_have_cases() {
     }
 }
 
-/// What is read is what was written.
+/// A written script is read back unchanged.
 #[test]
 fn scripts_survive_a_round_trip() {
     for (name, script) in scripts() {

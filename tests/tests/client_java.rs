@@ -1,14 +1,15 @@
 //! HBase's own Java client for Thrift 2, unmodified: `ThriftConnection`, `ThriftAdmin` and `ThriftTable` of
 //! `org.apache.hbase:hbase-thrift`.
 //!
-//! `tests/clients/java` is a tour with it: namespaces, tables and their descriptors, rows, counters, checks,
-//! scans, every filter in HBase's own encoding, and what becomes of each refusal. It prints a transcript.
-//! `tests/clients/java/answers.txt` is the transcript that HBase left; Basalt must leave the same, in every
-//! transport and protocol of the client. Not run without Java, Maven or the jars.
+//! `tests/clients/java` is a tour with it: namespaces, tables and their descriptors, rows,
+//! counters, checks, scans, every filter in HBase's own encoding, and the result of each refusal.
+//! It prints a transcript. `tests/clients/java/answers.txt` is the transcript that HBase left;
+//! Basalt must leave the same, in every transport and protocol of the client. Not run without Java,
+//! Maven or the jars.
 
 use basalt_tests::{JavaProgram, Oracle, Server, workspace};
 
-/// What HBase answered.
+/// HBase's answers.
 const ANSWERS: &str = include_str!("../clients/java/answers.txt");
 
 /// Answers that may differ, whatever was asked: HBase's, ours, why.

@@ -337,8 +337,8 @@ impl Drop for Logged {
     }
 }
 
-/// Goal: SIGHUP takes over what it can from the file, says what waits, and leaves everything as it
-/// is when the file is wrong.
+/// Goal: SIGHUP applies the settings that can change at run time, reports those that need a
+/// restart, and changes nothing when the file is wrong.
 #[test]
 fn sighup_takes_settings_over() {
     let dir = tempfile::tempdir().expect("a temporary folder");

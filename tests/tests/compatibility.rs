@@ -1,10 +1,10 @@
-//! `docs/compatibility.md` and the code say the same: which methods, structs, filters, options and attributes
-//! there are, and which test shows what the page says of each.
+//! `docs/compatibility.md` and the code say the same: which methods, structs, filters, options and
+//! attributes there are, and which test shows the page's statement on each.
 //!
-//! What the code has is taken from the interfaces' descriptors where there are some, and from the literals of
-//! the sources that decide where there are none. Every method is called once on a real server, with the least
-//! arguments that the interface allows: everything required, empty or zero; it answers with a reply, a result
-//! or an exception that it declares.
+//! The code's side is taken from the interfaces' descriptors where there are some, and from the
+//! literals of the sources that decide where there are none. Every method is called once on a real
+//! server, with the least arguments that the interface allows: everything required, empty or zero;
+//! it answers with a reply, a result or an exception that it declares.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Read, Write};
@@ -60,7 +60,7 @@ struct Row {
     name: String,
     state: String,
     test: String,
-    /// What stands behind the test.
+    /// The words behind the test.
     rest: Vec<String>,
 }
 
@@ -106,7 +106,7 @@ fn names(heading: &str) -> BTreeSet<String> {
     rows(heading).into_iter().map(|row| row.name).collect()
 }
 
-/// What stands in backticks.
+/// The texts in backticks.
 fn quoted(text: &str) -> impl Iterator<Item = &str> {
     text.split('`').skip(1).step_by(2)
 }
@@ -191,8 +191,8 @@ fn the_page_lists_every_method_of_every_service() {
     }
 }
 
-/// The methods of the native services as `native` has them; its test `methods` compares the states with
-/// what a server answers.
+/// The methods of the native services as `native` has them; its test `methods` compares the states
+/// with a server's answers.
 #[test]
 fn the_page_lists_every_native_method() {
     use basalt_idl::native::messages as native;
@@ -215,8 +215,8 @@ fn the_page_lists_every_native_method() {
     assert_eq!(names(NATIVE_METHODS), declared);
 }
 
-/// The test that a method's row names sends that method: its arguments stand in the test's file, or in what
-/// all of those share.
+/// The test that a method's row names sends that method: its arguments stand in the test's file, or
+/// in a file shared by all tests.
 #[test]
 fn the_tests_of_methods_call_them() {
     let sources = sources();

@@ -1,5 +1,5 @@
-//! The check of dependencies: licences, sources, and crates that must not come in. Works offline, from
-//! `Cargo.lock` and what cargo has already fetched.
+//! The check of dependencies: licences, sources, and crates that must not come in. Works offline,
+//! from `Cargo.lock` and cargo's local copies.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
@@ -24,7 +24,8 @@ const LICENCES: &[&str] = &[
     "CDLA-Permissive-2.0",
 ];
 
-/// Crates with known faults, by the first version without: RustSec and OSV entries that touch what we use.
+/// Crates with known faults, by the first version without: RustSec and OSV entries that affect the
+/// features in use.
 const AT_LEAST: &[(&str, (u64, u64, u64), &str)] = &[
     ("bytes", (1, 11, 1), "RUSTSEC-2026-0007"),
     ("crossbeam-epoch", (0, 9, 20), "RUSTSEC-2026-0204"),
@@ -32,7 +33,7 @@ const AT_LEAST: &[(&str, (u64, u64, u64), &str)] = &[
     ("thrift", (0, 24, 0), "CVE-2026-43868"),
 ];
 
-/// Crates that must not end up in a binary: unmaintained, or doing what another chosen crate does.
+/// Crates that must not end up in a binary: unmaintained, or duplicates of another chosen crate.
 const BANNED: &[&str] = &[
     "bincode",
     "openssl",
@@ -75,12 +76,12 @@ fn metadata() -> Value {
     serde_json::from_slice(&output.stdout).expect("cargo metadata prints JSON")
 }
 
-/// Which edges of the graph count.
+/// The edges of the graph that count.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Edges {
-    /// Those of tests and build scripts too.
+    /// All edges, those of tests and build scripts included.
     All,
-    /// Only what ends up in a binary.
+    /// Only crates that end up in a binary.
     Shipped,
 }
 

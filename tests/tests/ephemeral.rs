@@ -1,4 +1,4 @@
-//! `--ephemeral`: the line on standard output, what is left behind, and the calls for tests.
+//! `--ephemeral`: the line on standard output, the remains after its end, and the calls for tests.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -62,7 +62,8 @@ fn an_ephemeral_server_leaves_nothing() {
     assert_eq!(names(below.path()), [] as [PathBuf; 0]);
 }
 
-/// Goal: what a killed server left goes with the next start, and a running one keeps its own.
+/// Goal: the next start removes the remains of a killed server, and a running one keeps its
+/// directory.
 #[test]
 fn the_directory_of_a_killed_server_is_removed_by_the_next_one() {
     let below = tempfile::tempdir().expect("a temporary folder");
@@ -102,8 +103,8 @@ fn a_failed_start_leaves_nothing() {
     }
 }
 
-/// Goal: a reset leaves what a new server has, within 5 ms for 10 tables. Method: the quickest of
-/// several resets counts, since other tests share the machine.
+/// Goal: a reset leaves the state of a new server, within 5 ms for 10 tables. Method: the quickest
+/// of several resets counts, since other tests share the machine.
 #[test]
 fn a_reset_leaves_an_empty_server() {
     let below = tempfile::tempdir().expect("a temporary folder");

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use basalt_tests::{Server, example};
 
-/// Runs an example twice against one server and returns what it printed, which must be the same.
+/// Runs an example twice against one server and returns its output, which must not change.
 fn output_of(name: &str) -> String {
     let dir = tempfile::tempdir().expect("a temporary folder");
     let server = Server::start(&dir.path().join("data"), &[]);

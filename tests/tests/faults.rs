@@ -58,7 +58,7 @@ fn all_rows() -> Vec<String> {
     (0..10).map(|number| format!("row-{number:02}")).collect()
 }
 
-/// Arms faults by HTTP, and returns what the server says is armed.
+/// Arms faults by HTTP, and returns the server's list of armed faults.
 fn arm(server: &Server, faults: &Value) -> Value {
     let (status, body) = server.http_post("/test/faults", &json!({ "faults": faults }).to_string());
     assert_eq!(status, 200, "{body}");

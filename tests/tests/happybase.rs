@@ -4,7 +4,7 @@ use basalt_tests::{Server, happybase};
 
 const TOUR: &str = include_str!("../python/tour.py");
 
-/// Goal: whoever has HappyBase code can point it at Basalt. The tour creates, writes, reads, scans with
+/// Goal: HappyBase code can be pointed at Basalt. The tour creates, writes, reads, scans with
 /// filters, counts, deletes, and meets the errors.
 #[test]
 fn happybase_works_in_every_transport_and_protocol() {

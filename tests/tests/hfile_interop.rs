@@ -170,7 +170,7 @@ fn cells_of(lines: &[String]) -> Vec<Line> {
         .collect()
 }
 
-/// What filters of prefixes look at in these files.
+/// Length of the prefix in the bloom filters of these files.
 const PREFIX_BYTES: usize = 6;
 
 fn prefix_bytes(bloom: BloomType) -> usize {

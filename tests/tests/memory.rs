@@ -19,8 +19,8 @@ use basalt_tests::Server;
 static ALONE: Mutex<()> = Mutex::new(());
 
 const BUDGET_BYTES: u64 = 128 << 20;
-/// For the program with its threads, what the allocator keeps, and calls that were begun when the limits were
-/// reached.
+/// For the program with its threads, memory that the allocator retains, and calls that were begun
+/// when the limits were reached.
 const ALLOWANCE_BYTES: u64 = 64 << 20;
 
 const WRITERS: u64 = 6;
@@ -38,7 +38,7 @@ fn value(writer: u64, row: u64) -> Vec<u8> {
     vec![(writer * 31 + row) as u8; VALUE_BYTES]
 }
 
-/// Writes, and tries again what is refused.
+/// Writes, and retries refused calls.
 async fn write(table: Table, writer: u64) -> Result<(), Error> {
     for batch in 0..BATCHES {
         let rows = batch * ROWS..(batch + 1) * ROWS;
@@ -94,7 +94,7 @@ fn memory_stays_within_its_budget() {
             .collect();
         let mut scanners = Vec::new();
         for _ in 0..SCANNERS {
-            // Of its own connection: a scanner belongs to the one that opened it.
+            // On its own connection: a scanner belongs to the one that opened it.
             let client = Client::connect(&address).await.expect("the server is there");
             scanners.push(tokio::spawn(scan(client.table("t").expect("a name"))));
         }
@@ -122,7 +122,7 @@ fn memory_stays_within_its_budget() {
         peak <= BUDGET_BYTES + ALLOWANCE_BYTES,
         "{peak} bytes of a budget of {BUDGET_BYTES} and {ALLOWANCE_BYTES}"
     );
-    // Connections give back what they hold when they end.
+    // Connections release their memory when they end.
     drop(runtime);
     let deadline = Instant::now() + Duration::from_mins(1);
     while server.metric("basalt_request_memory_bytes") > 0 {

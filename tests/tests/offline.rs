@@ -7,7 +7,8 @@ use basalt_client::admin::Admin;
 use basalt_client::{Client, FamilySchema, Get, Put, TableSchema};
 use basalt_tests::{Server, binary, check};
 
-/// A data directory with a manifest, a log with unflushed rows, and a store file; nobody has it open.
+/// A data directory with a manifest, a log with unflushed rows, and a store file; no process has it
+/// open.
 fn database(dir: &Path) -> PathBuf {
     let data = dir.join("data");
     let server = Server::start(&data, &[]);
@@ -61,7 +62,8 @@ fn files_below(dir: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// Goal: an operator sees what is in every kind of file, and is told of damage with file and place.
+/// Goal: an operator can print the content of every kind of file, and damage is reported with file
+/// and place.
 #[test]
 fn every_kind_of_file_is_printed_and_damage_is_found() {
     let dir = tempfile::tempdir().expect("a temporary folder");
@@ -239,8 +241,8 @@ fn a_missing_store_file_costs_its_region_only() {
     server.stop();
 }
 
-/// Goal: a directory of a newer release is left as it is, and the error says what to do; `check` says
-/// the same. Method: CURRENT of another version, with the right checksum.
+/// Goal: a directory of a newer release is left as it is, and the error names the remedy, in
+/// `check`, too. Method: CURRENT of another version, with the right checksum.
 #[test]
 fn a_directory_of_a_newer_release_is_refused() {
     let dir = tempfile::tempdir().expect("a temporary folder");

@@ -1,5 +1,5 @@
-//! The oracle itself: that HBase starts, serves both APIs, does what it is told over the control channel, and
-//! never outlives whoever started it. Not run without Java, Maven or the jars.
+//! The oracle itself: that HBase starts, serves both APIs, obeys the control channel, and never
+//! outlives its parent process. Not run without Java, Maven or the jars.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};

@@ -87,7 +87,7 @@ impl Service {
 
 impl Drop for Service {
     fn drop(&mut self) {
-        // Both fail only if the process has ended, which is what they are for.
+        // Both fail only if the process has ended, which is their purpose.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }

@@ -1,4 +1,4 @@
-//! The server as a process, and input that no client of good will sends.
+//! The server as a process, and input that no well-behaved client sends.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -9,7 +9,7 @@ use basalt_idl::{Call, CallError, Decode, TApplicationException, call, thrift1, 
 use basalt_tests::Server;
 use bytes::Bytes;
 
-/// A client that says what it is told, framed binary, and reads one answer.
+/// A client that sends given messages, framed binary, and reads one answer for each.
 struct Wire(TcpStream);
 
 impl Wire {
@@ -118,7 +118,7 @@ fn rows(wire: &mut Wire) -> usize {
     wire.call(&scan).expect("the table can be read").len()
 }
 
-/// Bad requests get an error that names the thing and the limit; what is stored stays as it is and the
+/// Bad requests get an error that names the thing and the limit; stored data is unchanged and the
 /// connection goes on.
 #[test]
 fn bad_requests_are_refused_by_name() {
@@ -259,7 +259,7 @@ fn strange_bytes_end_only_their_own_connection() {
     // Half a message, and then nothing.
     ends(&framed(&header)[..10]);
 
-    // A method nobody has: an answer, and the connection goes on.
+    // An unknown method: an error answer, and the connection goes on.
     let mut unknown = Vec::new();
     let mut writer = BinaryWriter::new(&mut unknown);
     basalt_idl::wire::Writer::message_begin(&mut writer, "noSuchMethod", MessageKind::Call, 9);
@@ -283,8 +283,8 @@ fn strange_bytes_end_only_their_own_connection() {
     server.stop();
 }
 
-/// Both services answer on one connection; the shared call `getThriftServerType` follows what the connection
-/// called last.
+/// Both services answer on one connection; the shared call `getThriftServerType` follows the last
+/// call of the connection.
 #[test]
 fn both_services_share_the_port() {
     let dir = tempfile::tempdir().expect("a temporary folder");
@@ -362,9 +362,9 @@ fn metrics_and_health_are_served() {
     server.stop();
 }
 
-/// Goal: whoever opens connections and leaves them open stops neither writes nor metrics, although he takes
-/// every file descriptor that he can get.
-/// Method: a process that may have 512, 600 idle connections, and then writes that need new files.
+/// Goal: a client that opens connections and leaves them open stops neither writes nor metrics,
+/// although it takes every file descriptor that it can get. Method: a process that may have 512,
+/// 600 idle connections, and then writes that need new files.
 #[test]
 fn idle_connections_leave_descriptors_for_files() {
     let dir = tempfile::tempdir().expect("a temporary folder");

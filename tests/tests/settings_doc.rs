@@ -1,6 +1,6 @@
-//! `docs/settings.md` is what `basalt config print --format markdown` prints, and the server runs
-//! with the settings that are listed there. `BASALT_GENERATE=1` writes the page anew. Messages in
-//! `docs/troubleshooting.md` are the server's.
+//! `docs/settings.md` equals the output of `basalt config print --format markdown`, and the server
+//! runs with the settings that are listed there. `BASALT_GENERATE=1` writes the page anew. Messages
+//! in `docs/troubleshooting.md` are the server's.
 
 use std::collections::BTreeSet;
 use std::path::Path;

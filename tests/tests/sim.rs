@@ -1,5 +1,5 @@
-//! A small part of what `basalt-sim` tries: the engine on a simulated disk. docs/testing.md has the commands
-//! for all of it.
+//! A small part of the runs of `basalt-sim`: the engine on a simulated disk. docs/testing.md has
+//! the commands for all of it.
 
 use basalt_engine::fs::sim::Mode;
 use basalt_tests::sim::bits::Bits;
@@ -8,8 +8,8 @@ use basalt_tests::sim::errors::Errors;
 use basalt_tests::sim::random::Random;
 use basalt_tests::sim::{bits, bugs, cuts, errors, random, seeded};
 
-/// Goal: a power cut or a kill at any call of the file system loses nothing that anybody was told, also when
-/// recovery is cut three times.
+/// Goal: a power cut or a kill at any call of the file system loses nothing that was acknowledged
+/// or seen, also when recovery is cut three times.
 #[test]
 fn power_cuts_lose_nothing() {
     let cuts = Cuts {

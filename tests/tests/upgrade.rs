@@ -180,7 +180,7 @@ async fn check_contents(client: &Client) {
     assert_eq!(starts, [&b""[..], b"m"]);
 }
 
-/// A table made of the snapshot has what was flushed before it.
+/// A table made of the snapshot has the cells flushed before it.
 async fn check_snapshot(client: &Client) {
     let admin = Admin::new(client);
     let snapshots = admin.snapshots(None, None).await.expect("listed");

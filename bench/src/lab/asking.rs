@@ -1,4 +1,4 @@
-//! Asking each way the same questions, and comparing what they say.
+//! Asks each way the same questions, and compares the answers.
 //!
 //! An answer is kept as a hash, 16 bytes a question, so that a million questions can be compared.
 
@@ -24,7 +24,7 @@ pub(crate) trait Question: Send + Sync + 'static {
     fn ask(&self, caller: &Caller, index: u64) -> impl Future<Output = Answer<Vec<Bytes>>> + Send;
 }
 
-/// What came of asking.
+/// Answers and figures of the questions to one way.
 #[derive(Debug)]
 pub(crate) struct Asked {
     pub(crate) measured: Measured,
@@ -38,7 +38,7 @@ pub(crate) struct Asked {
 }
 
 impl Asked {
-    /// So many of a count for each question.
+    /// A total as a mean per question.
     pub(crate) fn each(&self, count: f64) -> f64 {
         count / (self.measured.operations().max(1) as f64)
     }
@@ -110,7 +110,7 @@ fn hash(answer: &[Bytes]) -> u64 {
 }
 
 impl Lab {
-    /// Asks so many questions of these tables, with the options' pace, threads and time.
+    /// Asks questions of these tables, with the options' pace, threads and time.
     pub(crate) async fn ask<Q: Question>(
         &self,
         label: &str,
@@ -122,8 +122,8 @@ impl Lab {
         self.ask_by(plan, tables, question).await
     }
 
-    /// Asks all of them, however long it takes: for questions that write what later ones read. An error if
-    /// one fails for good.
+    /// Asks all of them, without a time limit: for questions that write rows for later ones. An
+    /// error if one fails for good.
     pub(crate) async fn ask_all<Q: Question>(
         &self,
         label: &str,

@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::session::{Answer, Column, RowCells, RowScan, Session, row_bytes};
 use crate::target::TargetOptions;
 
-/// A session for each table of a part, and what went through them.
+/// A session for each table of a part, and its traffic.
 #[derive(Debug)]
 pub(crate) struct Caller {
     sessions: Vec<Session>,

@@ -8,7 +8,7 @@ use crate::load::{Operations, Outcome};
 use crate::session::{RowCells, Session};
 use crate::target::TargetOptions;
 
-/// What to write where.
+/// Rows to write and their tables.
 pub(super) struct Filling<F> {
     pub(super) target: TargetOptions,
     pub(super) table: String,
@@ -23,11 +23,11 @@ pub(super) struct Filling<F> {
 #[derive(Debug)]
 pub(super) struct Worker {
     session: Session,
-    /// Of keys and cells that were written.
+    /// Bytes of written keys and cells.
     pub(super) bytes: u64,
 }
 
-/// What filling a table took.
+/// The cost of filling a table.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Filled {
     pub(crate) calls: f64,

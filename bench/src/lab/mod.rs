@@ -1,6 +1,6 @@
 //! The schema lab: experiments that compare ways to lay out the same data, with a claim about each.
 //!
-//! | module | what it is |
+//! | module | purpose |
 //! | --- | --- |
 //! | [`hotspot`], [`ids`], [`family`], [`orders`], [`twibase`] | the experiments, one command of `basalt-bench` each |
 //! | [`whole`] | the command `report`: all experiments, and `pe` and `ycsb`, in one report |

@@ -1,4 +1,4 @@
-//! How evenly writes fall on regions: counts, and two numbers that say it.
+//! How evenly writes are spread over regions: counts, and two measures.
 
 /// How uneven counts are.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -10,7 +10,7 @@ pub(crate) struct Unevenness {
 }
 
 impl Unevenness {
-    /// Of these counts. No counts, or nothing counted, is even.
+    /// Unevenness of these counts. No counts, or nothing counted, is even.
     pub(crate) fn of(counts: &[u64]) -> Unevenness {
         let total: u64 = counts.iter().sum();
         if total == 0 {

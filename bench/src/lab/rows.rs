@@ -1,7 +1,7 @@
-//! What `hotspot` writes: rows in the order of time, the same for every design.
+//! Rows that `hotspot` writes: in the order of time, the same for every design.
 //!
-//! Row `index` is a function of the index and the seed alone, so workers need to share no more than a
-//! counter, and what was written can be computed again to check what is read.
+//! Row `index` is a function of the index and the seed alone, so workers need to share no more than
+//! a counter, and written rows can be computed again to check reads.
 
 use std::ops::Range;
 

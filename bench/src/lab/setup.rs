@@ -1,14 +1,14 @@
 //! A server, tables that are created for one run, and the server's counters: shared by `family`, `orders` and
 //! `twibase`.
 //!
-//! 1. [`Lab::connect`] finds out what the server is.
+//! 1. [`Lab::connect`] detects the server.
 //! 2. A part makes its tables ([`Lab::create`]), fills them ([`Lab::fill`]) and brings them to rest
 //!    ([`Lab::settle`]).
 //! 3. It asks each way the same questions ([`Lab::ask`]); the answers are compared ([`super::compare`]).
 //! 4. Tables are dropped, unless they are to be kept ([`Lab::drop_tables`]).
 //!
-//! What a server does not tell is `None` all the way to the report. HBase tells nothing through Thrift but
-//! its answers.
+//! Figures that a server does not report are `None` all the way to the report. HBase reports
+//! nothing through Thrift but its answers.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -50,23 +50,23 @@ pub(crate) struct LabOptions {
 pub(crate) struct Lab {
     pub(crate) options: LabOptions,
     pub(crate) target: Target,
-    /// What values are made of.
+    /// The source of values.
     pub(crate) data: Data,
 }
 
-/// What tables take on disk.
+/// Disk usage of tables.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Sizes {
     pub(crate) files: f64,
     pub(crate) file_bytes: f64,
 }
 
-/// What the server has counted since it started; the whole server's but for `rows_read`.
+/// The server's counts since its start; of the whole server but for `rows_read`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ServerCounts {
     /// Blocks that reads looked for in the cache; pinned index blocks and bloom filters are not among them.
     pub(crate) blocks: f64,
-    /// Of those, the ones that were not there.
+    /// Blocks that were not in the cache.
     pub(crate) misses: f64,
     pub(crate) evictions: f64,
     /// Rows that gets and scans of the tables read.
@@ -213,7 +213,7 @@ impl Lab {
         compacted.during(|| format!("compacting table {table}"))
     }
 
-    /// What tables take on disk; `None` where the server does not tell.
+    /// Disk usage of tables; `None` where the server does not report it.
     pub(crate) async fn sizes(&self, tables: &[String]) -> Result<Option<Sizes>> {
         if !self.target.is_basalt {
             return Ok(None);
@@ -229,7 +229,7 @@ impl Lab {
         Ok(Some(sizes))
     }
 
-    /// What the server has counted; `None` where it does not tell.
+    /// The server's counts; `None` where it does not report them.
     pub(crate) async fn counts(&self, tables: &[String]) -> Result<Option<ServerCounts>> {
         if !self.target.is_basalt {
             return Ok(None);

@@ -1,6 +1,6 @@
 //! Which key an operation uses: the choices of YCSB, over the numbers from 0.
 //!
-//! | distribution | what it chooses |
+//! | distribution | chosen keys |
 //! | --- | --- |
 //! | sequential | one number after the other, over all tasks |
 //! | uniform | all alike |
@@ -45,11 +45,11 @@ pub(crate) struct Chooser {
     distribution: Distribution,
     zipfian: Zipfian,
     shape: Shape,
-    /// Of the exponential distribution.
+    /// Rate of the exponential distribution.
     gamma: f64,
 }
 
-/// What the distributions take from YCSB's properties.
+/// YCSB's properties of the distributions.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Shape {
     pub(crate) hot: Hot,
@@ -93,14 +93,14 @@ impl Default for Exponential {
 }
 
 impl Exponential {
-    /// How fast keys become less popular, for so many keys.
+    /// Rate at which keys become less popular, for this number of keys.
     fn gamma(self, keys: u64) -> f64 {
         -(-self.percentile / 100.0).ln_1p() / (keys as f64 * self.fraction)
     }
 }
 
 impl Chooser {
-    /// For so many keys at the start.
+    /// A chooser for `keys` keys at the start.
     pub(crate) fn new(distribution: Distribution, keys: u64, shape: Shape) -> Chooser {
         let zipfian = match distribution {
             Distribution::Latest => Zipfian::new(keys.max(1)),
@@ -134,8 +134,8 @@ impl Chooser {
                 }
             }
             Distribution::Exponential => {
-                // What YCSB draws until it is below `keys`, drawn at once: the distribution function is cut
-                // off there.
+                // YCSB redraws until the key is below `keys`; here it is drawn at once, with the
+                // distribution function cut off there.
                 let cut = (-self.gamma * keys as f64).exp_m1();
                 let back = -(random.random::<f64>() * cut).ln_1p() / self.gamma;
                 keys - 1 - (back as u64).min(keys - 1)
@@ -191,8 +191,9 @@ impl Zipfian {
     }
 }
 
-/// The sum of `1 / rank^THETA` over the ranks behind `from` up to `to`, counted from 1. Term by term up to a
-/// million; beyond it the integral with its first correction, whose error is far below what a float shows.
+/// The sum of `1 / rank^THETA` over the ranks behind `from` up to `to`, counted from 1. Term by
+/// term up to a million; beyond it the integral with its first correction, whose error is far below
+/// the precision of a float.
 fn zeta(from: u64, to: u64) -> f64 {
     const EXACT: u64 = 1_000_000;
     let term = |rank: u64| (rank as f64).powf(-THETA);

@@ -18,7 +18,7 @@ const PERCENTILES: [f64; 12] = [
     0.0, 25.0, 50.0, 75.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95, 99.99, 100.0,
 ];
 
-/// What is reported of latencies, in seconds.
+/// Reported latencies, in seconds.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct LatencyReport {
     pub(crate) count: u64,

@@ -7,10 +7,11 @@
 //!    workload of every task has nothing left. No operation begins afterwards; begun ones are awaited.
 //! 4. Each task keeps its own figures; they are added up at the end.
 //!
-//! A latency begins when its operation was due (open loop) or begun (closed loop), and ends when the workload
-//! has its result, second tries and their pauses included ([`retry`]). An operation that is given up has no
-//! latency; it is counted as failed. In an open loop, operations that are due when the time is over and have
-//! not been begun have no latency either; they are counted, since they would have been the slowest.
+//! A latency begins when its operation was due (open loop) or begun (closed loop), and ends when
+//! the workload has its result, retries and their pauses included ([`retry`]). An operation that is
+//! given up has no latency; it is counted as failed. In an open loop, operations that are due when
+//! the time is over and have not been begun have no latency either; they are counted, since they
+//! would have been the slowest.
 //!
 //! Operation `index` must be a function of the index, the seed and the task's own random numbers: which task
 //! gets which index depends on the server's speed.
@@ -66,7 +67,7 @@ impl Plan {
     }
 }
 
-/// What a workload does.
+/// The operations of a workload.
 pub(crate) trait Operations: Send + Sync + 'static {
     /// State of one task.
     type Worker: Send + 'static;
@@ -77,8 +78,8 @@ pub(crate) trait Operations: Send + Sync + 'static {
     /// The state of task `number`, from 0. `started` is the begin of the run.
     fn worker(&self, number: u64, started: Instant) -> Result<Self::Worker>;
 
-    /// Carries out operation `index`; `None` if this task has nothing left to do. What the server refuses is
-    /// an outcome; an error ends the run.
+    /// Carries out operation `index`; `None` if this task has nothing left to do. A refusal by the
+    /// server is an outcome; an error ends the run.
     fn operate(
         &self,
         worker: &mut Self::Worker,
@@ -86,10 +87,10 @@ pub(crate) trait Operations: Send + Sync + 'static {
     ) -> impl Future<Output = Result<Option<Outcome>>> + Send;
 }
 
-/// What came of one operation.
+/// Outcome of one operation.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Outcome {
-    /// Which of [`Operations::kinds`].
+    /// Index into [`Operations::kinds`].
     pub(crate) kind: usize,
     /// Rows read or written.
     pub(crate) rows: u64,
@@ -100,7 +101,8 @@ pub(crate) struct Outcome {
 }
 
 impl Outcome {
-    /// So many rows of a kind; `None` if the operation was given up.
+    /// The outcome of an operation of a kind with its number of rows; `None` if the operation was
+    /// given up.
     pub(crate) fn of(kind: usize, rows: Option<u64>, failures: retry::Failures) -> Outcome {
         Outcome {
             kind,
@@ -163,7 +165,7 @@ impl Measured {
         self.kinds.iter().map(|kind| kind.operations).sum()
     }
 
-    /// Of all kinds.
+    /// Latencies of all kinds.
     pub(crate) fn latencies(&self) -> Latencies {
         let mut all = Latencies::new();
         for kind in &self.kinds {
@@ -172,7 +174,7 @@ impl Measured {
         all
     }
 
-    /// So many of a count in a second.
+    /// A count as a rate per second.
     pub(crate) fn per_second(&self, count: u64) -> f64 {
         count as f64 / self.elapsed.as_secs_f64().max(1e-9)
     }
@@ -263,7 +265,7 @@ pub(crate) async fn run<O: Operations>(
     Ok((measured, states))
 }
 
-/// What the tasks share.
+/// State shared by the tasks.
 struct Shared<O> {
     plan: Plan,
     operations: Arc<O>,
@@ -272,13 +274,13 @@ struct Shared<O> {
     bar: ProgressBar,
 }
 
-/// Which operations the tasks have taken. One lock for both numbers: when an operation is refused because
-/// enough of them count, every one before it has been taken by a task that carries it out.
+/// The operations that tasks have taken. One lock for both numbers: when an operation is refused
+/// because enough of them count, every one before it has been taken by a task that carries it out.
 #[derive(Debug, Default)]
 struct Taken {
     /// Index of the next one.
     next: u64,
-    /// Of those before it, the ones that count.
+    /// Number of operations before it that count.
     counted: u64,
 }
 

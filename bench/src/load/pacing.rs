@@ -1,13 +1,13 @@
 //! When requests are due.
 //!
-//! In a closed loop a worker sends its next request when the last one was answered: the load bends to the
-//! server. In an open loop request `k` is due at `start + k / rate`, whatever the server does, and its
-//! latency counts from there and not from when a worker got round to sending it. So time that requests spend
-//! waiting behind a slow one is in the figures (no "coordinated omission").
+//! In a closed loop a worker sends its next request when the last one was answered: the load adapts
+//! to the server. In an open loop request `k` is due at `start + k / rate`, whatever the server
+//! does, and its latency counts from that time, not from when a worker sent it. So time that
+//! requests spend waiting behind a slow one is in the figures (no "coordinated omission").
 //!
-//! Due requests are permits of a semaphore, given out by a thread of its own: tokio's timer counts in whole
-//! milliseconds, which would be most of a fast server's latency. Only their number is kept, so a server that
-//! falls behind costs no memory.
+//! Due requests are permits of a semaphore, handed out by a thread of its own: tokio's timer counts
+//! in whole milliseconds, which would be most of a fast server's latency. Only their number is
+//! kept, so a server that falls behind costs no memory.
 
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -20,7 +20,7 @@ use tokio::sync::Semaphore;
 pub(crate) enum Pace {
     /// One after the other, on each connection.
     Closed,
-    /// So many a second in all.
+    /// At this rate per second in all.
     Open { requests_per_s: f64 },
 }
 
@@ -83,7 +83,7 @@ impl Schedule {
             .map_or_else(Instant::now, |due| self.start + due)
     }
 
-    /// Ends the run: nobody waits any more.
+    /// Ends the run: waiting tasks return.
     pub(crate) fn close(&self) {
         self.due.close();
     }
@@ -95,7 +95,7 @@ impl Schedule {
         while !self.due.is_closed() {
             let now = self.start.elapsed();
             let mut permits = 0;
-            // Bounded, so that a rate beyond what a machine can count keeps the loop alive.
+            // Bounded, so that the loop goes on at a rate that no machine can reach.
             while permits < 4096 && self.pace.due(released).is_some_and(|due| due <= now) {
                 released += 1;
                 permits += 1;

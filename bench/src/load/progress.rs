@@ -1,4 +1,4 @@
-//! The bar that shows how far a run is. Drawn on a terminal only, which it finds out by itself.
+//! The progress bar of a run. Drawn on a terminal only, which it detects itself.
 
 use indicatif::{ProgressBar, ProgressStyle};
 

@@ -1,4 +1,4 @@
-//! Second tries, as HBase's own clients make them: what is refused for now is sent again after a pause that
+//! Retries, as HBase's own clients make them: a refused call is sent again after a pause that
 //! doubles.
 
 use std::time::Duration;
@@ -14,7 +14,7 @@ const PAUSE_MAX: Duration = Duration::from_secs(1);
 /// Calls that failed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Failures {
-    /// Those that were tried again included.
+    /// Failed calls, retried ones included.
     pub(crate) calls: u64,
     /// The text of the first.
     pub(crate) first: Option<String>,
@@ -33,8 +33,8 @@ impl Failures {
     }
 }
 
-/// Makes a call until it succeeds, fails for good or has failed too often; `None` then. Also what may have
-/// been carried out is sent again, so twice must be as good as once.
+/// Makes a call until it succeeds, fails for good or has failed too often; `None` then. Calls that
+/// may have been carried out are sent again as well, so they must be idempotent.
 pub(crate) async fn retried<T, F>(failures: &mut Failures, mut call: impl FnMut() -> F) -> Option<T>
 where
     F: Future<Output = basalt_client::Result<T>>,

@@ -1,4 +1,4 @@
-//! What each task of a workload over one table has to itself.
+//! State of each task of a workload over one table.
 
 use rand::SeedableRng;
 use rand::rngs::SmallRng;
@@ -11,7 +11,7 @@ use crate::target::TargetOptions;
 #[derive(Debug)]
 pub(crate) struct Task {
     pub(crate) session: Session,
-    /// Of the run's seed and the task's number.
+    /// Random numbers, from the run's seed and the task's number.
     pub(crate) random: SmallRng,
 }
 

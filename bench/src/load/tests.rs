@@ -121,7 +121,7 @@ async fn a_task_without_work_does_not_end_the_others() {
     assert_eq!(measured.operations(), 30);
 }
 
-/// In an open loop the warm-up is so many operations, because each has its time.
+/// In an open loop the warm-up is a fixed number of operations, because each has its time.
 #[tokio::test]
 async fn the_warm_up_is_carried_out_and_does_not_count() {
     let plan = Plan {
@@ -137,7 +137,7 @@ async fn the_warm_up_is_carried_out_and_does_not_count() {
     assert_eq!(measured.operations() + given_up, 40);
 }
 
-/// What a server is too slow for is not forgotten.
+/// Operations that the server is too slow for are counted.
 #[test]
 fn operations_that_were_due_and_not_begun_are_counted() {
     let open = Plan {

@@ -16,7 +16,7 @@ use crate::load::latency::LatencyReport;
 pub(crate) struct LoadReport {
     #[serde(flatten)]
     pub(crate) head: Head,
-    /// What the phases had in common, by its name on the command line.
+    /// Settings shared by the phases, by their names on the command line.
     pub(crate) settings: BTreeMap<String, String>,
     pub(crate) phases: Vec<PhaseReport>,
 }
@@ -30,7 +30,7 @@ pub(crate) struct PhaseReport {
     pub(crate) seconds: f64,
     pub(crate) ops_per_second: f64,
     pub(crate) rows_per_second: f64,
-    /// Of all operations.
+    /// Figures of all operations.
     #[serde(flatten)]
     pub(crate) measured: MeasuredReport,
     pub(crate) kinds: Vec<KindReport>,
@@ -38,7 +38,7 @@ pub(crate) struct PhaseReport {
     pub(crate) given_up: u64,
     /// Operations that were due in an open loop and never begun.
     pub(crate) not_begun: u64,
-    /// What the workload measured besides.
+    /// Further figures of the workload.
     pub(crate) figures: BTreeMap<&'static str, f64>,
 }
 

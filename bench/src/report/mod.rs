@@ -1,5 +1,5 @@
-//! What a run leaves behind: `report.json` for programs, `report.md` for a repository or an issue, and one
-//! `report.html` for people.
+//! The output of a run: `report.json` for programs, `report.md` for a repository or an issue, and
+//! one `report.html` for people.
 //!
 //! The HTML has everything inside, script and style included, so it can be mailed and opened anywhere.
 
@@ -24,7 +24,7 @@ pub(crate) use page::{Section, page};
 /// name says otherwise.
 pub(crate) const REPORT_FORMAT: u32 = 2;
 
-/// What every report begins with.
+/// The head of every report.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Head {
     pub(crate) format: u32,
@@ -38,7 +38,7 @@ pub(crate) struct Head {
 }
 
 impl Head {
-    /// Of a run that starts now.
+    /// The head of a run that starts now.
     pub(crate) fn new(workload: &'static str, target: &Target, options: &TargetOptions) -> Head {
         Head {
             format: REPORT_FORMAT,
@@ -51,7 +51,7 @@ impl Head {
     }
 }
 
-/// What every run through the load core has: one design's ingest, one phase.
+/// Figures of every run through the load core: one design's ingest, one phase.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct MeasuredReport {
     /// From when an operation was due (open loop) or sent (closed loop) until it was answered.

@@ -1,8 +1,8 @@
 //! The HTML page of a report, or of several on one page.
 //!
-//! Each kind of report has a template `KIND.html` for its part of the page and a script `KIND.js` that draws
-//! its plots. Frame, style and what scripts share are there once. Names of elements begin with the section's
-//! id, so that a page can have a kind twice.
+//! Each kind of report has a template `KIND.html` for its part of the page and a script `KIND.js`
+//! that draws its plots. Frame, style and shared script code are there once. Names of elements
+//! begin with the section's id, so that a page can have a kind twice.
 
 use minijinja::Environment;
 use minijinja::value::{Serde, Value};
@@ -23,7 +23,7 @@ const TEMPLATES: [(&str, &str); 5] = [
 /// One report on a page.
 #[derive(Debug, Serialize)]
 pub(crate) struct Section {
-    /// Which template and script.
+    /// Name of the template and script.
     kind: &'static str,
     /// Letters only; one of its own for each section of a page.
     id: String,

@@ -1,8 +1,9 @@
 //! Calls on the rows of one table, over either of HBase's Thrift interfaces or its native protocol.
 //!
-//! A session has one connection of its own (a scan has another while it is open), like a thread of HBase's
-//! load generators has; or it takes those of a target that several tasks share ([`Session::on`]). What an
-//! interface lacks is refused before the run: see [`Session::check`].
+//! A session has one connection of its own (a scan has another while it is open), like a thread of
+//! HBase's load generators has; or it takes those of a target that several tasks share
+//! ([`Session::on`]). Operations that an interface lacks are refused before the run: see
+//! [`Session::check`].
 //!
 //! | call | Thrift 1 | Thrift 2 | native |
 //! | --- | --- | --- | --- |
@@ -32,7 +33,7 @@ use crate::error::{During, Error, Result};
 use crate::target::{Api, Target, TargetOptions, client, cluster};
 pub(crate) use thrift1::{Thrift1Scanner, Thrift1Table};
 
-/// The client's result: what failed is for the workload to count or to try again.
+/// The client's result: the workload counts or retries failures.
 pub(crate) type Answer<T> = basalt_client::Result<T>;
 
 /// A column.
@@ -94,7 +95,7 @@ pub(crate) struct RowScan {
 }
 
 impl RowScan {
-    /// All rows whose keys start so; so many in a fetch.
+    /// All rows whose keys have this prefix, `rows_per_fetch` in a fetch.
     pub(crate) fn prefix(prefix: impl Into<Bytes>, rows_per_fetch: i32) -> RowScan {
         let start = prefix.into();
         RowScan {
@@ -106,7 +107,7 @@ impl RowScan {
     }
 }
 
-/// What a workload may need that Thrift 1 does not have.
+/// Features of workloads that Thrift 1 does not have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Thrift2Only {
     CheckAndDelete,
@@ -137,8 +138,8 @@ impl Session {
         }
     }
 
-    /// A session over the target's connections. Tasks that share it have as many calls under way as those
-    /// are.
+    /// A session over the target's connections. Tasks that share it have at most as many running
+    /// calls as there are connections.
     pub(crate) fn on(target: &Target, table: &str) -> Result<Session> {
         match &target.cluster {
             Some(cluster) => Session::of_native(cluster, table, false),
@@ -276,7 +277,7 @@ impl Session {
         }
     }
 
-    /// Puts a value if the column has the expected one, and says whether it did.
+    /// Puts a value if the column has the expected one, and returns whether it did.
     pub(crate) async fn check_and_put(
         &self,
         key: &Bytes,
@@ -309,8 +310,8 @@ impl Session {
         }
     }
 
-    /// Puts a value through a row mutation if the column has the expected one, and says whether it did. Not
-    /// over Thrift 1.
+    /// Puts a value through a row mutation if the column has the expected one, and returns whether
+    /// it did. Not over Thrift 1.
     pub(crate) async fn check_and_mutate(
         &self,
         key: &Bytes,

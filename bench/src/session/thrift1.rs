@@ -84,8 +84,8 @@ impl Thrift1Table {
         }
     }
 
-    /// The rows of a short scan, over a connection that counts against the pool's limit, as that of any other
-    /// call does: nothing else is waited for before it is given back.
+    /// The rows of a short scan, over a connection that counts against the pool's limit, as that of
+    /// any other call does: it waits for nothing else before it releases the connection.
     pub(crate) async fn first(&self, scan: RowScan) -> Answer<Vec<Row>> {
         let mut scanner = self.scan(scan);
         scanner.open(self.client.pool().acquire().await?).await?;
@@ -179,8 +179,9 @@ impl Thrift1Scanner {
         Ok(Some(row(found)))
     }
 
-    /// The rows, fetched by a task of its own: while those of one fetch are taken, the next is on its way.
-    /// The scanner is closed at the end, after an error, and when the receiver is dropped.
+    /// The rows, fetched by a task of its own: while those of one fetch are taken, the next is
+    /// being fetched. The scanner is closed at the end, after an error, and when the receiver is
+    /// dropped.
     pub(crate) fn read_ahead(mut self) -> mpsc::Receiver<Answer<Row>> {
         let rows_ahead = usize::try_from(self.scan.rows_per_fetch).unwrap_or_default();
         let (sender, rows) = mpsc::channel(rows_ahead.max(1));
@@ -191,7 +192,8 @@ impl Thrift1Scanner {
                     break;
                 }
             }
-            // Nobody is left to hear of a close that failed, and the lease ends such a scanner anyway.
+            // No caller is left for an error of the close, and the lease ends such a scanner
+            // anyway.
             drop(self.close().await);
         });
         rows

@@ -26,7 +26,7 @@ pub(crate) struct Arguments {
     /// Only figures whose name contains this.
     #[arg(long, value_name = "TEXT")]
     only: Option<String>,
-    /// Differences up to so many percent are called equal.
+    /// Differences up to this percentage are called equal.
     #[arg(long, default_value_t = 5.0, value_name = "PERCENT")]
     tolerance: f64,
     /// Print Markdown.
@@ -157,12 +157,12 @@ fn named(items: &[Value]) -> BTreeMap<&str, &Value> {
         .collect()
 }
 
-/// What tells an item of a list from the others.
+/// The name that identifies an item of a list.
 fn name_of(item: &Value) -> Option<&str> {
     item["name"].as_str().or_else(|| item["benchmark"].as_str())
 }
 
-/// Whether more is better, by the last part of the name; `None` for counts of what was done.
+/// Whether more is better, by the last part of the name; `None` for counts of operations.
 fn more_is_better(name: &str) -> Option<bool> {
     let last = name.rsplit(' ').next().unwrap_or(name);
     if last.ends_with("_per_second") || last.ends_with("_per_s") || last.ends_with("mb_per_s") {
@@ -221,7 +221,7 @@ impl Figure {
     }
 }
 
-/// Differences in what was asked for: they may explain differences in figures.
+/// Differences in settings: they may explain differences in figures.
 fn settings_that_differ(a: &Value, b: &Value) -> Vec<String> {
     let empty = serde_json::Map::new();
     let (a, b) = (&a["settings"], &b["settings"]);

@@ -220,7 +220,7 @@ impl Options {
         }
     }
 
-    /// The pairs that nobody took.
+    /// The pairs that were not taken.
     pub fn rest(self) -> Vec<(String, Value)> {
         self.pairs
     }

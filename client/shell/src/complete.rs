@@ -1,7 +1,8 @@
-//! What the tab key makes of a line: commands, names of tables, options.
+//! Completion of a line by the tab key: commands, names of tables, options.
 //!
-//! What a command takes is read from its help: one whose forms begin with `name 't'` takes a table, and the
-//! words before `=>` are its options. So a new command is completed as soon as it has help.
+//! A command's arguments are read from its help: one whose forms begin with `name 't'` takes a
+//! table, and the words before `=>` are its options. So a new command is completed as soon as it
+//! has help.
 
 use super::help;
 use super::read_options::{COUNT_OPTIONS, GET_OPTIONS, SCAN_OPTIONS};
@@ -10,7 +11,7 @@ use super::read_options::{COUNT_OPTIONS, GET_OPTIONS, SCAN_OPTIONS};
 struct Place<'l> {
     /// The command's name, as far as it is written.
     command: &'l str,
-    /// What is written behind the name; `None` while the name itself is.
+    /// The text behind the name; `None` while the name itself is being written.
     arguments: Option<&'l str>,
     /// Where the last string begins, behind its quote, if it is still open.
     open_string: Option<(usize, char)>,
@@ -18,8 +19,8 @@ struct Place<'l> {
     is_first: bool,
 }
 
-/// Takes a line apart. A line that is no command may come out as any place: completion then offers nothing
-/// that fits.
+/// Takes a line apart. For a line that is no command the place is arbitrary, and completion offers
+/// nothing.
 fn place(line: &str) -> Place<'_> {
     let (mut begin, mut open_string, mut is_first, mut escaped) = (0, None, true, false);
     for (at, letter) in line.char_indices() {
@@ -43,8 +44,8 @@ fn place(line: &str) -> Place<'_> {
     }
 }
 
-/// Where the words begin that may stand at the end of `line`, which is all up to the cursor, and these words.
-/// `tables` is asked only when the name of a table is wanted.
+/// The start of the word at the end of `line`, the text up to the cursor, and its possible
+/// completions. `tables` is called only to complete a table's name.
 pub fn complete(line: &str, tables: impl FnOnce() -> Vec<String>) -> (usize, Vec<String>) {
     let place = place(line);
     let Some(arguments) = place.arguments else {
@@ -112,7 +113,7 @@ fn beginning(written: &str, words: impl Iterator<Item = String>) -> Vec<String> 
 mod tests {
     use super::*;
 
-    /// What the line may become with each word.
+    /// The line completed with each word.
     fn lines(line: &str) -> Vec<String> {
         let tables = || vec!["t1".to_owned(), "t2".to_owned(), "ns:u".to_owned()];
         let (begin, words) = complete(line, tables);

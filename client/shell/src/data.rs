@@ -48,8 +48,7 @@ const FILTERS: [&str; 19] = [
 ];
 
 impl Session {
-    /// The names are not asked of the server, which has no call for it; HBase's shell knows them by itself,
-    /// too.
+    /// The names are a constant, as in HBase's shell, since the server has no call that lists them.
     pub(super) fn show_filters(&mut self, mut arguments: Arguments) -> Outcome {
         arguments.end()?;
         for filter in FILTERS {
@@ -183,7 +182,7 @@ impl Session {
             if count % interval == 0 && !row.partial {
                 let text = format!("Current count: {count}, row: {}", printable(&row.key));
                 self.output.line(&text)?;
-                // It tells that the count goes on, which nobody needs to hear at its end.
+                // The line shows progress, so it must appear before the end.
                 self.output.flush()?;
             }
         }

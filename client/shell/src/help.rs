@@ -1,4 +1,4 @@
-//! What commands there are and how they are written.
+//! The commands and their syntax.
 
 use super::{ShellError, ShellResult};
 
@@ -447,7 +447,7 @@ pub(super) fn options(command: &str) -> Vec<&'static str> {
         .collect()
 }
 
-/// What is said about a name that is no command.
+/// The answer to a name that is no command.
 pub(super) fn unknown_command(name: &str) -> String {
     let near = names().map(|known| (distance(name, known), known)).min();
     match near {
@@ -483,7 +483,7 @@ pub(super) fn text(command: Option<&str>) -> ShellResult<String> {
     }
 }
 
-/// How many letters differ between two words: Levenshtein's distance.
+/// Number of letters in which two words differ: Levenshtein's distance.
 fn distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();

@@ -1,10 +1,11 @@
-//! The library of `basalt-shell`, which reads what HBase's shell reads and prints what it prints.
+//! The library of `basalt-shell`, which accepts the input of HBase's shell and prints its output.
 //!
 //! 1. [`syntax`] turns text into commands: the small part of Ruby that HBase's shell is used with.
-//! 2. [`arguments`] takes a command's values apart and says what is wrong with them.
+//! 2. [`arguments`] parses a command's values and describes errors in them.
 //! 3. [`session`] runs commands through the client, one small file for each group of commands.
-//! 4. [`output`] prints rows, names and values as HBase does; [`progress`] shows that a long scan goes on.
-//! 5. [`complete`] says what the tab key may make of a line.
+//! 4. [`output`] prints rows, names and values as HBase does; [`progress`] shows the progress of a
+//!    long scan.
+//! 5. [`complete`] completes a line by the tab key.
 //!
 //! Nothing here reads a terminal: the binary hands text in, and any [`std::io::Write`] takes the output.
 
@@ -60,9 +61,9 @@ pub enum ShellError {
     /// Output or a file.
     #[error("{what}: {source}")]
     Io {
-        /// What was done.
+        /// The failed operation.
         what: String,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
 }

@@ -5,7 +5,7 @@
 //!  row key                 column=f:q, timestamp=2026-11-21T10:26:00.120, value=v
 //! ```
 //!
-//! The first column takes a quarter of the width. On a terminal, texts that do not fit are cut into lines
+//! The first column takes a quarter of the width. On a terminal, texts that do not fit are wrapped
 //! within their column; elsewhere they are printed whole, so that scripts can read them.
 
 use std::io::{Result, Write};

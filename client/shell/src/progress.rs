@@ -1,5 +1,5 @@
-//! Signs of life of a scan whose rows go to a file or another program: a line on standard error every few
-//! seconds.
+//! Progress of a scan whose rows go to a file or another program: a line on standard error every
+//! few seconds.
 
 use std::io::{Result, Write};
 use std::time::{Duration, Instant};
@@ -37,7 +37,7 @@ impl Progress {
         self.next = Instant::now() + self.every;
     }
 
-    /// So many rows have come, the last of them this one. Prints a line if one is due.
+    /// Counts rows, with the key of the last one. Prints a line if one is due.
     pub(super) fn rows(&mut self, rows: usize, last: &[u8]) -> Result<()> {
         let now = Instant::now();
         if now < self.next {

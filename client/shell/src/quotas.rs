@@ -77,8 +77,8 @@ impl Session {
         Ok(None)
     }
 
-    /// What tables take on disk. HBase counts what its servers report for quotas of space; here every table
-    /// is known.
+    /// Disk usage of tables. HBase counts the reports of its servers for quotas of space; here
+    /// every table is known.
     pub(super) async fn list_table_sizes(&mut self, mut arguments: Arguments) -> Outcome {
         arguments.end()?;
         let mut sizes = BTreeMap::new();
@@ -89,7 +89,7 @@ impl Session {
         self.print_sizes("TABLE", rows)
     }
 
-    /// What the files of snapshots take. Those that a table, a clone or another snapshot has too are counted
+    /// Disk usage of snapshots. Files that a table, a clone or another snapshot has too are counted
     /// here as well.
     pub(super) async fn list_snapshot_sizes(&mut self, mut arguments: Arguments) -> Outcome {
         arguments.end()?;
@@ -112,8 +112,8 @@ impl Session {
     }
 }
 
-/// What the options of `set_quota` ask for: one quota, or two without a limit where both the number and the
-/// size of one kind are to be taken away.
+/// The quotas that the options of `set_quota` set: one, or two without a limit where both the
+/// number and the size of one kind are removed.
 fn quotas(mut options: Options) -> ShellResult<Vec<Throttle>> {
     match options.text("TYPE")?.as_deref() {
         Some("THROTTLE") => {}
@@ -259,7 +259,7 @@ mod tests {
         }
     }
 
-    /// Goal: what HBase's shell takes is taken, and printed as HBase prints it.
+    /// Goal: the input of HBase's shell is accepted, and printed as HBase prints it.
     #[test]
     fn quotas_are_read_and_printed() {
         for (options, owner, text) in [

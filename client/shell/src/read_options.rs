@@ -4,7 +4,7 @@
 //! Every option that the help of HBase's shell documents is read. Each belongs to one of three
 //! groups:
 //!
-//! 1. It changes what is read, printed or written.
+//! 1. It changes the cells that are read, printed or written.
 //! 2. It is a hint to a cluster, such as CONSISTENCY. The value is checked, and sent if the Thrift
 //!    interface has a field for it.
 //! 3. It asks for something that Basalt or the interface lacks. It is refused with the reason, or
@@ -381,7 +381,7 @@ fn refuse_visibility(options: &Options) -> ShellResult<()> {
     Ok(())
 }
 
-/// Parses what `deleteall` deletes: a timestamp, or an optional column and an optional timestamp.
+/// Parses the target of `deleteall`: a timestamp, or an optional column and an optional timestamp.
 pub(super) fn delete_target(
     arguments: &mut super::arguments::Arguments,
 ) -> ShellResult<(Option<ColumnName>, Option<i64>)> {

@@ -106,7 +106,7 @@ fn metadata(options: &mut Options) -> ShellResult<Vec<(Bytes, Bytes)>> {
     Ok(pairs.map(|(name, value)| (name.into(), value.into())).collect())
 }
 
-/// Sets what the options say on a family. `NAME` has been taken.
+/// Applies options to a family. `NAME` has been taken.
 pub(super) fn set_family(family: &mut FamilySchema, mut options: Options) -> ShellResult<()> {
     let set = &mut family.descriptor;
     macro_rules! assign {

@@ -1,4 +1,5 @@
-//! Runs commands: finds the function for a name, prints what HBase's shell prints around its output.
+//! Runs commands: finds the function for a name, prints the lines of HBase's shell around its
+//! output.
 
 use std::time::Instant;
 
@@ -18,7 +19,7 @@ use basalt_client::native::RemoteException;
 /// Reads a person's answer, a line.
 pub type ReadAnswer = fn() -> std::io::Result<String>;
 
-/// A client, an output, and what is remembered between commands: nothing.
+/// A client and an output. A session keeps no state between commands.
 #[derive(Debug)]
 pub struct Session {
     pub(super) client: Backend,
@@ -29,15 +30,15 @@ pub struct Session {
     pub progress: Option<Progress>,
     /// Whether a person is there: values of commands are printed as `=> value` then.
     interactive: bool,
-    /// Reads a person's answer to a question that was just printed. Without it, whoever runs a command means
-    /// it.
+    /// Reads a person's answer to a question that was just printed. Without it, every question
+    /// counts as confirmed.
     pub answer: Option<ReadAnswer>,
 }
 
-/// What the caller does after a command.
+/// The caller's next step after a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// Goes on.
+    /// Continues with the next command.
     Continue,
     /// Ends the shell, with the exit code that the command named.
     Exit(Option<u8>),
@@ -204,9 +205,9 @@ fn exit_code(mut arguments: Arguments) -> ShellResult<Option<u8>> {
     code.transpose()
 }
 
-/// HBase's Thrift 2 says only the name when a table or namespace is missing or exists already; its shell says
-/// the rest, and so does this one. `subject` is the first argument of the command. Over native RPC the
-/// exception's class decides.
+/// HBase's Thrift 2 says only the name when a table or namespace is missing or exists already; its
+/// shell adds the rest, and so does this one. `subject` is the first argument of the command. Over
+/// native RPC the exception's class decides.
 pub(super) fn say_more(error: ShellError, command: &str, subject: &str) -> ShellError {
     let message = match &error {
         ShellError::Client(Error::Server { message, .. }) => message,
@@ -247,7 +248,7 @@ mod tests {
     use super::*;
     use basalt_client::Client;
 
-    /// Goal: nothing is done when a person does not say yes; without a person, commands are meant.
+    /// Goal: nothing is done unless the user says yes; without a user, commands are executed.
     #[tokio::test]
     async fn questions_are_asked_of_people_only() {
         let client = Client::new("127.0.0.1:1".to_owned(), basalt_client::PoolOptions::default()).unwrap();

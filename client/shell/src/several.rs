@@ -1,9 +1,9 @@
-//! Commands that do the same to everything a regular expression matches, after a person has seen the list.
+//! Commands on everything that a regular expression matches, after the user has confirmed the list.
 
 use super::session::{Outcome, Session};
 use super::{ShellError, ShellResult};
 
-/// What came of it, thing by thing. One that fails keeps none of the others.
+/// Results of a command on several things. A failure does not stop the others.
 #[derive(Debug, Default)]
 pub(super) struct Results {
     done: usize,
@@ -21,13 +21,13 @@ impl Results {
 }
 
 impl Session {
-    /// Asks a person whether this is to be done to the list above. Without a person it is.
+    /// Asks the user to confirm the command for the list above. Without a user it is confirmed.
     pub(super) fn is_agreed_for(&mut self, what: &str, count: usize, things: &str) -> ShellResult<bool> {
         self.is_agreed(&format!("\n{what} the above {count} {things} (y/n)?"))
     }
 
-    /// Prints how many were done, if any. Failures are an error that names each: `failed` says of so many
-    /// what they are.
+    /// Prints how many were done, if any. Failures are an error that names each: `failed` names
+    /// this number of things.
     pub(super) fn tell(
         &mut self,
         results: &Results,

@@ -182,7 +182,8 @@ impl Session {
         Ok(())
     }
 
-    /// Does it to all tables whose whole name matches, after a person has seen the list.
+    /// Changes the state of all tables whose whole name matches, after the user has confirmed the
+    /// list.
     pub(super) async fn change_all(&mut self, mut arguments: Arguments, what: ToTables) -> Outcome {
         let pattern = arguments.text("a pattern")?;
         arguments.end()?;

@@ -12,7 +12,7 @@ use super::{ShellError, ShellResult};
 use basalt_client::TableName;
 use basalt_client::admin::{BackgroundWork, JobKind, RunningJob};
 
-/// What `get_slowlog_responses` takes, as HBase's shell has it.
+/// The options of `get_slowlog_responses`, as HBase's shell has them.
 const LOG_OPTIONS: [&str; 6] = [
     "REGION_NAME",
     "TABLE_NAME",
@@ -45,7 +45,7 @@ impl Session {
         Ok(Some(before))
     }
 
-    /// Which kinds of compaction of a table run now, in HBase's words.
+    /// The kinds of compaction of a table that run now, in HBase's words.
     pub(super) async fn compaction_state(&mut self, mut arguments: Arguments) -> Outcome {
         let table = arguments.text("a table")?;
         arguments.end()?;
@@ -68,7 +68,7 @@ impl Session {
         Ok(Some(state.to_owned()))
     }
 
-    /// Flushes and compactions that run, with what is left of each.
+    /// Running flushes and compactions, with the remaining work of each.
     pub(super) async fn process_list(&mut self, mut arguments: Arguments) -> Outcome {
         arguments.end()?;
         let state = self.admin.background().await?;
@@ -158,7 +158,7 @@ impl Session {
         Ok(None)
     }
 
-    /// The servers that are named, as `host,port,startcode`; with `'*'` or none, the one that has
+    /// The named servers, as `host,port,startcode`; with `'*'` or none, the one that has
     /// `hbase:meta`, which on one node has everything.
     async fn log_servers(&self, arguments: &mut Arguments) -> ShellResult<BTreeSet<TServerName>> {
         let mut named = Vec::new();

@@ -1,4 +1,4 @@
-//! Designs for numbers: digits the other way round, and ids with a partition in front.
+//! Designs for numbers: reversed digits, and ids with a partition in front.
 
 use std::cmp::Ordering;
 use std::ops::{Bound, RangeBounds};
@@ -7,9 +7,10 @@ use super::{
     KeyDesign, KeyError, RowRange, check_regions, check_scans, inclusive_numbers, is_crossed, not_of_design,
 };
 
-/// A number as decimal digits of fixed width, the last digit first: 1234 of width 6 is `432100`. Consecutive
-/// numbers go to ten regions in turn. Numbers near each other are nowhere near in the table, so a range query
-/// reads them one by one: fit for gets, unfit for ranges beyond [`SCAN_RANGES_MAX`](super::SCAN_RANGES_MAX).
+/// A number as decimal digits of fixed width, the last digit first: 1234 of width 6 is `432100`.
+/// Consecutive numbers go to ten regions in turn. Adjacent numbers are far apart in the table, so a
+/// range query reads them one by one: fit for gets, unfit for ranges beyond
+/// [`SCAN_RANGES_MAX`](super::SCAN_RANGES_MAX).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReverseDigits {
     digits: u32,

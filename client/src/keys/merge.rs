@@ -1,7 +1,8 @@
-//! Brings the scans of one query back into the order of its keys.
+//! Merges the scans of one query into the order of its keys.
 //!
-//! Every source is in order, and the merge holds the next item of each: it hands out the smallest and asks
-//! that source for another. Memory is one item a source, besides what the source itself reads ahead.
+//! Every source is in order, and the merge holds the next item of each: it hands out the smallest
+//! and asks that source for another. Memory is one item a source, besides the source's own
+//! read-ahead.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
@@ -111,7 +112,7 @@ where
 /// Made by [`merge_streams`].
 #[derive(Debug)]
 pub struct MergedStream<S, T, K: Ord, F> {
-    /// `None` once it has ended, so that what it holds is given up early.
+    /// `None` once it has ended, so that its memory is freed early.
     sources: Vec<Option<S>>,
     heads: BinaryHeap<Reverse<Head<K, T>>>,
     /// Sources without a head that have not ended.
@@ -196,10 +197,11 @@ pub type KeyOfRow<K> = Box<dyn Fn(&Row) -> Result<K> + Send>;
 /// Rows of a table in the order of a design's keys.
 pub type DesignedRows<K> = MergedStream<RowStream, Row, K, KeyOfRow<K>>;
 
-/// Scans a range of keys of a design, in the order of the keys. `scan` says what to read of each row; its
-/// start, stop and direction are replaced, and its limit holds for each of the design's ranges.
+/// Scans a range of keys of a design, in the order of the keys. `scan` selects the cells of each
+/// row; its start, stop and direction are replaced, and its limit holds for each of the design's
+/// ranges.
 ///
-/// All ranges have an open scanner at once, each with a batch or two in memory: think of
+/// All ranges have an open scanner at once, each with a batch or two in memory: consider a smaller
 /// [`Scan::rows_per_fetch`] for designs with many ranges.
 pub fn scan_keys<D>(
     table: &Table,

@@ -17,7 +17,7 @@ use super::{KeyDesign, KeyError, RowRange, check_regions, check_scans, is_crosse
 pub struct MinuteKey {
     /// Minutes since 1970, up to the end of the year 9999.
     pub minute: u32,
-    /// Tells events of the same minute apart.
+    /// Distinguishes events of the same minute.
     pub sequence: u32,
 }
 
@@ -144,7 +144,7 @@ fn date_from_days(days: u32) -> (u32, u32, u32) {
     (year, month, day)
 }
 
-/// The other way round; `None` before 1970 and for a month or day that no calendar has.
+/// Days from 1970-01-01 to a date; `None` before 1970 and for invalid months and days.
 fn days_from_date(year: u32, month: u32, day: u32) -> Option<u32> {
     if !(1..=12).contains(&month) || !(1..=31).contains(&day) || year < 1970 {
         return None;

@@ -1,4 +1,5 @@
-//! Row-key designs: how the key an application thinks in becomes the row key a table is sorted by.
+//! Row-key designs: conversions from the application's keys to the row keys by which a table is
+//! sorted.
 //!
 //! A region serves a range of row keys, so keys that grow with time send all writes to one region. The
 //! designs here spread them, each at a price for range queries, which [`KeyDesign::scan_ranges`] makes
@@ -49,9 +50,9 @@ pub enum KeyError {
     OutOfRange {
         /// The part of the key.
         part: &'static str,
-        /// Its value.
+        /// The rejected value.
         value: i128,
-        /// What is allowed.
+        /// The allowed range.
         range: String,
     },
     /// The row key is not one of this design.
@@ -59,7 +60,7 @@ pub enum KeyError {
     NotOfDesign {
         /// The row key, escaped.
         row: String,
-        /// What is wrong.
+        /// Description of the error.
         reason: &'static str,
     },
     /// The range needs too many scans.
@@ -68,7 +69,7 @@ pub enum KeyError {
         /// Scans it needs.
         needed: u128,
     },
-    /// The table cannot be split into so many regions.
+    /// The table cannot be split into this number of regions.
     #[error("{regions} regions were asked for, at least 1 and at most {most} are possible")]
     BadRegionCount {
         /// Regions asked for.
@@ -135,7 +136,7 @@ pub trait KeyDesign {
     /// The key of a row.
     fn decode(&self, row: &[u8]) -> Result<Self::Key, KeyError>;
 
-    /// Keys that split a table into so many regions of equal load: one fewer than regions.
+    /// Keys that split a table into `regions` regions of equal load: one fewer than regions.
     fn split_points(&self, regions: usize) -> Result<Vec<Vec<u8>>, KeyError>;
 
     /// The scans that together read the keys of a range and nothing else.
@@ -149,7 +150,7 @@ pub fn after_row(mut row: Vec<u8>) -> Vec<u8> {
 }
 
 /// Whether a range holds no key for certain, because its ends have met or crossed.
-/// [`std::collections::BTreeMap`] panics there; a query for nothing just has no scans.
+/// [`std::collections::BTreeMap`] panics there; an empty query has no scans.
 fn is_crossed<K: Ord>(keys: &impl RangeBounds<K>) -> bool {
     match (keys.start_bound(), keys.end_bound()) {
         (Bound::Included(from), Bound::Included(to)) => from > to,
@@ -204,7 +205,7 @@ fn sorted_range<K>(
     Ok(RowRange { start, stop })
 }
 
-/// Fails unless a table can have so many regions.
+/// Fails unless a table can have `regions` regions.
 fn check_regions(regions: usize, most: u128) -> Result<(), KeyError> {
     if regions == 0 || regions as u128 > most {
         return Err(KeyError::BadRegionCount { regions, most });

@@ -18,7 +18,7 @@ use super::{
 /// An event of an entity. The order is by entity, and newest first within one.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct EntityTime {
-    /// Of the length the design says.
+    /// The entity, with the length that the design sets.
     pub entity: Vec<u8>,
     /// Milliseconds since 1970, not negative.
     pub timestamp_ms: i64,
@@ -46,8 +46,8 @@ pub struct NewestFirst {
 }
 
 impl NewestFirst {
-    /// A design for entities of so many bytes. With 0 it is a plain log, newest first, whose writes all go
-    /// to the first region.
+    /// A design for entities of `entity_bytes` bytes. With 0 it is a plain log, newest first, whose
+    /// writes all go to the first region.
     pub fn new(entity_bytes: usize) -> NewestFirst {
         NewestFirst { entity_bytes }
     }

@@ -36,7 +36,7 @@ impl SplitAlgorithm {
         }
     }
 
-    /// Keys that split a table into so many regions: one fewer than regions.
+    /// Keys that split a table into `regions` regions: one fewer than regions.
     pub fn split_keys(self, regions: usize) -> Result<Vec<Vec<u8>>, KeyError> {
         match self {
             SplitAlgorithm::HexString => {
@@ -52,8 +52,8 @@ impl SplitAlgorithm {
     }
 }
 
-/// HBase's `NumberStringSplit`: the size of a region is the whole range, both ends counted, divided by the
-/// number of regions and rounded down, so the last region takes what is left over.
+/// HBase's `NumberStringSplit`: the size of a region is the whole range, both ends counted, divided
+/// by the number of regions and rounded down, so the last region takes the remainder.
 fn number_splits(regions: usize, last: u64) -> Result<impl Iterator<Item = u64>, KeyError> {
     check_regions(regions, u128::from(last) + 1)?;
     let region_size = (last + 1) / regions as u64;
@@ -165,7 +165,7 @@ mod tests {
         }
     }
 
-    /// The same for raw bytes: the interval is that of 2^64 numbers, rounded down.
+    /// Splits of raw bytes equal HBase's: the interval is that of 2^64 numbers, rounded down.
     #[test]
     fn raw_keys_are_those_of_hbase() {
         type Keys = &'static [&'static [u8]];

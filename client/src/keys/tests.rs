@@ -1,4 +1,4 @@
-//! What every design promises, with random keys: inverse, ranges, order, split points.
+//! Properties of every design, with random keys: inverse, ranges, order, split points.
 
 use std::ops::Bound;
 
@@ -27,7 +27,7 @@ fn check<D: KeyDesign>(design: &D, keys: &[D::Key], range: (Bound<D::Key>, Bound
         let expected = usize::from(range.contains(*key));
         assert_eq!(inside, expected, "{key:?} in scans of {range:?}");
     }
-    // What the table returns for each scan, merged, is what a sorted list of keys holds in the range.
+    // The table's results for each scan, merged, equal a sorted list's keys in the range.
     let scans = ranges.iter().map(|scan| {
         let found = rows.iter().filter(|(row, _)| scan.contains(row));
         found

@@ -157,8 +157,8 @@ impl Cluster {
         }
     }
 
-    /// Replaces the schema of a table. Families that it leaves out are deleted with their data, so begin with
-    /// what [`Cluster::describe_table`] returns.
+    /// Replaces the schema of a table. Families that it leaves out are deleted with their data, so
+    /// begin with the result of [`Cluster::describe_table`].
     pub async fn alter_table(&self, schema: TableSchema) -> Result<()> {
         let request = ModifyTableRequest {
             table_name: name_to(&schema.name()),
@@ -404,7 +404,7 @@ impl Cluster {
         }
     }
 
-    /// Asks the master.
+    /// Calls the master.
     async fn ask<M: Message + Default>(&self, method: Method, request: &impl Message) -> Result<M> {
         let mut attempts = Attempts::begin(&self.inner.options);
         loop {

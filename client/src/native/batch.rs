@@ -59,7 +59,7 @@ pub enum Action {
     Increment(Increment),
     /// Bytes behind values.
     Append(Append),
-    /// Puts and deletes of one row, applied as one.
+    /// Puts and deletes of one row, applied in one atomic step.
     RowMutations(RowMutations),
 }
 

@@ -41,7 +41,7 @@ pub(super) struct Inner {
     pub(super) nonce_group: u64,
 }
 
-/// Whether a call may be repeated after a failure that leaves open whether it was carried out.
+/// Whether a call may be repeated after a failure with an unknown outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Repeat {
     /// A repetition has no further effect, or the server recognises it by its nonce.
@@ -163,7 +163,7 @@ impl Inner {
             .map(drop)
     }
 
-    /// Makes a call on the region that has a row, and repeats it after failures that pass.
+    /// Makes a call on the region that has a row, and repeats it after transient failures.
     pub(super) async fn on_region<R: RegionRequest>(
         &self,
         table: &TableName,

@@ -12,7 +12,8 @@
 //! connection counts as lost.
 //!
 //! Bounds: [`ClusterOptions::calls_in_flight`] calls, a queue of frames of the same length, and
-//! [`ClusterOptions::reply_bytes_max`] for a response. The receive buffer grows with what arrives.
+//! [`ClusterOptions::reply_bytes_max`] for a response. The receive buffer grows with the received
+//! bytes.
 
 use std::collections::HashMap;
 use std::io;

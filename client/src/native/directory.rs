@@ -1,9 +1,9 @@
 //! The server of `hbase:meta` and the active master, from ZooKeeper or the RPC registry.
 //!
-//! The servers of the registry are asked in turn, beginning with the one that answered last, until one
-//! answers. Each has [`ClusterOptions::connect_timeout`] to do so. If all fail, the error is that of the last
-//! one. The address of the master is kept until a call to it fails; that of meta is kept with the other
-//! regions.
+//! The servers of the registry are tried in turn, beginning with the one that answered last, until
+//! one answers. Each has [`ClusterOptions::connect_timeout`] for its answer. If all fail, the error
+//! is that of the last one. The address of the master is kept until a call to it fails; that of
+//! meta is kept with the other regions.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -82,7 +82,7 @@ impl Directory {
         Ok(master)
     }
 
-    /// Looks the master up again for the next call.
+    /// Forgets the master, so that the next call looks it up again.
     pub(super) fn forget_master(&self) {
         *self.lock_master() = None;
     }

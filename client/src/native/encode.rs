@@ -1,7 +1,7 @@
 //! Requests as messages of HBase's protocol.
 //!
-//! A [`Mutation`] is a write on its way: its cells go inside the message, as Java's client sends single
-//! mutations and atomic groups, or to the cell block of a batch.
+//! A [`Mutation`] is a write to be sent: its cells go inside the message, as Java's client sends
+//! single mutations and atomic groups, or to the cell block of a batch.
 
 use std::collections::BTreeMap;
 
@@ -175,7 +175,7 @@ fn filter(text: Option<&Bytes>, message: Option<Bytes>) -> Result<Option<Filter>
     filter.map_err(|error| Error::InvalidRequest(format!("filter_bytes is not a filter: {error}")))
 }
 
-/// A write of one row on its way.
+/// A write of one row, to be sent.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Mutation {
     /// The message without cells.

@@ -5,7 +5,7 @@
 //! a reversed scan limited to one row finds it, as with HBase's client. The daughters of a split have higher
 //! ids than their parent, so they are found first.
 //!
-//! `hbase:meta` itself is one region, whose server the directory knows.
+//! `hbase:meta` itself is one region, whose server `directory` finds.
 
 use std::sync::Arc;
 

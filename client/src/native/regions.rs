@@ -122,7 +122,7 @@ impl RegionCache {
         fits(region).then(|| Arc::clone(region))
     }
 
-    /// Adds a region in place of all that it overlaps. One that ends before it starts is not kept.
+    /// Adds a region, replacing all that it overlaps. One that ends before it starts is not kept.
     pub(super) fn insert(&self, region: Arc<Region>) {
         if !region.end_key.is_empty() && region.end_key <= region.start_key {
             return;

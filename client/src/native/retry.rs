@@ -102,7 +102,7 @@ impl Attempts {
     }
 }
 
-/// A number for an operation that must not be applied twice. 0 would mean that there is none.
+/// A number for an operation that must not be applied twice. Never 0, which means none.
 pub(super) fn nonce() -> u64 {
     random().max(1)
 }

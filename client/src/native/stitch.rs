@@ -38,7 +38,8 @@ impl Stitcher {
         }
     }
 
-    /// Adds a part. Appends what can be handed out, and returns how many rows became whole.
+    /// Adds a part. Appends rows and pieces that are complete, and returns how many rows became
+    /// whole.
     pub(super) fn add(&mut self, part: Row, out: &mut Vec<Row>) -> u32 {
         let mut whole = 0;
         if self.current().is_some_and(|row| *row != part.key) {

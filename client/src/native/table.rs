@@ -101,7 +101,7 @@ impl Table {
         batch::all(outcomes).map(drop)
     }
 
-    /// Deletes from one row, atomically. Deleting what is not there is no error.
+    /// Deletes from one row, atomically. Deleting missing cells is no error.
     pub async fn delete(&self, delete: Delete) -> Result<()> {
         let mutation = Mutation::delete(delete.into_thrift()?)?;
         self.mutate(mutation, None, Repeat::Always).await.map(drop)
@@ -173,7 +173,7 @@ impl Table {
         self.inner.on_region(&self.name, &row, request, repeat).await
     }
 
-    /// Puts if the check passes, in one atomic step, and says whether it did.
+    /// Puts if the check passes, in one atomic step, and returns whether it did.
     pub async fn check_and_put(&self, check: Check, put: Put) -> Result<bool> {
         self.check_and(check, Mutation::put(put.into_thrift()?)?).await
     }

@@ -33,9 +33,9 @@ impl Check {
         Check::compare(family, qualifier, CompareOperator::EQUAL, value)
     }
 
-    /// `value operator stored` holds, byte by byte. The given value is on the left, as in HBase: with
-    /// `GREATER` the check passes when `value` is greater than what is stored. It never passes for an absent
-    /// column.
+    /// `value operator stored` holds, byte by byte. The given value is on the left, as in HBase:
+    /// with `GREATER` the check passes when `value` is greater than the stored one. It never passes
+    /// for an absent column.
     pub fn compare(
         family: impl IntoBytes,
         qualifier: impl IntoBytes,
@@ -50,7 +50,7 @@ impl Check {
     }
 }
 
-/// Puts and deletes of one row, applied as one.
+/// Puts and deletes of one row, applied in one atomic step.
 ///
 /// A delete up to now and a put without timestamp of the same column leave the put masked, in whichever
 /// order they stand, because both carry the same server time: HBase's rule. Give the put a timestamp then.

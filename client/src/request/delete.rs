@@ -1,4 +1,4 @@
-//! What to delete of one row.
+//! A delete of one row.
 //!
 //! Thrift's `TDelete` has one kind for all its columns, so the constructor names the kind. Different kinds
 //! for one row in one atomic step go through [`RowMutations`](super::RowMutations).
@@ -10,7 +10,7 @@ use super::{IntoBytes, check_row, column, family};
 use crate::error::{Error, Result};
 use crate::options::Durability;
 
-/// What to delete of one row, atomically.
+/// A delete of one row, atomic: of the whole row, families, columns or versions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Delete {
     inner: TDelete,

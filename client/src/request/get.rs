@@ -1,4 +1,4 @@
-//! What to read of one row.
+//! A get of one row.
 
 use std::ops::Range;
 
@@ -8,7 +8,7 @@ use super::{IntoBytes, check_row, check_time_range, check_versions, column, fami
 use crate::error::Result;
 use crate::options::Consistency;
 
-/// What to read of one row: by default the newest version of every column.
+/// A get of one row: by default the newest version of every column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Get {
     inner: TGet,
@@ -25,7 +25,7 @@ impl Get {
         }
     }
 
-    /// Also this family. HBase keeps the last word when a family and its columns are both named.
+    /// Also this family. In HBase the last one wins if a family and its columns are both named.
     #[must_use]
     pub fn family(mut self, name: impl IntoBytes) -> Get {
         self.inner.columns.get_or_insert_default().push(family(name));

@@ -1,8 +1,8 @@
-//! What is asked for: gets, puts, deletes, scans and the rest, as builders over the Thrift types.
+//! Requests: gets, puts, deletes, scans and the rest, as builders over the Thrift types.
 //!
-//! A builder never fails; what cannot be right is found when the request is sent, before any byte of it
-//! leaves, as [`Error::InvalidRequest`]. What HBase answers with a bare `Internal error` (an empty row key, a
-//! put without cells) therefore gets a clear text here.
+//! A builder never fails; an invalid request is detected when it is sent, before any byte of it
+//! leaves, as [`Error::InvalidRequest`]. So requests that HBase answers with a bare `Internal
+//! error` (an empty row key, a put without cells) get a clear text here.
 
 mod check;
 mod delete;
@@ -27,7 +27,8 @@ use crate::error::{Error, Result};
 /// Longest row key in bytes, as in HBase.
 pub const ROW_BYTES_MAX: usize = 32_767;
 
-/// What can be a row key, family, qualifier or value. Owned bytes are moved, borrowed ones copied.
+/// Types that can be a row key, family, qualifier or value. Owned bytes are moved, borrowed ones
+/// copied.
 pub trait IntoBytes {
     /// The bytes.
     fn into_bytes(self) -> Bytes;

@@ -1,4 +1,4 @@
-//! What to write to one row: values, sums, and bytes behind values.
+//! Writes to one row: values, sums, and bytes behind values.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -61,7 +61,7 @@ impl Put {
         self
     }
 
-    /// The cells live so long, if that is shorter than what their family says.
+    /// Time to live of the cells, if that is shorter than their family's.
     #[must_use]
     pub fn ttl(mut self, ttl: Duration) -> Put {
         set_ttl(self.inner.attributes.get_or_insert_default(), ttl);

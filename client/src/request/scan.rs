@@ -1,4 +1,4 @@
-//! What a scanner reads.
+//! Parameters of a scan.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -16,7 +16,7 @@ const RAW_ATTRIBUTE: &[u8] = b"_raw_";
 /// Rows fetched in one call unless the scan says otherwise.
 const ROWS_PER_FETCH: i32 = 100;
 
-/// What a scanner reads: by default the newest version of every column of every row, in key order.
+/// A scan: by default of the newest version of every column of every row, in key order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Scan {
     inner: TScan,
@@ -217,7 +217,7 @@ impl Scan {
         Ok(())
     }
 
-    /// The scan for a protocol that says of both ends of a range whether they are included.
+    /// The scan for a protocol with inclusive or exclusive flags for both ends of a range.
     pub(crate) fn into_range(self) -> Result<ScanRange> {
         self.check()?;
         let mut scan = self.inner;
@@ -286,7 +286,8 @@ impl Scan {
 pub(crate) struct ScanPlan {
     /// For the server.
     pub(crate) scan: TScan,
-    /// Of a reversed scan: rows must start with it; those above are dropped, the first below ends the scan.
+    /// Prefix of the rows of a reversed scan: rows above are dropped, the first below ends the
+    /// scan.
     pub(crate) keep: Option<Bytes>,
     /// With `keep`: rows still wanted.
     pub(crate) rows_left: Option<i32>,

@@ -1,7 +1,8 @@
-//! A small Thrift 2 server for tests: answers through a function, and counts what it sees.
+//! A small Thrift 2 server for tests: answers through a function, and counts its calls.
 //!
-//! It speaks what the client is set to, on a real socket, so the tests cover framing, buffering and timeouts.
-//! The function gets the name of a method and its arguments still encoded, and writes the reply.
+//! It speaks the client's protocol on a real socket, so the tests cover framing, buffering and
+//! timeouts. The function gets the name of a method and its arguments still encoded, and writes the
+//! reply.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -29,7 +30,7 @@ pub(crate) struct Request {
     seqid: i32,
 }
 
-/// What the server does with a call.
+/// The server's reaction to a call.
 pub(crate) enum Action {
     /// Sends these bytes, a whole message.
     Reply(Vec<u8>),
@@ -76,7 +77,7 @@ impl Request {
         self.reply_to::<C>(self.seqid, &result)
     }
 
-    /// The same with another sequence id.
+    /// A reply with another sequence id.
     pub(crate) fn reply_to<C: Call>(&self, seqid: i32, result: &Result<C::Success, C::Exception>) -> Action {
         let mut out = Vec::new();
         match self.codec {

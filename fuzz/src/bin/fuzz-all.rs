@@ -1,9 +1,9 @@
-//! Runs every target in libFuzzer, one after the other, and prints a table of what it did.
+//! Runs every target in libFuzzer, one after the other, and prints a table of the runs.
 //!
 //! 1. The targets are built by a nightly compiler with the instrumentation that libFuzzer follows.
-//! 2. Each runs for as many executions as asked for, from `fuzz/corpus/<target>` and what earlier runs found.
-//!    New inputs go to `fuzz/libfuzzer/found/<target>`, its log and the input of a finding to
-//!    `fuzz/libfuzzer/artifacts/<target>`.
+//! 2. Each runs for as many executions as asked for, from `fuzz/corpus/<target>` and the inputs
+//!    that earlier runs found. New inputs go to `fuzz/libfuzzer/found/<target>`, its log and the
+//!    input of a finding to `fuzz/libfuzzer/artifacts/<target>`.
 //! 3. The table is Markdown. A finding ends its target's run, and the program fails at the end.
 
 use std::error::Error;
@@ -48,7 +48,7 @@ struct CommandLine {
     sanitizer: Option<String>,
 }
 
-/// What a run of a target did.
+/// Result of a run of a target.
 struct Run {
     executions: u64,
     took: Duration,

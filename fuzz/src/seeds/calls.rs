@@ -242,7 +242,7 @@ fn seeds_of_client() -> Vec<Input> {
     all
 }
 
-/// The same groups with their cells plain and in each compression.
+/// These groups with their cells plain and in each compression.
 fn seeds_of_groups() -> Vec<Input> {
     let (call, block) = groups();
     let mut plain = connection("ClientService", "");

@@ -54,7 +54,8 @@ pub(super) fn seeds() -> Vec<Input> {
     seeds
 }
 
-/// The same files offered for a bulk load, into a region with all of their rows and into one with some.
+/// These files offered for a bulk load, into a region with all of their rows and into one with
+/// some.
 pub(super) fn offered() -> Vec<Input> {
     let clipped = |input: Input| {
         let mut bytes = input.bytes;
@@ -88,7 +89,7 @@ fn file(cells: u32, compression: Compression, encoding: DataBlockEncoding, bloom
         compression,
         encoding,
         bloom,
-        // Of use to filters of prefixes only.
+        // Used by filters of prefixes only.
         bloom_prefix_bytes: 4,
         ..WriterOptions::of_family(&family, Uuid([7; 16]), 1_000, SeqId(99))
     };

@@ -1,4 +1,4 @@
-//! Inputs to begin with: what the real encoders write, and hand-made cases at the limits. `make-corpus`
+//! Seed inputs: output of the real encoders, and hand-made cases at the limits. `make-corpus`
 //! writes them to files.
 
 mod calls;

@@ -1,5 +1,5 @@
-//! Connections: calls of every method and their answers, in every protocol and transport, and what is no
-//! call.
+//! Connections: calls of every method and their answers, in every protocol and transport, and bytes
+//! that are no call.
 
 use basalt_idl::call::MethodDescriptor;
 use basalt_idl::schema::{Requiredness, StructDescriptor, StructKind, TypeDescriptor};

@@ -125,8 +125,8 @@ fn check(copy: &WrittenFile, expected: &(u64, u64), clip: &Clip) {
     assert_eq!(&found, expected, "the copy has other cells");
 }
 
-/// How many cells there are, and a hash of them without their sequence ids. With `clip`, they must be
-/// those of a loaded file.
+/// Number of cells, and a hash of them without their sequence ids. With `clip`, they must be those
+/// of a loaded file.
 fn cells(reader: &Arc<Reader>, clip: Option<&Clip>) -> basalt_engine::Result<(u64, u64)> {
     let mut cursor = reader.cursor(ReadOptions::WHOLE_FILE);
     cursor.seek(KeyBuf::first_on_row(b"", FAMILY).as_key())?;

@@ -19,8 +19,8 @@ pub fn run(input: &[u8]) {
         return;
     }
     filters::same_as_protobuf(&spec);
-    // Not every filter can be said in the filter language; what is printed must not upset the parser all the
-    // same.
+    // Not every filter can be expressed in the filter language; the printed form must not upset the
+    // parser all the same.
     let _ = FilterSpec::parse(&spec.to_filter_string());
     filters::used(&spec);
 }

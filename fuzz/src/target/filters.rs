@@ -1,4 +1,4 @@
-//! What both filter targets do with a filter that was accepted.
+//! Shared by both filter targets: the steps with an accepted filter.
 
 use std::sync::LazyLock;
 
@@ -15,7 +15,7 @@ pub(super) const SEED: u64 = 7;
 /// those of a filter that are compiled, the rest to compile one. See `docs/fuzzing.md`.
 pub const REGEX_BYTES: usize = 6 << 20;
 
-/// What the regular expressions in an input may take beside the limit.
+/// Memory that the regular expressions in an input may take beside the limit.
 pub(super) fn regex_bytes(input: &[u8]) -> usize {
     let mentions = |word: &[u8]| {
         input
@@ -76,7 +76,7 @@ pub(super) fn used(spec: &FilterSpec) {
     }
 }
 
-/// How many cells the filter keeps; `None` when it fails.
+/// Number of cells that the filter keeps; `None` when it fails.
 fn scanned(spec: &FilterSpec, rows: &[Row], reversed: bool) -> Option<usize> {
     let mut filter = spec.create();
     filter.set_reversed(reversed);

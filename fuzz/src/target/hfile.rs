@@ -6,8 +6,8 @@
 //!         8: the file is printed too
 //! ```
 //!
-//! A file that opens reads the same twice, block by block and cell by cell; what `verify` believes can be
-//! read and found, its filters included; it can be printed.
+//! A file that opens reads the same twice, block by block and cell by cell; a file that `verify`
+//! accepts can be read and searched, its filters included; it can be printed.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -26,8 +26,8 @@ use crate::{disk, memory};
 /// The window and tables of a decompressor, whatever it unpacks, in bytes.
 const CODEC_BYTES: usize = 64 << 10;
 
-/// What blocks of a file may unpack to, by the codec that the trailer names: each format has its limit, and a
-/// vector that grows is there twice for a moment. Bytes for each byte of the file.
+/// Maximum unpacked size of blocks of a file, by the codec that the trailer names: each format has
+/// its limit, and a vector that grows is there twice for a moment. Bytes for each byte of the file.
 fn unpacked_per_byte(trailer: &[u8]) -> usize {
     match codec(trailer) {
         None | Some(2) => 0,
@@ -100,7 +100,7 @@ pub(super) fn file_of(input: &[u8]) -> Option<(u8, Vec<u8>)> {
     Some((*how, disk::hfile(&blocks, trailer, how & 2 != 0)))
 }
 
-/// What reading a file may take beside the limit: the decompressor, and what blocks unpack to.
+/// Memory that reading a file may take beside the limit: the decompressor, and unpacked blocks.
 pub(super) fn unpacked_bytes(file: &[u8]) -> usize {
     let trailer = &file[file.len().saturating_sub(disk::TRAILER_BYTES)..];
     CODEC_BYTES + file.len() * unpacked_per_byte(trailer)
@@ -152,7 +152,7 @@ pub fn run(input: &[u8]) {
     }
 }
 
-/// How many cells there are, and a hash of them.
+/// Number of cells, and a hash of them.
 fn read(reader: &Arc<Reader>, options: ReadOptions) -> basalt_engine::Result<(usize, u64)> {
     let mut cursor = reader.cursor(options);
     cursor.seek(KeyBuf::first_on_row(b"", b"").as_key())?;

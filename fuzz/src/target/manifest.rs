@@ -9,7 +9,8 @@
 //!                                  all before it is durable
 //! ```
 //!
-//! What `verify` believes can be opened; the state is the same then, and after the roll that opening does.
+//! A manifest that `verify` accepts can be opened; the state is the same then, and after the roll
+//! that opening does.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -56,7 +57,7 @@ pub fn run(input: &[u8]) {
         verify(&disk, Path::new(DIR))
     });
     if how & 16 != 0 {
-        // What is broken ends the print.
+        // Damage ends the print.
         let _ = dump(&disk, Path::new(FILE), &mut String::new());
     }
     let Ok(verified) = verified else {

@@ -1,4 +1,4 @@
-//! The targets, one module each, and what several of them share.
+//! The targets, one module each, and helpers shared by several of them.
 
 use std::hash::{DefaultHasher, Hash, Hasher as _};
 
@@ -20,7 +20,7 @@ pub mod zookeeper;
 
 pub use filters::REGEX_BYTES;
 
-/// A hash, to compare what is read twice without keeping it.
+/// A hash, to compare two reads without keeping their results.
 fn hash_of(value: &impl Hash) -> u64 {
     let mut hasher = DefaultHasher::new();
     value.hash(&mut hasher);

@@ -110,7 +110,7 @@ fn convert(method: Method, parameter: &Bytes, cells: &Bytes) -> Result<()> {
             endpoint(request::decode::<pb::CoprocessorServiceRequest>(parameter)?.call)
         }
         Method::Client(_) | Method::Master(_) | Method::Admin(_) => decode_other(method, parameter),
-        // They are answered without a look at their messages.
+        // They are answered without reading their messages.
         Method::ClientMeta(_) | Method::BootstrapNode(_) => Ok(()),
     }
 }

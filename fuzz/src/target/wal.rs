@@ -8,8 +8,8 @@
 //!                                  32: the header is damaged; 64: states that all before it is durable
 //! ```
 //!
-//! A log reads the same twice. What can be read can be recovered: with the same edits, and sealed, so that it
-//! reads the same afterwards. What cannot be read is not recovered either.
+//! A log reads the same twice. A readable log can be recovered: with the same edits, and sealed, so
+//! that it reads the same afterwards. An unreadable one is not recovered either.
 
 use std::cell::Cell;
 use std::path::Path;
@@ -67,7 +67,7 @@ pub fn run(input: &[u8]) {
     recovered(&disk, first.ok());
 }
 
-/// Recovers the log. `read` is what was read of it before.
+/// Recovers the log. `read` is the result of reading it before.
 fn recovered(disk: &SimFs, read: Option<(LogSummary, u64)>) {
     let Some((summary, hash)) = read else {
         assert!(
@@ -102,7 +102,7 @@ type Read = fn(
     &mut dyn FnMut(LoggedEdit<'_>) -> basalt_engine::Result<()>,
 ) -> basalt_engine::Result<LogSummary>;
 
-/// What is in the log, and a hash of every edit.
+/// Content of the log, and a hash of every edit.
 fn contents(disk: &SimFs, read: Read) -> basalt_engine::Result<(LogSummary, u64)> {
     let hash = Cell::new(0);
     let summary = read(disk, Path::new(DIR), SeqId::ZERO, &NoListener, &mut |edit| {
@@ -198,7 +198,7 @@ impl Segment {
         }
     }
 
-    /// What the header of the next segment says of this one: uuid, bytes, chain.
+    /// The part of the next segment's header about this one: uuid, bytes, chain.
     fn link(&self) -> [u8; 28] {
         let mut link = [0; 28];
         link[..16].copy_from_slice(&self.uuid.0);

@@ -1,4 +1,4 @@
-//! What arrives on a connection of the Thrift port: bytes to messages to calls, as the server does it.
+//! Input of a connection of the Thrift port: bytes to messages to calls, as the server does it.
 //!
 //! ```text
 //! input = how u8 | bytes as they arrive
@@ -6,9 +6,9 @@
 //! ```
 //!
 //! 1. The bytes become messages all at once and piece by piece: the same messages, and the same end.
-//! 2. A message's method is looked up, its arguments are checked and then decoded. The check refuses what
-//!    decoding refuses, with the same error.
-//! 3. What decodes is written again, and what was written decodes to the same bytes. So do results, which the
+//! 2. A message's method is looked up, its arguments are checked and then decoded. The check and
+//!    decoding refuse the same arguments, with the same error.
+//! 3. A decoded message is encoded again, and decodes to the same bytes. So do results, which the
 //!    client reads.
 
 use std::cell::Cell;
@@ -31,8 +31,8 @@ const PIECES: [usize; 16] = [1, 2, 3, 4, 5, 7, 8, 13, 16, 31, 64, 100, 255, 512,
 /// Most pieces: more take longer and show nothing more.
 const PIECES_MAX: usize = 64;
 
-/// Results are decoded without a check before: what was built when a mistake is met may take what a message
-/// may decode to.
+/// Results are decoded without a check before: values built before an error is met may take as much
+/// memory as a decoded message.
 const RESULT_BYTES: usize = memory::DECODED_BYTES;
 
 /// The other limit of messages that is tried.
@@ -61,7 +61,7 @@ pub fn run(input: &[u8]) {
     });
 }
 
-/// What became of a connection's bytes: how many messages, a hash of them, and why it ended.
+/// Result of a connection's bytes: how many messages, a hash of them, and why it ended.
 type Outcome = (usize, u64, Result<(), Garbled>);
 
 fn told_apart(settings: &Thrift, stream: &[u8], piece_bytes: usize) -> Outcome {
@@ -85,7 +85,7 @@ fn told_apart(settings: &Thrift, stream: &[u8], piece_bytes: usize) -> Outcome {
     (count, hash, end)
 }
 
-/// Receives `stream` in pieces of so many bytes.
+/// Receives `stream` in pieces of a given size.
 fn receive(
     settings: &Thrift,
     stream: &[u8],
@@ -102,7 +102,7 @@ fn receive(
     Ok(())
 }
 
-/// Does with a message what the server does, or what the client does with an answer.
+/// Handles a message as the server does, or as the client does an answer.
 fn handle<R: Reader + Clone>(protocol: Protocol, message: &Bytes, reader_of: fn(Bytes) -> R) {
     let mut reader = reader_of(message.clone());
     let Ok(header) = reader.message_begin() else {
@@ -152,7 +152,7 @@ fn arguments<R: Reader>(
     reader_of: fn(Bytes) -> R,
 ) {
     let checked = memory::bounded(body.len(), 0, || check(&mut reader_of(body.clone()), of));
-    // Refused arguments are never decoded: what decoding them would take does not count.
+    // Refused arguments are never decoded: the memory of decoding them does not count.
     let decoded = if checked.is_ok() {
         memory::bounded(body.len(), 0, || (of.recode)(protocol, body.clone()))
     } else {

@@ -8,8 +8,9 @@
 //!    [`register`] decides about it in `n log n` steps.
 //! 3. For others [`search`] looks for an order, with a memory of where it has been.
 //!
-//! Calls that change nothing and whose reply nobody has (unknown gets), and refused ones, need no place in
-//! the order. That a refused write is seen anyway shows here as well: no order explains the read.
+//! Calls without an effect whose reply is unknown (unknown gets), and refused ones, need no place
+//! in the order. A refused write that is seen anyway shows here as well: no order explains the
+//! read.
 
 use std::collections::BTreeMap;
 
@@ -27,7 +28,7 @@ mod tests;
 
 pub(crate) const NAME: &str = "linear";
 
-/// What was looked at.
+/// Counts of the checked things.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Checked {
     /// Calls that needed a place.
@@ -41,7 +42,7 @@ pub struct Checked {
 }
 
 impl Checked {
-    /// Adds what another check looked at.
+    /// Adds the counts of another check.
     pub fn add(&mut self, other: Checked) {
         self.calls += other.calls;
         self.pieces += other.pieces;

@@ -1,11 +1,11 @@
-//! One row, one call at a time: what a call does to the columns, and whether its reply fits.
+//! One row, one call at a time: the effect of a call on the columns, and whether its reply fits.
 
 use bytes::Bytes;
 
 use super::apply_changes;
 use crate::history::{Call, Columns, Op, Outcome, Reply};
 
-/// What a call does at a place in the order.
+/// Effect of a call at a place in the order.
 pub(super) enum Effect {
     /// It cannot stand here: the reply would have been another, or it would have been refused.
     Impossible,
@@ -15,7 +15,7 @@ pub(super) enum Effect {
     Changed(Columns),
 }
 
-/// What `call` does to a row with these columns. A call of unknown outcome is taken as carried out.
+/// Applies `call` to a row with these columns. A call of unknown outcome is taken as carried out.
 pub(super) fn apply(columns: &Columns, call: &Call) -> Effect {
     let reply = match &call.outcome {
         Outcome::Done(reply) => Some(reply),

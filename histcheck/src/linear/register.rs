@@ -1,12 +1,13 @@
 //! Rows that are registers: decided without a search.
 //!
-//! If every write sets the same columns, each time to other values, then what a read found names the write it
-//! read from. A write and its reads stand together in every order. Let `finish` be when the first of them
-//! returned and `start` when the last was invoked. All of one cluster must come before all of another if its
-//! `finish` is before the other's `start`; the calls can be ordered exactly if no two clusters must both come
-//! before each other, and no read returned before its write was invoked (Gibbons and Korach).
+//! If every write sets the same columns, each time to other values, then the values of a read
+//! identify the write it read from. A write and its reads stand together in every order. Let
+//! `finish` be when the first of them returned and `start` when the last was invoked. All of one
+//! cluster must come before all of another if its `finish` is before the other's `start`; the calls
+//! can be ordered exactly if no two clusters must both come before each other, and no read returned
+//! before its write was invoked (Gibbons and Korach).
 //!
-//! A write of unknown outcome that nobody read from needs no place.
+//! A write of unknown outcome that no call read from needs no place.
 
 use std::collections::HashMap;
 
@@ -14,9 +15,9 @@ use super::{Verdict, apply_changes};
 use crate::history::{Call, Change, Columns, Op, Outcome};
 use crate::notation;
 
-/// A write and the reads of what it wrote.
+/// A write and the reads of its values.
 struct Cluster {
-    /// `None` for what was there at the beginning.
+    /// `None` for the initial values.
     write: Option<usize>,
     /// A time, or -1 for the beginning.
     finish: i128,

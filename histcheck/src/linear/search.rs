@@ -5,7 +5,8 @@
 //! first return belongs to a call that could not be placed, it goes back and tries another.
 //!
 //! - Memory: a set of placed calls with the state behind them is explored once.
-//! - A read that fits is placed for good: what can be placed later can be placed behind it, too.
+//! - A read that fits is placed for good: calls that can be placed later can be placed behind it,
+//!   too.
 //! - A call of unknown outcome whose end (the crash) is reached without a place did not take effect.
 
 use std::collections::{HashMap, HashSet};

@@ -1,8 +1,8 @@
-//! What a table of histories has to show of a checker: it accepts every good one and rejects every bad one.
+//! Runs a checker on a table of histories: it accepts every good one and rejects every bad one.
 
 use basalt_histcheck::Violation;
 
-/// Histories with what each is about.
+/// Histories, each with its subject.
 pub(crate) type Histories = [(&'static str, &'static str)];
 
 /// Fewest histories of each kind.

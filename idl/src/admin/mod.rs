@@ -1,8 +1,8 @@
 //! Basalt's own interface: `basalt.thrift`.
 //!
-//! What HBase's two Thrift services leave to the Java client and the shell: flush, compact, split, merge,
-//! where regions are, quotas, snapshots of tables, the state of the server, and calls for tests. Method names
-//! start with `basalt`, so they never collide with HBase's.
+//! Calls that HBase's two Thrift services leave to the Java client and the shell: flush, compact,
+//! split, merge, where regions are, quotas, snapshots of tables, the state of the server, and calls
+//! for tests. Method names start with `basalt`, so they never collide with HBase's.
 
 mod service;
 
@@ -17,20 +17,20 @@ use crate::schema::names::*;
 use crate::schema::{EnumDescriptor, StructDescriptor};
 
 thrift_enum! {
-    /// What can be paused.
+    /// Kinds of background work that can be paused.
     pub enum TBackgroundWork {
         FLUSHES = 1,
         COMPACTIONS = 2,
     }
 
-    /// What a job in the background does.
+    /// Kind of a background job.
     pub enum TJobKind {
         FLUSH = 1,
         MINOR_COMPACTION = 2,
         MAJOR_COMPACTION = 3,
     }
 
-    /// What a quota counts. Names and values are HBase's (ThrottleType).
+    /// Unit of a quota. Names and values are HBase's (ThrottleType).
     pub enum TThrottleType {
         REQUEST_NUMBER = 1,
         REQUEST_SIZE = 2,
@@ -40,7 +40,7 @@ thrift_enum! {
         READ_SIZE = 6,
     }
 
-    /// What a quota is per. Names and values are HBase's (TimeUnit).
+    /// Time unit of a quota. Names and values are HBase's (TimeUnit).
     pub enum TTimeUnit {
         SECONDS = 4,
         MINUTES = 5,
@@ -48,7 +48,7 @@ thrift_enum! {
         DAYS = 7,
     }
 
-    /// What a quota was set for. Names and values are HBase's (QuotaScope). One server is both.
+    /// Scope of a quota. Names and values are HBase's (QuotaScope). One server is both.
     pub enum TQuotaScope {
         CLUSTER = 1,
         MACHINE = 2,
@@ -56,7 +56,7 @@ thrift_enum! {
 }
 
 thrift_struct! {
-    /// One region: its place, its load, what it stores.
+    /// One region: its place, its load, its data.
     pub struct TRegionMetrics {
         /// The full name, without default:.
         1: required binary tableName as table_name,
@@ -87,7 +87,7 @@ thrift_struct! {
     pub struct TRegionMemstore {
         1: required binary tableName as table_name,
         2: required binary regionName as region_name,
-        /// What is being flushed included.
+        /// Bytes of frozen memstores included.
         3: required i64 bytes,
     }
 
@@ -156,16 +156,16 @@ thrift_struct! {
         2: required binary tableName as table_name,
         /// 32 hex digits. Unset when the region is gone.
         3: optional string encodedName as encoded_name,
-        /// Of a compaction; a flush is of all families.
+        /// Family of a compaction; a flush is of all families.
         4: optional string family,
-        /// Of the memstores or store files that it reads.
+        /// Bytes of the memstores or store files that it reads.
         5: required i64 inputBytes as input_bytes,
         /// How much of that is still to be read.
         6: required i64 leftBytes as left_bytes,
         7: required i64 tookMs as took_ms,
     }
 
-    /// What is done in the background.
+    /// Background work.
     pub struct TBackgroundState {
         /// The longest first.
         1: required list<TRunningJob> running,
@@ -212,7 +212,7 @@ thrift_struct! {
         2: required binary tableName as table_name,
         /// Milliseconds since 1970.
         3: required i64 createdMs as created_ms,
-        /// It is removed after so many seconds. 0: never.
+        /// Seconds until it is removed. 0: never.
         4: required i64 ttlSeconds as ttl_seconds,
         5: required i32 regions,
         6: required i32 files,
@@ -221,7 +221,7 @@ thrift_struct! {
         7: required i64 bytes,
     }
 
-    /// An operation failed. The same fields as in HBase's THBaseService.
+    /// An operation failed. Its fields are those in HBase's THBaseService.
     pub exception TIOError {
         1: optional string message,
         /// False if trying again cannot help.

@@ -34,7 +34,7 @@ thrift_service! {
             1: required TBackgroundWork work, 2: required bool paused
         ) throws (1: TIOError io);
 
-        /// What runs and waits in the background, and what is paused.
+        /// Running and queued background work, and the kinds that are paused.
         TBackgroundState basaltBackgroundState as BasaltBackgroundState() throws (1: TIOError io);
 
         /// Takes the blocks of a table, or of all, out of the block cache. Returns how many.
@@ -98,8 +98,8 @@ thrift_service! {
             3: optional string nsName as ns_name,
         ) throws (1: TIOError io);
 
-        /// Takes a snapshot of a table: of everything acknowledged before, or without flush of what is in
-        /// store files. It is removed after ttlSeconds; 0: never.
+        /// Takes a snapshot of a table: of everything acknowledged before, or without flush of the
+        /// store files only. It is removed after ttlSeconds; 0: never.
         void basaltSnapshot as BasaltSnapshot(
             1: required string name,
             2: required binary table,
@@ -115,25 +115,26 @@ thrift_service! {
         /// Removes a snapshot.
         void basaltDeleteSnapshot as BasaltDeleteSnapshot(1: required string name) throws (1: TIOError io);
 
-        /// Creates a table, enabled, that is what the snapshot's was.
+        /// Creates a table, enabled, from a snapshot.
         void basaltCloneSnapshot as BasaltCloneSnapshot(
             1: required string name, 2: required binary table
         ) throws (1: TIOError io);
 
-        /// Makes the snapshot's table what it was. It must be disabled, and stays so; one that is gone is
-        /// created, enabled.
+        /// Restores a snapshot's table to the snapshot's state. It must be disabled, and stays so;
+        /// a dropped one is created, enabled.
         void basaltRestoreSnapshot as BasaltRestoreSnapshot(1: required string name) throws (1: TIOError io);
 
         /// Removes all user tables, snapshots, quotas and namespaces that are not reserved, closes scanners,
         /// and ends pauses. Only a server that was started with --ephemeral does that.
         void basaltReset as BasaltReset() throws (1: TIOError io);
 
-        /// Moves the server's wall clock forward, so that cells expire and age without waiting. Returns what
-        /// it shows, in milliseconds since 1970. Only a server that was started with --ephemeral does that.
+        /// Moves the server's wall clock forward, so that cells expire and age without waiting.
+        /// Returns the new time, in milliseconds since 1970. Only a server that was started with
+        /// --ephemeral does that.
         i64 basaltAdvanceClock as BasaltAdvanceClock(1: required i64 ms) throws (1: TIOError io);
 
-        /// Arms faults instead of the present ones; an empty list clears them. Returns what is armed. Only a
-        /// server that was started with --ephemeral does that.
+        /// Arms faults instead of the present ones; an empty list clears them. Returns the armed
+        /// faults. Only a server that was started with --ephemeral does that.
         list<TFault> basaltSetFaults as BasaltSetFaults(
             1: required list<TFault> faults
         ) throws (1: TIOError io);
@@ -144,7 +145,7 @@ thrift_service! {
     }
     legacy {
     }
-    /// What the methods of `BasaltAdmin` throw.
+    /// The exceptions of the methods of `BasaltAdmin`.
     exceptions BasaltException {
         1: TIOError as Io,
     }

@@ -11,8 +11,9 @@
 //! So the rules for absent fields, defaults and unions are those of [`crate::schema`], in one place. The
 //! price is one copy of each value; the codecs of [`crate::wire`] have none.
 //!
-//! Bounds on what arrives are the protocol's (`TConfiguration` of the crate: size of a message, a string, a
-//! container, depth), then those of decoding. Recursion follows the descriptors, which are not recursive.
+//! Bounds on received bytes are the protocol's (`TConfiguration` of the crate: size of a message, a
+//! string, a container, depth), then those of decoding. Recursion follows the descriptors, which
+//! are not recursive.
 
 use thrift::protocol::{
     TFieldIdentifier, TInputProtocol, TListIdentifier, TMapIdentifier, TMessageIdentifier, TMessageType,

@@ -1,5 +1,5 @@
-//! What the property test `idl/tests/interop.rs` does not reach: types by name, calls, and values that are
-//! rejected.
+//! Cases that the property test `idl/tests/interop.rs` does not reach: types by name, calls, and
+//! values that are rejected.
 
 use std::collections::BTreeMap;
 

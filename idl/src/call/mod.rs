@@ -1,4 +1,4 @@
-//! What a method looks like: its arguments, its result, and the messages around both.
+//! Methods on the wire: arguments, results, and the messages around both.
 //!
 //! ```text
 //! call:   header(name, Call, seqid)       struct { id: argument, ... }
@@ -37,7 +37,7 @@ thrift_enum! {
         MISSING_RESULT = 5,
         /// The handler failed.
         INTERNAL_ERROR = 6,
-        /// The bytes are not what the interface says.
+        /// The bytes do not match the interface.
         PROTOCOL_ERROR = 7,
         /// The transform is not supported.
         INVALID_TRANSFORM = 8,
@@ -82,7 +82,7 @@ impl TApplicationException {
     }
 }
 
-/// What a caller is told about bytes that could not be decoded.
+/// The error reply to bytes that could not be decoded.
 impl From<&WireError> for TApplicationException {
     fn from(error: &WireError) -> Self {
         let kind = match error {
@@ -96,9 +96,9 @@ impl From<&WireError> for TApplicationException {
 
 /// A method, named by the type of its arguments.
 pub trait Call: Encode + Decode {
-    /// What it returns.
+    /// Result of the method.
     type Success: Encode + Decode;
-    /// What it throws: the exceptions of its service, of which [`Call::METHOD`] names the declared ones.
+    /// Exceptions of the method's service, of which [`Call::METHOD`] names the declared ones.
     type Exception: ServiceException;
     /// The method as data.
     const METHOD: MethodDescriptor;
@@ -135,9 +135,9 @@ pub struct MethodDescriptor {
     pub name: &'static str,
     /// The arguments.
     pub args: &'static StructDescriptor,
-    /// What it returns.
+    /// Type of the result.
     pub returns: TypeDescriptor,
-    /// What it throws.
+    /// The declared exceptions.
     pub throws: &'static [ThrowsDescriptor],
     /// Whether HBase's newest IDL no longer has it.
     pub legacy: bool,

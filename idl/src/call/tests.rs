@@ -1,4 +1,4 @@
-//! Goal: clients see what the server wrote, and see through replies that answer something else. Method: write
+//! Goal: clients decode the server's replies, and reject replies to another call. Method: write
 //! replies with the server's functions and read them with the client's.
 
 use bytes::Bytes;
@@ -9,7 +9,7 @@ use crate::wire::{BinaryReader, BinaryWriter, CompactReader, CompactWriter};
 
 type Reply<C> = Result<Result<<C as Call>::Success, CallError<<C as Call>::Exception>>, WireError>;
 
-/// What the client reads from the reply that the body writes, in both protocols, to call 7.
+/// The client's result from the reply that the body writes, in both protocols, to call 7.
 macro_rules! reply {
     ($call:ty, |$writer:ident| $body:expr) => {{
         let (mut binary, mut compact) = (Vec::new(), Vec::new());

@@ -29,14 +29,15 @@ pub enum Service {
     Thrift2,
     /// `BasaltAdmin`.
     Admin,
-    /// `Hbase` or `THBaseService`: decide by what the connection called before, or by a setting.
+    /// `Hbase` or `THBaseService`: decide by earlier calls of the connection, or by a setting.
     Either,
     /// No service has the method.
     Unknown,
 }
 
-/// Tells the service of a call from its method and, for the shared names only, its arguments. `args` stands
-/// before the arguments struct and is not moved. Fails if it has to look and the arguments are malformed.
+/// Determines the service of a call from its method and, for the shared names only, its arguments.
+/// `args` stands before the arguments struct and is not moved. Fails if it needs the arguments and
+/// they are malformed.
 pub fn which_service<R: Reader + Clone>(method: &str, args: &R) -> Result<Service, WireError> {
     let in_one = thrift1::Method::from_name(method).is_some();
     let in_two = thrift2::Method::from_name(method).is_some();
@@ -49,8 +50,8 @@ pub fn which_service<R: Reader + Clone>(method: &str, args: &R) -> Result<Servic
     })
 }
 
-/// Tells the service of a call that came to a place where only `service` of HBase's two answers, and ours
-/// beside it.
+/// Determines the service of a call on an endpoint for one of HBase's two, `service`, and Basalt's
+/// own.
 pub fn service_at(service: Service, method: &str) -> Service {
     let known = match service {
         Service::Thrift1 => thrift1::Method::from_name(method).is_some(),

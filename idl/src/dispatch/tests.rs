@@ -1,5 +1,6 @@
-//! Goal: each shared method name is told apart by its arguments, in both protocols. Method: encode real
-//! arguments of either service, and the sparse and odd ones that clients can send.
+//! Goal: the service of each shared method name is recognised by its arguments, in both protocols.
+//! Method: encode real arguments of either service, and the sparse and odd ones that clients can
+//! send.
 
 use bytes::Bytes;
 
@@ -8,7 +9,7 @@ use crate::schema::Encode;
 use crate::wire::{BinaryReader, BinaryWriter, CompactReader, CompactWriter, WireError, WireType, Writer};
 use crate::{Call, admin, thrift1, thrift2};
 
-/// What `which_service` says about these argument bytes in both protocols.
+/// The result of `which_service` for these argument bytes in both protocols.
 fn service_of(method: &str, binary: Vec<u8>, compact: Vec<u8>) -> Service {
     let from_binary = which_service(method, &BinaryReader::new(Bytes::from(binary))).unwrap();
     let from_compact = which_service(method, &CompactReader::new(Bytes::from(compact))).unwrap();
@@ -145,7 +146,7 @@ fn check_and_put_has_a_fourth_argument_in_thrift2_only() {
     check(Service::Thrift2, &two);
 }
 
-/// Without field 4, and with the fields in another order, what is inside field 6 still decides.
+/// Without field 4, and with the fields in another order, the content of field 6 still decides.
 #[test]
 fn check_and_put_looks_inside_the_put() {
     fn args(writer: &mut impl Writer) {

@@ -16,7 +16,7 @@
 //! ```
 //!
 //! [`Compressor::unpack`] reserves memory ([`Room`]) before it allocates, and only for bytes that
-//! the stream has really unpacked to or, for a segment, that so many packed bytes can unpack to. The
+//! the stream has really unpacked to or, for a segment, that its packed bytes can unpack to. The
 //! output never exceeds the limit that the caller gives.
 
 use std::io::{Read, Write};
@@ -67,7 +67,7 @@ fn malformed(what: impl std::fmt::Display) -> UnpackError {
     UnpackError::Malformed(what.to_string())
 }
 
-/// Memory for what a block unpacks to.
+/// Budget for the memory of unpacked blocks.
 pub trait Room {
     /// Reserves bytes that are about to be allocated; false if there are none.
     fn reserve(&mut self, bytes: usize) -> bool;
@@ -146,8 +146,8 @@ impl Compressor {
         }
     }
 
-    /// Unpacks a cell block to at most `max` bytes. The reservation of what is returned remains with
-    /// `room`; after an error nothing remains reserved.
+    /// Unpacks a cell block to at most `max` bytes. The reservation of the returned bytes remains
+    /// with `room`; after an error nothing remains reserved.
     pub fn unpack(self, packed: &[u8], max: usize, room: &mut impl Room) -> Result<Vec<u8>, UnpackError> {
         let mut plain = Plain {
             bytes: Vec::new(),

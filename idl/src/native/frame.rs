@@ -38,7 +38,7 @@ pub enum FrameError {
     Message {
         /// The part.
         part: &'static str,
-        /// What the decoder says.
+        /// The decoder's error.
         error: String,
     },
     /// Bytes behind the cell block.

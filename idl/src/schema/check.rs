@@ -1,12 +1,12 @@
-//! Whether bytes are what the interface says, without building anything of them.
+//! Checks bytes against the interface without building values of them.
 //!
 //! Decoding builds as it reads: a message of many small elements whose last byte is wrong has taken many
 //! times its own size before it is refused. [`check`] walks the message along the descriptors instead, and
 //! holds one string at a time at most.
 //!
-//! Invariant: it refuses what `decode` refuses, with the same error, and nothing else (`idl/tests/hostile.rs`
-//! compares the two). Recursion is bounded: types are not recursive, and unknown fields are skipped by the
-//! reader, which counts depth.
+//! Invariant: it refuses exactly the bytes that `decode` refuses, with the same error
+//! (`idl/tests/hostile.rs` compares the two). Recursion is bounded: types are not recursive, and
+//! unknown fields are skipped by the reader, which counts depth.
 
 use super::{Requiredness, StructDescriptor, StructKind, TREE_OVERHEAD, TypeDescriptor, check_element};
 use crate::wire::{Reader, WireError};
@@ -49,7 +49,7 @@ pub fn check<R: Reader>(reader: &mut R, of: &StructDescriptor) -> Result<(), Wir
     }
 }
 
-/// Which fields of a struct have arrived.
+/// The fields of a struct that have arrived.
 #[derive(Default)]
 struct Seen {
     /// One bit for each field. No struct of the three interfaces has more than 64.

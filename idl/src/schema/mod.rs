@@ -1,4 +1,4 @@
-//! What a type looks like on the wire, as traits for the codecs and as data for tests and tools.
+//! Types on the wire, as traits for the codecs and as data for tests and tools.
 //!
 //! [`Encode`] and [`Decode`] are implemented here for Thrift's own types and by the macros for everything
 //! the interfaces declare. The descriptors repeat the same declaration as constants, so that a test can
@@ -67,7 +67,7 @@ pub trait Decode: WireTyped + Sized {
 /// A type, as data.
 #[derive(Clone, Copy, Debug)]
 pub enum TypeDescriptor {
-    /// Nothing: what a method returns that only succeeds or fails.
+    /// Nothing: the result of a method that only succeeds or fails.
     Void,
     /// `bool`
     Bool,
@@ -113,7 +113,7 @@ impl TypeDescriptor {
         }
     }
 
-    /// Bytes that a value of this type takes in memory, without what it points to.
+    /// Bytes that a value of this type takes in memory, without its heap memory.
     pub const fn memory(&self) -> usize {
         match self {
             TypeDescriptor::Void => 0,
@@ -198,11 +198,11 @@ pub type Recode = fn(Protocol, Bytes) -> Result<Vec<u8>, WireError>;
 pub struct StructDescriptor {
     /// The name in the IDL; for arguments the Rust name.
     pub name: &'static str,
-    /// What it is.
+    /// Kind of the struct.
     pub kind: StructKind,
     /// In the order of the IDL.
     pub fields: &'static [FieldDescriptor],
-    /// Bytes that the Rust type takes in memory, without what it points to.
+    /// Bytes that the Rust type takes in memory, without its heap memory.
     pub memory: usize,
     /// Decodes and encodes the Rust type.
     pub recode: Recode,
@@ -373,7 +373,8 @@ impl<T: Decode> Decode for Vec<T> {
     }
 }
 
-/// What a tree costs for each element besides the element, roughly: nodes are half full at worst.
+/// Approximate memory of a tree for each element, as a multiple of the element: nodes are half full
+/// at worst.
 const TREE_OVERHEAD: usize = 2;
 
 impl<T: WireTyped> WireTyped for BTreeSet<T> {

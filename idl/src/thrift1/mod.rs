@@ -26,13 +26,13 @@ pub type Bytes = bytes::Bytes;
 pub type ScannerID = i32;
 
 thrift_enum! {
-    /// Which of the two HBase services a server speaks.
+    /// The HBase service that a server speaks.
     pub enum TThriftServerType {
         ONE = 1,
         TWO = 2,
     }
 
-    /// What a permission is granted on.
+    /// Object of a permission.
     pub enum TPermissionScope {
         TABLE = 0,
         NAMESPACE = 1,
@@ -123,7 +123,7 @@ thrift_struct! {
         3: optional list<TColumn> sortedColumns as sorted_columns,
     }
 
-    /// What a scanner reads. One version of each column.
+    /// Parameters of a scanner. One version of each column.
     pub struct TScan {
         1: optional Text startRow as start_row,
         2: optional Text stopRow as stop_row,
@@ -147,7 +147,7 @@ thrift_struct! {
         1: Text table,
         2: Text row,
         3: list<Text> columns,
-        /// As many as columns.
+        /// One value for each column.
         4: list<Text> values,
     }
 

@@ -24,13 +24,13 @@ thrift_service! {
         /// Whether the table serves.
         bool isTableEnabled as IsTableEnabled(1: Bytes tableName as table_name) throws (1: IOError io);
 
-        /// Asks for a compaction of a region or a table; does not wait.
+        /// Requests a compaction of a region or a table; does not wait.
         void compact as Compact(
             1: Bytes tableNameOrRegionName as table_name_or_region_name
         ) throws (1: IOError io);
 
-        /// Asks for a major compaction of a region or a table; does not wait. HBase's gateway runs a minor
-        /// one.
+        /// Requests a major compaction of a region or a table; does not wait. HBase's gateway runs
+        /// a minor one.
         void majorCompact as MajorCompact(
             1: Bytes tableNameOrRegionName as table_name_or_region_name
         ) throws (1: IOError io);
@@ -306,7 +306,7 @@ thrift_service! {
             1: Text tableName as table_name, 2: Text row, 3: Text family
         ) throws (1: IOError io);
     }
-    /// What the methods of `Hbase` throw.
+    /// The exceptions of the methods of `Hbase`.
     exceptions HbaseException {
         1: IOError as Io,
         2: IllegalArgument as IllegalArgument,

@@ -1,4 +1,4 @@
-//! Rows, cells and what is done with them.
+//! Rows, cells and operations on them.
 
 #[allow(
     unused_imports,
@@ -8,7 +8,7 @@
 use crate::schema::names::*;
 
 thrift_enum! {
-    /// What a TDelete deletes of each column it names.
+    /// Versions that a TDelete deletes of each column it names.
     pub enum TDeleteType {
         DELETE_COLUMN = 0,
         DELETE_COLUMNS = 1,
@@ -104,7 +104,7 @@ thrift_struct! {
         1: optional string expression,
     }
 
-    /// What to read of one row.
+    /// A read of one row.
     pub struct TGet {
         1: required binary row,
         /// Absent or empty means all.
@@ -140,7 +140,7 @@ thrift_struct! {
         7: optional TCellVisibility cellVisibility as cell_visibility,
     }
 
-    /// What to delete of one row. Without columns the whole row.
+    /// A delete of one row. Without columns the whole row.
     pub struct TDelete {
         1: required binary row,
         2: optional list<TColumn> columns,
@@ -174,7 +174,7 @@ thrift_struct! {
         6: optional bool returnResults as return_results,
     }
 
-    /// What a scanner reads.
+    /// Parameters of a scanner.
     pub struct TScan {
         1: optional binary startRow as start_row,
         2: optional binary stopRow as stop_row,
@@ -201,7 +201,7 @@ thrift_struct! {
         18: optional binary filterBytes as filter_bytes,
     }
 
-    /// Puts and deletes of one row, applied as one.
+    /// Puts and deletes of one row, applied in one atomic step.
     pub struct TRowMutations {
         1: required binary row,
         2: required list<TMutation> mutations,

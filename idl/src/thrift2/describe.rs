@@ -183,7 +183,7 @@ pub fn describe_family(family: &TColumnFamilyDescriptor) -> String {
     ];
     parts.extend(fields.iter().map(|(name, value)| format!("{name} => '{value}'")));
     parts.extend(chosen_fields(family));
-    // Settings without a place in HBase's fixed order are shown when somebody chose them.
+    // Settings without a place in HBase's fixed order are shown when they were set explicitly.
     for name in FAMILY_ATTRIBUTES
         .iter()
         .filter(|name| **name != "INDEX_BLOCK_ENCODING")
@@ -216,7 +216,7 @@ pub fn describe_table(name: &str, table: &TTableDescriptor) -> String {
     }
     let mut others = Vec::new();
     for (key, value) in table.attributes.iter().flatten() {
-        // HBase does not show what every table has.
+        // HBase does not show attributes that every table has.
         if (key == "IS_META" && value == "false") || key == "DURABILITY" {
             continue;
         }

@@ -267,7 +267,7 @@ thrift_service! {
             2: optional list<binary> splitKeys as split_keys,
         ) throws (1: TIOError io);
     }
-    /// What the methods of `THBaseService` throw.
+    /// The exceptions of the methods of `THBaseService`.
     exceptions THBaseException {
         1: TIOError as Io,
         2: TIllegalArgument as IllegalArgument,

@@ -9,7 +9,7 @@ use super::TDurability;
 use crate::schema::names::*;
 
 thrift_enum! {
-    /// What the bloom filters of a family contain.
+    /// Kind of key in the bloom filters of a family.
     pub enum TBloomFilterType {
         NONE = 0,
         ROW = 1,
@@ -44,7 +44,7 @@ thrift_enum! {
         TTL = 2,
     }
 
-    /// Which of the slow logs.
+    /// Kind of slow log.
     pub enum TLogType {
         SLOW_LOG = 1,
         LARGE_LOG = 2,
@@ -56,13 +56,13 @@ thrift_enum! {
         OR = 1,
     }
 
-    /// Which of the two HBase services a server speaks.
+    /// The HBase service that a server speaks.
     pub enum TThriftServerType {
         ONE = 1,
         TWO = 2,
     }
 
-    /// What a permission is granted on.
+    /// Object of a permission.
     pub enum TPermissionScope {
         TABLE = 0,
         NAMESPACE = 1,
@@ -143,7 +143,7 @@ thrift_struct! {
         2: optional map<string, string> configuration,
     }
 
-    /// Which records of a slow log to return.
+    /// Conditions and limit for records of a slow log.
     pub struct TLogQueryFilter {
         1: optional string regionName as region_name,
         2: optional string clientAddress as client_address,

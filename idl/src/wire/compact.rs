@@ -193,7 +193,7 @@ impl Reader for CompactReader {
         let offset = self.input.pos();
         match self.input.byte("bool")? {
             1 => Ok(true),
-            // Two is what the specification says and zero what some implementations write.
+            // The specification says two, and some implementations write zero.
             0 | 2 => Ok(false),
             value => Err(WireError::NotABool { offset, value }),
         }

@@ -1,4 +1,4 @@
-//! What a client speaks, from the first bytes of its connection.
+//! Detects a client's protocol by the first bytes of its connection.
 //!
 //! ```text
 //! byte  0  1  2  3 | 4  5  6  7
@@ -34,7 +34,7 @@ pub enum Protocol {
     Compact,
 }
 
-/// What the first bytes say.
+/// Result of a detection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Detected {
     /// A Thrift message.
@@ -67,7 +67,7 @@ const HTTP_METHODS: [&[u8; 4]; 9] = [
     b"GET ", b"POST", b"OPTI", b"HEAD", b"PUT ", b"DELE", b"TRAC", b"CONN", b"PATC",
 ];
 
-/// Tells what a connection speaks from the bytes that arrived first.
+/// Detects the protocol of a connection by its first bytes.
 pub fn detect(first: &[u8]) -> Detected {
     match *first {
         [] | [0x80 | 0x82 | 0x16] => Detected::NeedMore,

@@ -1,4 +1,4 @@
-//! Why bytes are not a message. Each text names what was wrong, where, and the limit.
+//! Why bytes are not a message. Each text names the error, its place, and the limit.
 
 use super::{MAX_DEPTH, METHOD_NAME_BYTES_MAX};
 
@@ -8,7 +8,7 @@ pub enum WireError {
     /// The message ends inside a value.
     #[error("{what} at byte {offset} needs {needed} bytes but the message has {left} left")]
     Truncated {
-        /// What was being read.
+        /// The value being read.
         what: &'static str,
         /// Where it starts.
         offset: usize,
@@ -26,7 +26,7 @@ pub enum WireError {
     /// A length or count is negative.
     #[error("{what} at byte {offset} has the negative size {size}")]
     NegativeSize {
-        /// What announced the size.
+        /// The value with the size.
         what: &'static str,
         /// Where it starts.
         offset: usize,
@@ -40,7 +40,7 @@ pub enum WireError {
         offset: usize,
         /// Elements announced.
         count: usize,
-        /// Bytes left, or what the message limit leaves.
+        /// Bytes left in the message or under its limit.
         left: usize,
     },
     /// The decoded values would take too much memory.
@@ -78,9 +78,9 @@ pub enum WireError {
     WrongElementType {
         /// Where the elements start.
         offset: usize,
-        /// What the interface says.
+        /// The interface's type.
         expected: super::WireType,
-        /// What the header says.
+        /// The header's type.
         found: super::WireType,
     },
     /// The first bytes are not a message header of this protocol.

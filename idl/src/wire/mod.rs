@@ -10,8 +10,8 @@
 //! 1. [`detect`] looks at the first bytes of a connection and names the protocol and the framing.
 //! 2. Framed input announces its length. For unframed input [`MessageScanner`] finds the end while the
 //!    bytes arrive.
-//! 3. A [`Reader`] walks one complete message. [`Bytes`] that it returns are slices of the message, so
-//!    a kept slice keeps the whole message alive: copy what outlives the call.
+//! 3. A [`Reader`] walks one complete message. [`Bytes`] that it returns are slices of the message,
+//!    so a kept slice keeps the whole message alive: copy bytes that outlive the call.
 //! 4. A [`Writer`] appends to a buffer and cannot fail.
 //!
 //! Limits that hold for everything that comes in: nesting [`MAX_DEPTH`], counted over structs and
@@ -47,8 +47,8 @@ pub use error::WireError;
 pub use frame::{FrameError, begin_frame, end_frame};
 pub use scanner::{MessageScanner, Scan};
 
-/// Deepest nesting of structs and containers, the arguments struct included. The same number as in
-/// Apache Thrift's libraries.
+/// Deepest nesting of structs and containers, the arguments struct included. Apache Thrift's
+/// libraries have this limit, too.
 pub const MAX_DEPTH: usize = 64;
 
 /// Most memory that is reserved on the word of a container header, in bytes. Longer containers grow as their
@@ -209,7 +209,7 @@ impl WireType {
     }
 }
 
-/// What a message is for.
+/// Kind of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum MessageKind {
@@ -242,7 +242,7 @@ impl MessageKind {
 pub struct MessageHeader {
     /// The method name as received. [`MessageHeader::name`] has it as text.
     pub name_bytes: Bytes,
-    /// What the message is for.
+    /// Kind of the message.
     pub kind: MessageKind,
     /// Chosen by the caller, sent back in the reply.
     pub seqid: i32,
@@ -352,7 +352,7 @@ pub trait Reader {
     fn charge(&mut self, bytes: usize) -> Result<(), WireError>;
 
     /// Bytes of memory that decoding the rest of this message may take. A walk through the message
-    /// lowers it by what decoding the message would take.
+    /// lowers it by the memory that decoding the message would take.
     fn memory_left(&self) -> usize;
 
     /// Lowers [`Reader::memory_left`] to at most `bytes`.
@@ -371,8 +371,8 @@ pub trait Reader {
 /// Appends a message to a buffer. Writing cannot fail; sizes beyond `i32` cannot be expressed in Thrift,
 /// and the server's response limits are far below.
 ///
-/// The primitives are public because the server writes results straight from its cells: the caller is
-/// responsible for announcing exactly what follows.
+/// The primitives are public because the server writes results straight from its cells: the caller
+/// must announce exactly the values that it writes.
 pub trait Writer {
     /// Writes a message header; binary writes the strict form.
     fn message_begin(&mut self, name: &str, kind: MessageKind, seqid: i32);
@@ -469,7 +469,7 @@ pub trait Writer {
     /// Makes room for `bytes` more, so that many small writes do not grow the buffer step by step.
     fn reserve(&mut self, bytes: usize);
 
-    /// Length of the buffer, including what was in it before. For limits on response sizes.
+    /// Length of the buffer, including earlier content. For limits on response sizes.
     fn buffer_len(&self) -> usize;
 }
 

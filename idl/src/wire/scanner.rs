@@ -10,10 +10,10 @@
 //!    handles one header or one scalar of it.
 //! 3. The stack is empty: complete.
 //!
-//! Invariants: `pos` never moves back; a step that lacks bytes passes no more than the whole fields in front
-//! of them and is tried again, which costs at most ten bytes of work; strings and runs of fixed-size elements
-//! are passed over as a count. So the total work is linear in the bytes. What the scanner accepts, a reader
-//! can walk or refuse, but never run past.
+//! Invariants: `pos` never moves back; a step that lacks bytes passes no more than the whole fields
+//! in front of them and is tried again, which costs at most ten bytes of work; strings and runs of
+//! fixed-size elements are passed over as a count. So the total work is linear in the bytes. A
+//! reader can walk or refuse accepted bytes, but never run past their end.
 
 use super::varint::{self, Varint, unzigzag};
 use super::{MAX_DEPTH, METHOD_NAME_BYTES_MAX, MessageKind, Protocol, WireError, WireType};
@@ -21,26 +21,26 @@ use super::{MAX_DEPTH, METHOD_NAME_BYTES_MAX, MessageKind, Protocol, WireError, 
 /// Type and id of a field, in the binary protocol.
 const FIELD_HEADER_BYTES: usize = 3;
 
-/// What [`MessageScanner::feed`] knows.
+/// Result of [`MessageScanner::feed`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scan {
     /// The message is not complete.
     NeedMore,
     /// The message is complete.
     Complete {
-        /// Its length. Bytes behind it belong to the next message.
+        /// Length of the message. Bytes behind it belong to the next message.
         len: usize,
     },
 }
 
-/// What the scanner is inside of.
+/// A value that the scanner is inside of.
 #[derive(Clone, Copy, Debug)]
 enum Open {
     /// A struct: a field header or the stop byte comes next.
     Struct,
-    /// A list or set with so many elements to come.
+    /// A list or set with `left` elements to come.
     List { element: WireType, left: usize },
-    /// A map with so many keys and values to come; an even number means that a key is next.
+    /// A map with `left` keys and values to come; an even number means that a key is next.
     Map {
         key: WireType,
         value: WireType,
@@ -53,7 +53,7 @@ enum Open {
 pub struct MessageScanner {
     protocol: Protocol,
     max_message_bytes: usize,
-    /// Bytes scanned. May be ahead of what arrived while a string is being passed over.
+    /// Bytes scanned. May be ahead of the received bytes while a string is being passed over.
     pos: usize,
     header_done: bool,
     open: Vec<Open>,
@@ -91,8 +91,8 @@ impl MessageScanner {
         self.open.clear();
     }
 
-    /// Goes on scanning. `buffered` is everything that arrived from the start of the message on: the same
-    /// bytes as last time and those behind them. After an error the scanner is spent.
+    /// Continues scanning. `buffered` has all bytes received from the start of the message on:
+    /// those of the last call and further ones. After an error the scanner is unusable.
     pub fn feed(&mut self, buffered: &[u8]) -> Result<Scan, WireError> {
         if !self.header_done {
             if self.header(buffered)?.is_none() {
@@ -261,8 +261,9 @@ impl MessageScanner {
         self.check_len(self.pos)
     }
 
-    /// The end of the fields from here on that have arrived whole and hold no other values, in the binary
-    /// protocol and within the limit: most of most messages. What comes then is for [`Self::field`] to say.
+    /// The end of the fields from here on that have arrived whole and hold no other values, in the
+    /// binary protocol and within the limit: most of most messages. [`Self::field`] handles the
+    /// rest.
     fn plain_fields(&self, bytes: &[u8]) -> usize {
         let end = bytes.len().min(self.max_message_bytes);
         let mut at = self.pos;

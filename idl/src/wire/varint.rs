@@ -1,6 +1,6 @@
 //! Variable-length integers of the compact protocol: seven bits a byte, lowest first, high bit = more.
 
-/// What a prefix of bytes holds.
+/// Result of parsing a prefix of bytes.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Varint {
     /// A whole number and the bytes it took.

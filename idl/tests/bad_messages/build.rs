@@ -1,4 +1,4 @@
-//! Messages by hand: what no writer writes, in each protocol.
+//! Hand-made messages that no writer produces, in each protocol.
 
 use basalt_idl::wire::{Protocol, WireType};
 

@@ -1,7 +1,7 @@
-//! A table of messages that no client of good will sends, in each protocol.
+//! A table of messages that no well-behaved client sends, in each protocol.
 //!
-//! Two tests go through it: here, what decoding one costs (`idl/tests/refused.rs`); and with a running server
-//! over every transport (`tests/tests/wire/hostile.rs`).
+//! Two tests go through it: here, the cost of decoding one (`idl/tests/refused.rs`); and with a
+//! running server over every transport (`tests/tests/wire/hostile.rs`).
 
 use basalt_idl::call::write_call;
 use basalt_idl::wire::{BinaryWriter, CompactWriter, Protocol, WireType};
@@ -17,7 +17,7 @@ const LIES: [i64; 6] = [-1, i32::MIN as i64, i32::MAX as i64, 1 << 30, 1 << 20, 
 /// One message.
 #[derive(Debug)]
 pub(crate) struct Bad {
-    /// What is wrong with it.
+    /// Description of the flaw.
     pub(crate) what: String,
     /// Without framing.
     pub(crate) message: Vec<u8>,

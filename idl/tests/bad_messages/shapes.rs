@@ -9,7 +9,7 @@ use super::{Bad, bad, get, odd, whole_get, written};
 
 /// Enough of anything to hurt.
 const MANY: i64 = 200_000;
-/// Structs that are not what the interface says.
+/// Structs that do not match the interface.
 pub(super) fn structures(protocol: Protocol) -> Vec<Bad> {
     let call = |method| Build::call(protocol, method);
     let mut all = vec![

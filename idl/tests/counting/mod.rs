@@ -1,4 +1,4 @@
-//! An allocator that counts what the current thread holds, so that a test can state a peak.
+//! An allocator that counts the memory of the current thread, so that a test can state a peak.
 
 #![allow(
     unsafe_code,
@@ -41,7 +41,7 @@ unsafe impl GlobalAlloc for Counting {
     }
 }
 
-/// Runs `work` and gives the most bytes that it held at once, beyond what was held before.
+/// Runs `work` and returns its peak of allocated bytes, beyond those allocated before.
 pub(crate) fn peak_of<T>(work: impl FnOnce() -> T) -> (T, usize) {
     HELD.set(0);
     PEAK.set(0);

@@ -1,5 +1,5 @@
-//! How fast the memstore takes and gives cells: `cargo bench -p basalt-engine --bench memstore -- [CELLS]
-//! [TEXT]`, where only what has the text in its name is measured.
+//! Throughput of memstore inserts and reads: `cargo bench -p basalt-engine --bench memstore --
+//! [CELLS] [TEXT]`. Only cases whose name contains the text are measured.
 //!
 //! Cells are like those of the load generator's engine mode: 16-byte rows, family `f`, empty qualifier,
 //! 100-byte values. Prints the median of five runs for each figure, and the bytes a cell costs besides its
@@ -34,7 +34,7 @@ const BATCH: u64 = 100;
 /// Cells are copied into blocks of this size.
 const BLOCK_BYTES: usize = 64 << 10;
 
-/// How many rows there are to be overwritten.
+/// Number of rows that overwrites choose among.
 const OVERWRITTEN: u64 = 25_000;
 
 /// Odd, so multiplying by it is a bijection.
@@ -77,7 +77,7 @@ fn key(row: &[u8; 16]) -> KeyBuf {
     KeyBuf::new(row, b"f", b"", 1_700_000_000_000, CellType::Put)
 }
 
-/// Inserts cells number `first`, `first + 1`, ..., as many at once.
+/// Inserts `cells` cells, numbered from the start of the range.
 fn fill(memstore: &Memstore, order: Order, rows: Rows, cells: std::ops::Range<u64>, at_once: usize) {
     let mut row = [b'0'; 16];
     let mut flat = Vec::new();

@@ -1,5 +1,5 @@
-//! Counters under concurrent increments, and the promise behind them: what was acknowledged is there
-//! after a crash.
+//! Counters under concurrent increments, and their guarantee: acknowledged increments survive a
+//! crash.
 //!
 //! `cargo run -p basalt-engine --example page_views -- [DIR]`; without a directory in a temporary
 //! one.

@@ -1,6 +1,6 @@
-//! How fast one thread, and several, commit edits of 150 bytes, with and without fdatasync, and how many
-//! syncs that is beside a bare loop of writes and syncs on a preallocated file, which is what the disk can
-//! do.
+//! Measures how fast one thread, and several, commit edits of 150 bytes, with and without
+//! fdatasync. Compares the number of syncs with a bare loop of writes and syncs on a preallocated
+//! file, which is the disk's limit.
 //!
 //! `cargo run --release -p basalt-engine --example wal_throughput -- [DIR]`; the directory (default: a
 //! temporary one) should be on the disk that is to be measured.

@@ -4,7 +4,7 @@
 //! big-endian integers and `WritableUtils` variable-length longs inside HFiles. Reading never panics:
 //! [`Cursor`] returns `None` past the end, and the caller names file and offset.
 
-/// What is wrong with some bytes, in words.
+/// Result of a decoding step; the error describes the malformed bytes in words.
 pub(crate) type Check<T> = std::result::Result<T, String>;
 
 /// Reads numbers and slices off the front of a byte slice.
@@ -28,7 +28,7 @@ impl<'a> Cursor<'a> {
         self.len - self.rest.len()
     }
 
-    /// What has not been read.
+    /// The bytes that have not been read.
     pub fn rest(&self) -> &'a [u8] {
         self.rest
     }

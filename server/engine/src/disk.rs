@@ -1,16 +1,16 @@
 //! Disk space: when writes are suspended, and when they are accepted again.
 //!
-//! What a write that was accepted still needs must be there: its place in the log, and the space to flush it,
-//! for only a flush lets old log segments go. The log preallocates (`wal` refuses an edit that it has no room
-//! for). For the rest there is a mark:
+//! Resources that an accepted write still needs are reserved: its place in the log, and the space
+//! to flush it, since old log segments become obsolete only by flushes. The log preallocates (`wal`
+//! refuses an edit that it has no room for). The rest is guarded by a low-water mark:
 //!
 //! ```text
 //! low water = disk.reserve_bytes + bytes of all memstores
 //! ```
 //!
-//! The memstores are in it because all of them can be flushed then, whatever else is on the disk. The reserve
-//! is for what is not counted: the next log segment, manifests, a compaction that is under way, what others
-//! write between two looks.
+//! The memstores count because all of them can then be flushed, whatever else is on the disk. The
+//! reserve covers everything else: the next log segment, manifests, a running compaction, and
+//! writes of other programs between two polls.
 //!
 //! The ticker looks ten times a second:
 //!
@@ -23,8 +23,8 @@
 //!    again. Jobs that failed are tried again at once, then and whenever space has returned while writes are
 //!    suspended.
 //!
-//! A compaction begins only if the mark stands also after an output as large as its inputs: it must not be
-//! what suspends writes.
+//! A compaction begins only if the low-water mark also holds after an output as large as its
+//! inputs: a compaction must not suspend writes.
 //!
 //! All methods may be called from any thread. Nothing is asked of the disk while a write is checked.
 
@@ -43,7 +43,8 @@ use crate::seeded;
 /// suspended at once.
 const RESUME_SHARE: u64 = 8;
 
-/// This share of the reserve more than at the last try is a reason for another one.
+/// Increase of the free space since the last attempt, as a share of the reserve, that is a reason
+/// for another one.
 const RETRY_SHARE: u64 = 16;
 
 /// But no less than that.
@@ -55,7 +56,7 @@ pub(crate) struct DiskSpace {
     vfs: Arc<dyn Vfs>,
     dir: PathBuf,
     reserve_bytes: u64,
-    /// What `seen` says, for those who only want to know that.
+    /// Copy of the state in `seen`, readable without the lock.
     suspended: AtomicBool,
     short: AtomicBool,
     /// The most that running compactions may write.
@@ -63,29 +64,29 @@ pub(crate) struct DiskSpace {
     seen: Mutex<Seen>,
 }
 
-/// What the last look has seen.
+/// Result of the last poll.
 #[derive(Debug, Default)]
 struct Seen {
     space: Option<Space>,
     memstore_bytes: u64,
-    /// What was refused for want of space.
+    /// The request that was refused for want of space.
     problem: Option<Error>,
     /// Since when writes are suspended (monotonic).
     suspended_since: Option<Duration>,
-    /// The least that was free since jobs were last told to try again.
+    /// Minimum of the free bytes since jobs were last notified to retry.
     least_bytes: u64,
-    /// The last look failed.
+    /// The last poll failed.
     blind: bool,
 }
 
-/// What a look has changed.
+/// Change of state by a poll.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Change {
     /// Nothing.
     Nothing,
     /// Writes are suspended from now on, and why.
     Suspended(String),
-    /// They are suspended as before, but what failed may work now.
+    /// They are suspended as before, but jobs that failed may work now.
     MoreSpace,
     /// Writes are accepted from now on, after that time.
     Resumed(Duration),
@@ -144,14 +145,13 @@ impl DiskSpace {
         self.suspended.load(Ordering::Acquire)
     }
 
-    /// Whether there is so little space that a flush is worth its while only because it makes the log
-    /// shorter.
+    /// Whether space is so short that a flush is worthwhile merely because it shortens the log.
     pub(crate) fn is_short(&self) -> bool {
         self.short.load(Ordering::Acquire)
     }
 
-    /// Looks at the disk. `problem`: what has been refused for want of space since the last look and would be
-    /// again. A disk that cannot be looked at is an error once, and changes nothing.
+    /// Polls the disk. `problem`: a request that was refused for want of space since the last poll
+    /// and would be again. A failure to poll is reported once, and changes nothing.
     pub(crate) fn look(&self, memstore_bytes: u64, problem: Option<Error>, now: Duration) -> Result<Change> {
         let space = self.ask();
         let mut seen = self.seen.lock();
@@ -200,8 +200,8 @@ impl DiskSpace {
         })
     }
 
-    /// Space for a compaction that may write `bytes`, for as long as the result is kept; an error if that
-    /// would bring the free space below the mark.
+    /// Space for a compaction that may write `bytes`, for as long as the result is kept; an error
+    /// if that would bring the free space below the low-water mark.
     pub(crate) fn for_compaction(&self, bytes: u64, memstore_bytes: u64) -> Result<CompactionSpace<'_>> {
         self.for_files("the compaction waits", bytes, memstore_bytes)
     }
@@ -230,7 +230,7 @@ impl DiskSpace {
         Ok(granted)
     }
 
-    /// Figures as of the last look.
+    /// Figures as of the last poll.
     pub(crate) fn stats(&self) -> DiskStats {
         let seen = self.seen.lock();
         let space = seen.space.unwrap_or(Space {
@@ -290,7 +290,7 @@ mod tests {
 
     const SECOND: Duration = Duration::from_secs(1);
 
-    /// A disk of 100 MiB with a file of that many MiB on it, looked at with a reserve of 16 MiB.
+    /// A disk of 100 MiB with a file of that many MiB on it, polled with a reserve of 16 MiB.
     struct Bench {
         fs: SimFs,
         space: DiskSpace,
@@ -313,7 +313,7 @@ mod tests {
             Self { fs, space, filler }
         }
 
-        /// Looks with so many MiB free and so many in the memstores.
+        /// Polls with this many MiB free and in the memstores.
         fn look(&self, free: u64, memstores: u64) -> Change {
             self.look_with(free, memstores, None)
         }
@@ -349,8 +349,8 @@ mod tests {
         assert_eq!(bench.space.stats().low_water_bytes, 16 * MIB);
     }
 
-    /// Goal: what was refused suspends writes on a disk that says it has space (a quota), and its success
-    /// brings them back.
+    /// Goal: a refused request suspends writes although the disk reports space (a quota), and its
+    /// success resumes them.
     #[test]
     fn a_refusal_suspends_writes_whatever_the_disk_says() {
         for reserve in [0, 16 * MIB] {
@@ -373,7 +373,7 @@ mod tests {
         assert!(bench.space.for_compaction(50 * MIB, 50 * MIB).is_ok());
     }
 
-    /// Goal: a disk that cannot be looked at is reported once, and writes go on as before.
+    /// Goal: a failure to poll is reported once, and writes go on as before.
     #[test]
     fn a_blind_look_changes_nothing() {
         let bench = Bench::new(16 * MIB);

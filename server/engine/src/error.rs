@@ -1,8 +1,8 @@
 //! The engine's one error type.
 //!
-//! Variants say what happened, in words for the operator who reads the log or the client that gets the text.
-//! [`Kind`] says what the caller can do about it. Which HBase exception a variant becomes is decided in one
-//! place of the server.
+//! Variants say what happened, in words for the operator who reads the log or the client that gets
+//! the text. [`Kind`] is the caller's remedy. Which HBase exception a variant becomes is decided in
+//! one place of the server.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ pub type Result<T> = std::result::Result<T, Error>;
 /// Advice for an operator about a store file that cannot be used.
 pub(crate) const DAMAGE_REMEDY: &str = "Put the file back from a copy of the data directory and start the server again; or disable the table and restore a snapshot of it, truncate it or drop it";
 
-/// What a caller can do about an [`Error`].
+/// The caller's remedy for an [`Error`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// The request is wrong as it stands; trying again changes nothing.
@@ -46,7 +46,7 @@ pub enum Error {
     TableNotEnabled {
         /// The table.
         table: TableName,
-        /// Its state, in HBase's spelling.
+        /// State of the region, in HBase's spelling.
         state: &'static str,
     },
     /// The call wants a disabled table. The text is the table's name, or says more.
@@ -60,8 +60,8 @@ pub enum Error {
         /// The family, escaped for people.
         family: String,
     },
-    /// A change of families that the schema does not allow (add one that exists, drop one that does not, drop
-    /// the last).
+    /// A change of families that the schema does not allow (adding one that exists, dropping one
+    /// that does not, dropping the last).
     #[error("{0}")]
     InvalidFamilyOperation(String),
     /// The namespace does not exist. The text is that of [`Error::no_such_namespace`].
@@ -76,7 +76,7 @@ pub enum Error {
     /// No snapshot of that name.
     #[error("Snapshot '{0}' doesn't exist on the filesystem")]
     NoSuchSnapshot(String),
-    /// The snapshot's time to live is over; it is only there until the next survey removes it.
+    /// The snapshot's time to live is over; the next survey removes it.
     #[error("TTL for snapshot '{0}' has already expired.")]
     SnapshotExpired(String),
     /// A snapshot was asked for of a table that is not there.
@@ -94,7 +94,8 @@ pub enum Error {
     /// No region of that name.
     #[error("{0}")]
     NoSuchRegion(String),
-    /// The region is not assigned to a server. Not applied; it works again when it is.
+    /// The region is not assigned to a server. Not applied; it works again once the region is
+    /// assigned.
     #[error("{0}")]
     NotServingRegion(String),
     /// A file that is offered for a bulk load has rows outside the region.
@@ -120,7 +121,7 @@ pub enum Error {
     /// Another writer held the row's lock for too long. Not applied.
     #[error("Timed out waiting for lock for row: {0}")]
     RowLockTimeout(String),
-    /// Asked to answer from memory only and without waiting, and that cannot be done. Never leaves the
+    /// A request for an answer from memory, without waiting, that is not possible. Never leaves the
     /// server.
     #[error("the answer is not in memory")]
     NotInMemory,
@@ -131,7 +132,7 @@ pub enum Error {
         file: PathBuf,
         /// Where in it.
         offset: u64,
-        /// What is wrong there.
+        /// Description of the damage.
         what: String,
     },
     /// A store file of the region is missing or damaged, so the region is refused until the file is
@@ -148,11 +149,11 @@ pub enum Error {
     /// The file system failed.
     #[error("{during} {}: {source}", path.display())]
     Io {
-        /// What was being done, as "reading", "syncing".
+        /// The failed operation, as "reading", "syncing".
         during: &'static str,
         /// The file or directory.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: Arc<std::io::Error>,
     },
     /// Another process has the data directory open.
@@ -186,7 +187,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// What the caller can do.
+    /// The caller's remedy.
     pub fn kind(&self) -> Kind {
         match self {
             Self::RegionTooBusy(_)
@@ -226,7 +227,7 @@ impl Error {
         ))
     }
 
-    /// Wraps a file-system error with what was being done to which file.
+    /// Wraps a file-system error with the operation and the file.
     pub fn io(during: &'static str, path: impl Into<PathBuf>, source: std::io::Error) -> Self {
         Self::Io {
             during,

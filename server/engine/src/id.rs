@@ -26,8 +26,8 @@ impl fmt::Display for SeqId {
     }
 }
 
-/// The name that a client gives to an operation which must not be applied twice: a number for its
-/// connection and one for the operation. A retry carries the same pair.
+/// A client's name for an operation that must not be applied twice: a number for its connection and
+/// one for the operation. A retry carries the same pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Nonce {
     /// The client's connection (HBase: nonce group).
@@ -62,8 +62,8 @@ impl fmt::Display for FileId {
     }
 }
 
-/// 16 random bytes that say which file this is, whatever its name: a copied or swapped file is found out by
-/// it.
+/// 16 random bytes that say which file this is, whatever its name: it detects copied or swapped
+/// files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Uuid(pub [u8; 16]);
 

@@ -1,12 +1,13 @@
-//! What background work does: flushes and compactions that run, with their progress, and the last ones that
+//! Background work: running flushes and compactions, with their progress, and the last ones that
 //! ended.
 //!
-//! A flush or compaction of whichever thread enters with [`JobLog::begin`] when it has decided what to do,
-//! notes from time to time how far it has come, and says how it ended. For pages and people only: nothing is
-//! decided by it.
+//! The thread of a flush or compaction enters the job with [`JobLog::begin`] when it has chosen the
+//! work, updates its progress from time to time, and records its outcome. For pages and people
+//! only: no decision depends on it.
 //!
-//! Invariant: at most [`ENDED_MAX`] ended jobs are kept; running ones are as many as there are threads that
-//! run them. The lock is held while an entry is put in, taken out or copied, never during the work.
+//! Invariant: at most [`ENDED_MAX`] ended jobs are kept; there is at most one running job for each
+//! thread that runs jobs. The lock is held while an entry is put in, taken out or copied, never
+//! during the work.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -23,7 +24,7 @@ use crate::schema::TableName;
 /// Ended jobs that are kept; the oldest makes room.
 pub const ENDED_MAX: usize = 100;
 
-/// What a job does.
+/// Kind of work of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JobKind {
     /// Memstores of a region to store files.
@@ -48,7 +49,7 @@ impl JobKind {
 /// A job, as it is known when it begins.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JobInfo {
-    /// What it does.
+    /// Kind of work.
     pub kind: JobKind,
     /// The table.
     pub table: TableName,
@@ -60,27 +61,27 @@ pub struct JobInfo {
     pub inputs: usize,
     /// Bytes of these.
     pub input_bytes: u64,
-    /// Cells of these; those of a file that a split has left in two regions count in full.
+    /// Cells of these; those of a file shared by two regions since a split count in full.
     pub input_cells: u64,
 }
 
-/// How far a running job has come. Any thread may look.
+/// Progress of a running job. Any thread may read it.
 #[derive(Debug, Default)]
 pub struct JobProgress {
     cells: AtomicU64,
 }
 
 impl JobProgress {
-    /// So many more cells were read. To be called every few thousand cells.
+    /// Adds to the number of cells read. To be called every few thousand cells.
     pub fn add(&self, cells: u64) {
         self.cells.fetch_add(cells, Ordering::Relaxed);
     }
 }
 
-/// A job that runs, as of a look at it.
+/// A running job, as a snapshot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunningJob {
-    /// Which.
+    /// The job.
     pub info: JobInfo,
     /// Wall-clock milliseconds at which it began.
     pub began_ms: u64,
@@ -91,7 +92,7 @@ pub struct RunningJob {
 }
 
 impl RunningJob {
-    /// Bytes of the inputs that are still to be read, by the share of their cells.
+    /// Bytes of the inputs still to be read, estimated by the share of their cells.
     pub fn bytes_left(&self) -> u64 {
         let (cells, all) = (self.cells.min(self.info.input_cells), self.info.input_cells);
         if all == 0 {
@@ -105,12 +106,12 @@ impl RunningJob {
 /// How a job ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum JobEnd {
-    /// With store files of so many bytes; 0 when no cell survived.
+    /// Finished, with store files of this many bytes; 0 when no cell survived.
     Done {
-        /// Their size.
+        /// Bytes of the written store files.
         written_bytes: u64,
     },
-    /// It gave up because somebody asked it to, or its region is gone.
+    /// Cancelled on request, or because its region is gone.
     Cancelled,
     /// It will be tried again.
     Failed(String),
@@ -119,7 +120,7 @@ pub enum JobEnd {
 /// A job that has ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EndedJob {
-    /// Which.
+    /// The job.
     pub info: JobInfo,
     /// Wall-clock milliseconds at which it began.
     pub began_ms: u64,
@@ -272,8 +273,8 @@ mod tests {
             ),
             (5_000, 30, 750)
         );
-        // A clipped file has fewer cells than it says, another one more than the manifest: neither is an
-        // error here.
+        // A clipped file has fewer cells than its info says, another one more than the manifest:
+        // neither is an error here.
         guard.progress().add(1_000);
         assert_eq!(log.running()[0].bytes_left(), 0);
         drop(guard);

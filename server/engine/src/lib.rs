@@ -34,8 +34,8 @@
 //!
 //! The engine has no socket, no async runtime, no Thrift and no Prometheus text. It is synchronous:
 //! calls come from any thread, and background work has threads of its own. A [`Commit`] is also a
-//! [`Future`], for programs that write from async tasks. All failures are one type, [`Error`], whose
-//! [`kind`](Error::kind) says what a caller can do.
+//! [`Future`], for programs that write from async tasks. All failures are one type, [`Error`],
+//! whose [`kind`](Error::kind) is the caller's remedy.
 //!
 //! # The life of a write
 //!
@@ -63,8 +63,8 @@
 //!
 //! # Features
 //!
-//! Without features the crate has what a program that embeds the engine needs. Basalt's own programs
-//! enable more, and no promise is made for it:
+//! Without features the crate has everything that a program that embeds the engine needs. Basalt's
+//! own programs enable more, without a promise of stability:
 //!
 //! - `server`: calls for a server around the engine: results in reused batches, reads from memory
 //!   only, atomic groups with nonces, memory budgets, region placement, statistics, other clocks and
@@ -78,8 +78,8 @@
 //! Files go through the trait `fs::Vfs`, time through `clock::Clock`, background work through
 //! `workers`, so that the same code runs on a simulated disk, single-threaded, from a seed.
 //!
-//! The modules stand in rows; a module uses only rows below it, and in the rows of words (0 and 1) also its
-//! own row. Kept by `tests/rows.rs`, which reads this table:
+//! The modules form layers (rows); a module uses only rows below it, and in the rows of words (0
+//! and 1) also its own row. Kept by `tests/rows.rs`, which reads this table:
 //!
 //! ```text
 //! row 0  codec checksum id clock options fs sync name text      words that know nothing; fs = the Vfs trait: real and simulated
@@ -95,7 +95,8 @@
 //! row 9  internals                                              single mechanisms for fuzzing, benchmarks and tests
 //! ```
 
-// Judged by the build that has a caller for everything: narrower ones compile the same code.
+// Checked only in the build with all features, in which everything has a caller: narrower ones
+// compile the same code.
 #![cfg_attr(
     not(all(feature = "internals", feature = "sim")),
     allow(dead_code, unreachable_pub, unused_imports)

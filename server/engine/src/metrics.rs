@@ -1,8 +1,8 @@
-//! What the engine counts, and whom it tells.
+//! The engine's counters, and the events that it reports to an observer.
 //!
-//! Two ways out, both without a metrics library in here: [`Counters`] are plain atomics that the server reads
-//! when it is scraped, and [`EventListener`] is called once per event that has a duration or a size (as
-//! RocksDB's `EventListener`).
+//! Two interfaces, neither with a metrics library: [`Counters`] are plain atomics that the server
+//! reads when it is scraped, and [`EventListener`] is called once per event that has a duration or
+//! a size (as RocksDB's `EventListener`).
 
 use std::fmt::Debug;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -37,8 +37,8 @@ impl Counter {
     }
 }
 
-/// A [`Counter`] that several threads may use all the time: each adds to a part that few others share. Takes
-/// 64 or 128 bytes for each part, so it is for what every read counts.
+/// A [`Counter`] for frequent use by several threads: each adds to a part that few others share.
+/// Takes 64 or 128 bytes for each part, so it is for counts of every read.
 #[derive(Debug, Default)]
 pub struct BusyCounter([CachePadded<AtomicU64>; COUNTER_PARTS]);
 
@@ -63,7 +63,7 @@ impl BusyCounter {
     /// Adds `count`.
     #[inline]
     pub fn add(&self, count: u64) {
-        // A thread that is about to end may have no number any more.
+        // An ending thread may have no number any more.
         let part = COUNTER_PART.try_with(|part| *part).unwrap_or_default();
         self.0[part].fetch_add(count, Ordering::Relaxed);
     }
@@ -113,7 +113,7 @@ pub struct Counters {
     pub splits: Counter,
     /// Region merges done.
     pub merges: Counter,
-    /// Writes that were told to pause because memstores were close to a limit.
+    /// Writes that were delayed because memstores were close to a limit.
     pub delayed_writes: Counter,
     /// Writes refused because a memstore limit was reached.
     pub blocked_writes: Counter,
@@ -125,7 +125,7 @@ pub struct Counters {
     pub manifest_appends: Counter,
 }
 
-/// What a flush did.
+/// Figures of a finished flush.
 #[derive(Clone, Debug)]
 pub struct FlushEvent {
     /// The table.
@@ -142,7 +142,7 @@ pub struct FlushEvent {
     pub took: Duration,
 }
 
-/// What a compaction did.
+/// Figures of a finished compaction.
 #[derive(Clone, Debug)]
 pub struct CompactionEvent {
     /// The table.
@@ -163,11 +163,11 @@ pub struct CompactionEvent {
     pub took: Duration,
 }
 
-/// Told of events as they happen, on the thread that did the work: implementations return quickly and never
-/// call back.
+/// Receives events as they happen, on the thread that did the work: implementations return quickly
+/// and never call back.
 pub trait EventListener: Send + Sync + Debug + 'static {
-    /// A WAL group of `edits` edits and `bytes` bytes was written; `synced` tells how long its fdatasync
-    /// took, if there was one.
+    /// A WAL group of `edits` edits and `bytes` bytes was written; `synced` is the duration of its
+    /// fdatasync, if there was one.
     fn wal_group(&self, edits: usize, bytes: usize, synced: Option<Duration>) {
         let _ = (edits, bytes, synced);
     }
@@ -198,7 +198,8 @@ pub trait EventListener: Send + Sync + Debug + 'static {
     }
     /// The wall clock has caught up with assigned time.
     fn clock_caught_up(&self) {}
-    /// Something an operator should know and no metric says, as "torn tail of segment 3 cut at byte 4096".
+    /// An event for the operator that no metric shows, such as "torn tail of segment 3 cut at byte
+    /// 4096".
     fn notice(&self, message: &str) {
         let _ = message;
     }

@@ -16,8 +16,8 @@ pub const META_TABLE: &str = "meta";
 /// A table's name: namespace and qualifier. Cheap to clone.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct TableName {
-    /// `None`: the default one. Nearly every call names a table in it, and all threads would count their
-    /// shares of one text.
+    /// `None`: the default one. Nearly every call names a table in it, and a shared text would make
+    /// all threads write to its reference count.
     namespace: Option<Arc<str>>,
     qualifier: Arc<str>,
 }

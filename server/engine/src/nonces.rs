@@ -1,7 +1,7 @@
 //! Operations that were applied and must not be applied again: increments, appends and atomic groups
 //! with a client's [`Nonce`].
 //!
-//! A client that gets no answer sends the operation again with the same nonce. The nonce is looked up
+//! A client without an answer sends the operation again with the same nonce. The nonce is looked up
 //! under the locks of the operation's rows, so a retry that arrives while the first attempt runs
 //! waits for these locks. An operation whose nonce is known is answered without being applied.
 //!
@@ -19,7 +19,7 @@
 //! An operation that did not ask for a sync (ASYNC_WAL, or `wal.sync = "os"`) can be in a store file
 //! before its log frame is on the disk; after a power cut, not after a kill, its nonce may be lost.
 //!
-//! Bounds: beyond a maximum number of nonces, the oldest are dropped before they expire. Each takes at
+//! Bounds: beyond a maximum number, the oldest nonces are dropped before they expire. Each takes at
 //! most 100 bytes.
 //!
 //! Ages are measured with the monotonic clock, and over a restart with the wall clock: a clock that
@@ -181,7 +181,8 @@ impl Shard {
 /// Collects the nonces of a log that is read back.
 #[derive(Debug)]
 pub(crate) struct Replay {
-    /// When the operation was applied, by the wall clock, and the last edit that has the nonce.
+    /// Time when the operation was applied, by the wall clock, and the last edit that has the
+    /// nonce.
     found: HashMap<Nonce, (u64, SeqId)>,
     max: usize,
     now_ms: u64,
@@ -197,7 +198,7 @@ impl Replay {
         }
     }
 
-    /// Records a nonce that the edit `logged` has, of an operation applied at `applied_ms`.
+    /// Records the nonce of an operation applied at `applied_ms`, which the edit `logged` has.
     /// REQUIRES: sequence ids grow from call to call.
     pub(crate) fn note(&mut self, nonce: Nonce, applied_ms: u64, logged: SeqId) {
         if self.age_ms(applied_ms) >= kept_ms() {

@@ -12,21 +12,21 @@ pub enum WalSync {
     Os,
 }
 
-/// Who runs flushes, compactions and splits.
+/// Where flushes, compactions and splits run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Background {
     /// Threads of the engine.
     Threads,
-    /// Nobody, until somebody calls `Engine::run_pending`: simulation and deterministic tests.
+    /// Nowhere until `Engine::run_pending` is called: simulation and deterministic tests.
     Manual,
 }
 
-/// Limits of all tables, namespaces and snapshots together. They limit growth: what exists at the
-/// limit stays, and can be removed.
+/// Limits of all tables, namespaces and snapshots together. They limit growth: objects beyond the
+/// limit stay, and can be removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Totals {
     /// Bytes of the state that the manifest describes, after a schema change that makes it larger.
-    /// Flushes and compactions may continue up to what a start accepts.
+    /// Flushes and compactions may continue up to the limit that a start accepts.
     pub manifest_bytes: usize,
     /// Stores: one for each family of each region.
     pub stores: usize,
@@ -46,7 +46,7 @@ impl Totals {
     };
 }
 
-/// All settings. `Default` is what `basalt serve` runs with.
+/// All settings. `Default` has the values that `basalt serve` runs with.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// When an acknowledged write is on disk.
@@ -57,8 +57,8 @@ pub struct Options {
     pub wal_idle_marker: Duration,
     /// While the disk keeps the log waiting for longer than this, new writes are refused.
     pub wal_stall: Duration,
-    /// The manifest is written anew when its edits have grown to this, and to four times what it then begins
-    /// with.
+    /// Size of a manifest's edits from which it is rewritten: this, or four times the size that it
+    /// began with, whichever is larger.
     pub manifest_roll_bytes: u64,
     /// Limits of all tables, namespaces and snapshots together.
     pub totals: Totals,
@@ -104,10 +104,11 @@ pub struct Options {
     pub compaction_threads: usize,
     /// Threads for long compactions.
     pub compaction_long_threads: usize,
-    /// A compaction that reads so many bytes is long (HBase: `hbase.regionserver.thread.compaction.throttle`,
-    /// with the same default: twice the flush size for each of the most files).
+    /// A compaction that reads this many bytes is long (HBase:
+    /// `hbase.regionserver.thread.compaction.throttle`, with the same default: twice the flush size
+    /// for each of the most files).
     pub compaction_long_bytes: u64,
-    /// Bytes of the file system that writes leave free, besides those that the memstores need to be flushed:
+    /// Bytes of the file system to be kept free, besides those that flushing the memstores needs:
     /// with less, writes are refused. 0: writes are refused only when the log gets no space.
     pub disk_reserve_bytes: u64,
     /// Longest wait for a row's lock.
@@ -120,7 +121,7 @@ pub struct Options {
     /// Maximum number of nonces that are kept; beyond it the oldest are dropped before they expire. Each
     /// takes up to 100 bytes.
     pub nonces_max: usize,
-    /// Who runs background work.
+    /// Where background work runs.
     pub background: Background,
 }
 

@@ -1,8 +1,8 @@
 //! Known bugs, switched on by name to prove that the tests catch them.
 //!
-//! A bug stands at its line as `seeded::is_on("seal-not-synced")`. Without the feature `seeded-bugs`, which
-//! no program for users has, that is `false` at compile time. With it, the environment variable [`VARIABLE`]
-//! names the one bug that the process has.
+//! A bug stands at its line as `seeded::is_on("seal-not-synced")`. Without the feature
+//! `seeded-bugs`, which released programs do not have, that is `false` at compile time. With it,
+//! the environment variable [`VARIABLE`] selects the one bug of the process.
 //!
 //! Callers: any code of the engine and the server. `basalt-sim seeded` has the list of bugs with the commands
 //! that must catch them, and a test compares the list with the sources.

@@ -29,8 +29,8 @@ impl fmt::Display for Escaped<'_> {
 const CUT_BYTES: usize = 1 << 10;
 
 /// Displays a row, family, column or region that a call names, as [`Escaped`] does; of a long one
-/// only the first bytes and its length. The text of a refusal must not need several times the memory
-/// of the call.
+/// only the first bytes and its length, so that the text of a refusal does not need several times
+/// the memory of the call.
 #[derive(Clone, Copy, Debug)]
 pub struct Cut<'a>(pub &'a [u8]);
 

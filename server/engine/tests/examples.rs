@@ -1,4 +1,4 @@
-//! The examples do what their comments say.
+//! The examples behave as their comments say.
 
 #[path = "../examples/address_book.rs"]
 #[expect(dead_code, reason = "the test calls `run` instead of `main`")]

@@ -1,4 +1,5 @@
-//! The shape of the crate: who may use whom, and where the operating system is allowed in.
+//! The shape of the crate: which modules may use which, and where the operating system is allowed
+//! in.
 //!
 //! Both tests read the sources. Test code (files named `tests.rs`, folders named `tests`, and everything
 //! below a `#[cfg(test)]`) may do as it likes.

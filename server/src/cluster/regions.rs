@@ -4,7 +4,7 @@ use basalt_engine::engine::RegionInfo;
 use basalt_engine::schema::{Cut, Escaped, TableName};
 use basalt_engine::{Engine, Error, Result};
 
-/// What a call works on that takes a table's name or a region's.
+/// Target of a call that takes a table's name or a region's.
 #[derive(Debug)]
 pub(crate) enum Target {
     /// All regions of a table.
@@ -37,8 +37,9 @@ impl Target {
     }
 }
 
-/// A table of that name, else the region of that name. The two cannot be mistaken: a region's full name has a
-/// comma, which a table's cannot have, and a table that is called like an encoded name is found as a table.
+/// A table of that name, else the region of that name. The two cannot be confused: a region's full
+/// name has a comma, which a table's cannot have, and a table whose name looks like an encoded name
+/// is found as a table.
 pub(crate) fn target(engine: &Engine, name: &[u8]) -> Result<Target> {
     let table = TableName::parse(name);
     if let Ok(table) = &table

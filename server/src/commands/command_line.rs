@@ -1,4 +1,4 @@
-//! The command line: what can be said, and what it is in other forms (completions, man pages).
+//! The command line: its definition, and its other forms (completions, man pages).
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -74,7 +74,7 @@ pub(crate) enum ConfigCommand {
         #[command(flatten)]
         settings: Settings,
     },
-    /// Say what is wrong with the settings; exit 0 only when nothing is.
+    /// Report errors in the settings; exit 0 only when there are none.
     Check {
         #[command(flatten)]
         settings: Settings,

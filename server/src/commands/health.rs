@@ -15,7 +15,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// Most bytes of an answer that are read.
 const ANSWER_BYTES_MAX: u64 = 64 << 10;
 
-/// Asks the server at this address, or else at that of the settings; prints what it says.
+/// Asks the server at this address, or else at the address in the settings; prints its answer.
 pub(crate) fn run(http: Option<&str>, settings: Settings) -> ExitCode {
     let address = match http {
         Some(text) => text.to_owned(),

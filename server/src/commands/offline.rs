@@ -1,4 +1,4 @@
-//! `basalt check` and `basalt dump`: looking at files while no server runs.
+//! `basalt check` and `basalt dump`: reading the files of a stopped server.
 
 use std::io::Write as _;
 use std::path::Path;

@@ -146,7 +146,7 @@ const RELOADED: [&str; 4] = [
     "slow_log.threshold_ms",
 ];
 
-/// Older names of settings, and what they are called now.
+/// Older names of settings, and their present names.
 const ALIASES: [(&str, &str); 1] = [("thrift.listen", "server.listen")];
 
 impl Setting {
@@ -182,12 +182,12 @@ impl Setting {
         format!("{}.{}", self.section, self.field.key)
     }
 
-    /// Its key within the section.
+    /// Key within the section.
     pub(super) fn key(self) -> &'static str {
         self.field.key
     }
 
-    /// Its environment variable: the name in capitals, with underscores.
+    /// Environment variable of the setting: the name in capitals, with underscores.
     pub fn variable(self) -> String {
         variable_of(&self.name())
     }
@@ -205,12 +205,12 @@ impl Setting {
         }
     }
 
-    /// Its meaning, as one paragraph.
+    /// Meaning of the setting, as one paragraph.
     pub fn meaning(self) -> String {
         paragraph(self.field.doc)
     }
 
-    /// Its type in words: `size`, `duration`, `` `fsync` or `os` ``.
+    /// Type of the setting in words: `size`, `duration`, `` `fsync` or `os` ``.
     pub(super) fn type_text(self) -> String {
         match self.field.kind {
             Kind::Number => self.unit().noun().to_owned(),
@@ -279,14 +279,14 @@ pub(super) fn paragraph(doc: &[&str]) -> String {
     lines.join(" ")
 }
 
-/// Says that there is no such setting, and which one has the nearest name.
+/// Error text for an unknown setting, with the nearest name.
 pub(super) fn unknown(name: &str) -> String {
     let names = Setting::all().map(Setting::name);
     let known: Vec<String> = names.chain(ALIASES.map(|(alias, _)| alias.to_owned())).collect();
     unknown_of(name, &known)
 }
 
-/// Says that no setting has this environment variable, and which one has the nearest name.
+/// Error text for an unknown environment variable, with the nearest name.
 pub(super) fn unknown_variable(variable: &str) -> String {
     let known: Vec<String> = Setting::all().map(Setting::variable).collect();
     unknown_of(variable, &known)

@@ -1,14 +1,14 @@
-//! One number for all memory: `memory.total_bytes`, divided among those who take it.
+//! One number for all memory: `memory.total_bytes`, divided among its users.
 //!
-//! A tenth is left for the key visualiser, which gets a sixty-fourth at most, and for what no setting bounds:
-//! the roots of indexes of open store files, the program and its threads.
+//! A tenth is left for the key visualiser, which gets a sixty-fourth at most, and for memory that
+//! no setting bounds: the roots of indexes of open store files, the program and its threads.
 
 use toml::{Table, Value};
 
 use super::{Config, ConfigError, KEY_VISUALIZER_BYTES_MIN};
 
-/// Who takes memory, and how many percent of the whole (HBase gives memstores and block cache 40 % of the
-/// heap each).
+/// The parts of the memory, with the percentage of each (HBase gives memstores and block cache 40 %
+/// of the heap each).
 const PARTS: [(&str, &str, u64); 3] = [
     ("memstore", "total_bytes", 40),
     ("block_cache", "bytes", 35),
@@ -25,12 +25,12 @@ const ROW_BYTES_MAX: u64 = 1 << 30;
 pub(super) const TOTAL_BYTES_MIN: u64 = 64 << 20;
 
 /// A message, a response and a row each have at most one part in this many of the memory for calls.
-/// A call holds its message or its result twice, encoded and decoded, and other calls need memory,
-/// too.
+/// A call holds its message or its result twice, encoded and decoded, and other calls need memory
+/// as well.
 pub(super) const CALL_SHARE: u64 = 3;
 
-/// Gives every part that is not in the settings its share, and what must fit into a part several times a size
-/// that does.
+/// Gives every part without a setting its share, and gives limits that must fit into a part several
+/// times a size that does.
 pub(super) fn divide(settings: &mut Table) {
     if let Some(total @ TOTAL_BYTES_MIN..) = read(settings, "memory", "total_bytes") {
         divide_total(settings, total);
@@ -98,12 +98,12 @@ fn read(settings: &Table, section: &str, key: &str) -> Option<u64> {
     u64::try_from(value).ok()
 }
 
-/// Sets what is not set.
+/// Sets a value that is not set.
 fn fill(settings: &mut Table, section: &str, key: &str, value: u64) {
     let section = settings
         .entry(section)
         .or_insert_with(|| Value::Table(Table::new()));
-    // What is no section is refused when the settings are read.
+    // A value that is not a section is refused when the settings are read.
     if let Some(section) = section.as_table_mut() {
         let value = i64::try_from(value).unwrap_or(i64::MAX);
         section.entry(key).or_insert(Value::Integer(value));

@@ -2,9 +2,9 @@
 //! ones winning (`layers`).
 //!
 //! One flat list of `section.key` names, each with its unit in the name; sizes and durations may be
-//! given as people write them (`units`). Names that do not exist, wrong types and values that cannot
-//! work are refused at start with the place, the name and the reason. A setting is described
-//! once, where it is declared (`sections`, `describe`), and printed from there (`print`).
+//! given as people write them (`units`). Unknown names, wrong types and unworkable values are
+//! refused at start with the place, the name and the reason. A setting is described once, where it
+//! is declared (`sections`, `describe`), and printed from there (`print`).
 
 use std::path::PathBuf;
 
@@ -36,8 +36,8 @@ pub use sections::{
 /// bytes. A text takes up to a thousand times its length to parse.
 pub const TEXT_BYTES_MAX: usize = 64 << 10;
 
-/// More connections than any machine has file descriptors for, and few enough for the semaphore that counts
-/// them.
+/// Above the descriptor limit of any machine, and low enough for the semaphore that counts
+/// connections.
 const CONNECTIONS_MAX: u64 = 1 << 24;
 
 /// Fewest open store files: each thread that reads or writes them may need one.
@@ -80,7 +80,7 @@ pub struct Config {
     pub thrift: Thrift,
     /// The HTTP port.
     pub http: Http,
-    /// Calls in hand.
+    /// Limits of running calls.
     pub requests: Requests,
     /// Quotas.
     pub quota: Quota,
@@ -125,27 +125,27 @@ pub enum ConfigError {
     /// The file cannot be read.
     #[error("configuration file {}: {source}", path.display())]
     File {
-        /// Which.
+        /// Path of the file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
     /// The file is not TOML, or has an unknown key or a wrong type.
     #[error("configuration file {}: {message}", path.display())]
     Syntax {
-        /// Which.
+        /// Path of the file.
         path: PathBuf,
-        /// What is wrong, with the line.
+        /// Description of the error, with the line.
         message: String,
     },
     /// An environment variable that names no setting, or has a wrong type.
     #[error("environment variable {name}={value}: {message}")]
     Variable {
-        /// Its name.
+        /// Name of the variable.
         name: String,
-        /// Its value.
+        /// Value of the variable.
         value: String,
-        /// What is wrong.
+        /// Description of the error.
         message: String,
     },
     /// A `--set` that is not `section.key=value`, or names no setting, or has a wrong type.
@@ -153,13 +153,13 @@ pub enum ConfigError {
     Set {
         /// As given.
         argument: String,
-        /// What is wrong.
+        /// Description of the error.
         message: String,
     },
     /// A value that cannot work.
     #[error("{key}: {message}")]
     Value {
-        /// Which setting.
+        /// Key of the setting.
         key: String,
         /// Why.
         message: String,
@@ -176,7 +176,7 @@ impl ConfigError {
 }
 
 impl Config {
-    /// Checks values against their ranges, against each other and against what can work. Returns the
+    /// Checks values against their ranges, against each other and for feasibility. Returns the
     /// first problem.
     pub fn validate(&self) -> Result<(), ConfigError> {
         self.problems().into_iter().next().map_or(Ok(()), Err)
@@ -283,7 +283,7 @@ impl Config {
         settings
     }
 
-    /// The same as `section.key = value` lines.
+    /// The settings as `section.key = value` lines.
     pub fn lines(&self) -> Vec<String> {
         let settings = self.settings().into_iter();
         settings

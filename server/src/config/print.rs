@@ -52,7 +52,7 @@ fn of_section(section: &Section) -> impl Iterator<Item = Setting> {
     Setting::all().filter(move |setting| setting.section == name)
 }
 
-/// One setting: its meaning, what it may be, where its value comes from, and the value.
+/// One setting: its meaning, its range, the origin of its value, and the value.
 fn entry(text: &mut String, loaded: &Loaded, setting: Setting) {
     let source = loaded.source(setting);
     let mut facts = vec![
@@ -149,7 +149,7 @@ mod tests {
         .unwrap()
     }
 
-    /// Goal: the printed file gives the same settings, and only what was given is in force.
+    /// Goal: the printed file gives the same settings, and only given values are in force.
     #[test]
     fn the_printed_file_is_a_configuration_file() {
         let before = loaded(&[

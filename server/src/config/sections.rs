@@ -196,8 +196,8 @@ section! {
 }
 
 section! {
-    /// Quotas of tables, namespaces and users, and what happens to calls that have to wait for them or for a
-    /// virtual server.
+    /// Quotas of tables, namespaces and users, and the handling of calls that have to wait for them
+    /// or for a virtual server.
     Quota {
         /// A call that is over a limit, of a quota or of a virtual server, is held back for at most
         /// this long; if it would have to wait longer, it is refused.
@@ -250,7 +250,7 @@ section! {
     }
 }
 
-/// What an acknowledged write survives.
+/// Failures that an acknowledged write survives.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 pub enum WalSync {

@@ -52,7 +52,7 @@ impl Unit {
         }
     }
 
-    /// Reads a text as a number of this unit. The error says what is wrong and what is right.
+    /// Reads a text as a number of this unit. The error names the mistake and the valid forms.
     pub(super) fn parse(self, text: &str) -> Result<u64, String> {
         let text = text.trim();
         match self {

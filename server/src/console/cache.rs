@@ -7,7 +7,7 @@ use super::paging::Params;
 use super::{Made, Page, show};
 use crate::server::Server;
 
-/// In the order of the cache's figures, with the share of the cache that each has a right to.
+/// In the order of the cache's figures, with the guaranteed share of each.
 const PRIORITIES: [(&str, &str, &str); 3] = [
     ("single access", "25 %", "blocks that were read once"),
     ("multi access", "50 %", "blocks that were read again"),

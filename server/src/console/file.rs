@@ -1,4 +1,4 @@
-//! One store file: what its trailer and file info say, and its block index.
+//! One store file: its trailer and file info, and its block index.
 
 use std::sync::Arc;
 
@@ -111,7 +111,8 @@ fn timestamp(ms: i64) -> Markup {
     }
 }
 
-/// A page of the index. How many blocks there are is known only at its end, so one more is asked for.
+/// A page of the index. The number of blocks is known only at its end, so one more entry is
+/// requested.
 fn block_index(file: &Arc<StoreFile>, params: &Params) -> Made<Markup> {
     let page = params.page()?;
     let skip = (page - 1).saturating_mul(PAGE_ROWS);

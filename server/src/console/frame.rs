@@ -1,4 +1,4 @@
-//! What is around every page: head, navigation, footer.
+//! The frame of every page: head, navigation, footer.
 
 use maud::{DOCTYPE, Markup, html};
 

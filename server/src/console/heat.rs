@@ -1,5 +1,5 @@
-//! The key visualiser's page: what to show, the heat map, and the hottest ranges as a table for those without
-//! a script.
+//! The key visualiser's page: its parameters, the heat map, and the hottest ranges as a table for
+//! browsers without scripts.
 //!
 //! The map is drawn by `assets/heat.js` from `/api/heat`; this page gives it the parameters and works without
 //! it.
@@ -23,7 +23,7 @@ const LISTED: usize = 20;
 /// Rows that these are chosen from.
 const ROWS: &str = "512";
 
-/// How far back one can look with one click.
+/// Time spans that can be selected with one click.
 const TIMES: [(&str, &str); 5] = [
     ("-600000", "10 minutes"),
     ("-3600000", "1 hour"),

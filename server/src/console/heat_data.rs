@@ -1,4 +1,4 @@
-//! The key visualiser's picture as JSON: what the page draws, for other programs too.
+//! The key visualiser's picture as JSON: the data that the page draws, for other programs too.
 
 use basalt_engine::engine::RegionInfo;
 use basalt_engine::schema::escape;
@@ -12,17 +12,18 @@ use crate::server::Server;
 /// Raised when a field changes its meaning.
 const FORMAT: u32 = 1;
 
-/// Most rows and columns of a picture: more than a screen has lines for, and an answer of about a megabyte.
+/// Most rows and columns of a picture: more than the lines of a screen, and an answer of about a
+/// megabyte.
 const ROWS_MAX: i64 = 512;
 const COLUMNS_MAX: i64 = 720;
 
 const ROWS: i64 = 192;
 const COLUMNS: i64 = 360;
 
-/// From so many regions on, a picture's rows are regions where nobody asks for keys.
+/// Number of regions from which a picture's rows are regions, unless keys are asked for.
 const REGIONS_MIN: usize = 4;
 
-/// How far back, when nobody says: an hour.
+/// Default length of the picture's past: an hour.
 const BACK_MS: i64 = 3_600_000;
 
 /// A row of the grid.
@@ -36,7 +37,7 @@ struct Row {
     region: String,
     /// Regions that the row has keys of.
     regions: usize,
-    /// What went to it, in sum.
+    /// Total traffic of the row.
     total: f64,
 }
 
@@ -60,12 +61,12 @@ pub(super) struct Data {
     load_seconds: f64,
 }
 
-/// What an address asks for.
+/// Parameters of an address.
 pub(super) struct Asked {
     pub(super) query: Query,
     /// The table's regions in key order.
     pub(super) regions: Vec<RegionInfo>,
-    /// Whether the time goes on to now.
+    /// Whether the picture's time ends now.
     pub(super) follows: bool,
 }
 
@@ -130,7 +131,7 @@ impl Asked {
         server.heat().picture(&self.query, &boundaries)
     }
 
-    /// The region that the row's first key is in, and how many regions the row has keys of.
+    /// The region of the row's first key, and the number of regions with keys in the row.
     pub(super) fn regions_of(&self, start: &[u8], end: &[u8]) -> (Option<&RegionInfo>, usize) {
         let after = self
             .regions

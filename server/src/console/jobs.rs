@@ -1,4 +1,4 @@
-//! Flushes and compactions: what runs, how far it has come, and what ran last.
+//! Flushes and compactions: the running ones with their progress, and the last ones.
 
 use basalt_engine::engine::Work;
 use basalt_engine::jobs::{ENDED_MAX, EndedJob, JobEnd, JobInfo, RunningJob};

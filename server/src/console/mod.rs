@@ -1,13 +1,13 @@
-//! Pages for people: what runs, which region burns, what is in a store file. All of them useful without a
-//! script and without Grafana.
+//! Pages for people: running work, hot regions, the content of a store file. All of them useful
+//! without a script and without Grafana.
 //!
-//! A page is made in one go on the blocking pool, from what the engine knows in memory; only a store file's
-//! page reads from disk. Lists are cut into pages of [`paging::PAGE_ROWS`] rows, so a table of ten thousand
-//! regions is as quick as a small one.
+//! A page is made in one go on the blocking pool, from the engine's state in memory; only a store
+//! file's page reads from disk. Lists are cut into pages of [`paging::PAGE_ROWS`] rows, so a table
+//! of ten thousand regions is as quick as a small one.
 //!
-//! Invariants: a GET changes nothing. Text of others (row keys, names, arguments) reaches the page through
-//! `maud`, which escapes it, and bytes through `Escaped` first, as HBase's tools print them. The browser
-//! loads nothing from anywhere else, and is told so ([`POLICY`]).
+//! Invariants: a GET changes nothing. Text of others (row keys, names, arguments) reaches the page
+//! through `maud`, which escapes it, and bytes through `Escaped` first, as HBase's tools print
+//! them. The page loads nothing from other hosts, and [`POLICY`] makes the browser enforce that.
 
 use std::collections::HashMap;
 
@@ -44,11 +44,12 @@ pub(crate) use site::{Profiling, Site};
 use frame::Place;
 use paging::Params;
 
-/// The scripts and styles are ours and lie in files of their own; nothing else may be loaded, framed or sent.
+/// Scripts and styles come from this server's own files; nothing else may be loaded, framed or
+/// sent.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; \
                       form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
-/// A page's content: its title, which is its heading too, and what comes below.
+/// A page's content: its title, which is its heading too, and its body.
 struct Page {
     place: Place,
     title: String,
@@ -58,7 +59,7 @@ struct Page {
 /// Why there is no page.
 #[derive(Debug)]
 enum Refusal {
-    /// What was asked for is not there; the text says what.
+    /// The requested thing does not exist; the text names it.
     NotFound(String),
     /// The address has a parameter that makes no sense; the text says which.
     BadRequest(String),
@@ -98,7 +99,7 @@ type Made<T = Page> = Result<T, Refusal>;
 /// Parameters behind the question mark.
 type Parameters = Query<HashMap<String, String>>;
 
-/// The routes of all pages but the first, and what they need.
+/// The routes of all pages but the first, and of the files that they load.
 pub(crate) fn router() -> Router<Site> {
     const CSS: &str = "text/css; charset=utf-8";
     const SCRIPT: &str = "text/javascript; charset=utf-8";

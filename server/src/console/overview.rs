@@ -1,4 +1,4 @@
-//! The first page: what runs, how busy it is, how full its memory, what waits, and which regions burn.
+//! The first page: version and uptime, load, memory, queues, and the hottest regions.
 
 use basalt_engine::engine::RegionStats;
 use maud::{Markup, html};

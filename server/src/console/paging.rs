@@ -21,7 +21,7 @@ pub(super) struct Params {
 pub(super) struct Column {
     /// As the address has it.
     pub(super) name: &'static str,
-    /// Its heading.
+    /// Heading of the column.
     pub(super) heading: &'static str,
     /// Whether it has numbers: these are sorted the greatest first, and stand right.
     pub(super) is_number: bool,
@@ -86,7 +86,7 @@ impl Params {
         })
     }
 
-    /// Which page of a list is asked for, from 1 on.
+    /// Number of the requested page of a list, from 1 on.
     pub(super) fn page(&self) -> Result<usize, Refusal> {
         let page = self.number("page")?.unwrap_or(1);
         usize::try_from(page)

@@ -9,7 +9,7 @@ use super::paging::{Column, Params, Part, number, text};
 use super::{Made, show};
 use crate::observe::rates::Note;
 
-/// By what regions can be sorted; without a word in the order of keys.
+/// Columns by which regions can be sorted; the default is the order of keys.
 const COLUMNS: &[Column] = &[
     text("key", "Start key"),
     text("name", "Encoded name"),

@@ -38,13 +38,13 @@ pub(super) fn count(number: u64) -> String {
     text
 }
 
-/// So many of these.
+/// A number with its noun, in singular or plural.
 pub(super) fn of(number: u64, one: &str) -> String {
     let several = if number == 1 { "" } else { "s" };
     format!("{} {one}{several}", count(number))
 }
 
-/// So many a second.
+/// A rate per second.
 pub(super) fn rate(per_second: f64) -> String {
     if per_second <= 0.0 {
         "0".to_owned()
@@ -138,8 +138,8 @@ pub(super) fn path(parts: &[&str]) -> String {
     path
 }
 
-/// The bytes that are printed so, as HBase's `Bytes.toBytesBinary` reads them: `\xNN` is a byte, everything
-/// else is itself.
+/// The bytes of a printed text, as HBase's `Bytes.toBytesBinary` reads them: `\xNN` is a byte,
+/// everything else is itself.
 pub(super) fn parse_key(name: &str, text: &str) -> Result<Vec<u8>, Refusal> {
     let mut key = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
@@ -214,7 +214,7 @@ mod tests {
         assert_eq!(path(&["tables", "ns:t", "../x"]), "/tables/ns%3At/%2E%2E%2Fx");
     }
 
-    /// What is printed is read again, whatever the bytes.
+    /// A printed key can be read back, whatever the bytes.
     #[test]
     fn keys_are_read_as_they_are_printed() {
         let all: Vec<u8> = (0..=255).collect();

@@ -9,7 +9,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::server::Server;
 
-/// What the handlers of all requests share.
+/// State shared by the handlers of all requests.
 #[derive(Clone)]
 pub(crate) struct Site {
     pub(crate) server: Arc<Server>,
@@ -18,7 +18,7 @@ pub(crate) struct Site {
     pub(crate) tasks: TaskTracker,
     /// Whether a profile is being taken.
     pub(crate) profiling: Profiling,
-    /// The server stops: what only waits is to end.
+    /// The server stops: waiting tasks are to end.
     pub(crate) stop: CancellationToken,
 }
 

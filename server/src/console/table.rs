@@ -52,7 +52,7 @@ pub(super) fn table_link(server: &Server, name: &str) -> Markup {
     }
 }
 
-/// A table's name in an address. What can be no table's name is that of none.
+/// A table's name in an address. An invalid name is treated as that of a missing table.
 pub(super) fn table_named(name: &str) -> Result<TableName, Refusal> {
     TableName::parse(name.as_bytes()).map_err(|_| Refusal::NotFound(format!("There is no table {name}.")))
 }

@@ -1,5 +1,4 @@
-//! Threads: what each is called, whether it runs, and the processor time it has used; and a form to ask for a
-//! profile.
+//! Threads: name, state and processor time of each; and a form for a profile.
 
 use std::io;
 use std::path::Path;
@@ -129,7 +128,8 @@ fn list(threads: &[Thread]) -> Markup {
 mod tests {
     use super::*;
 
-    /// A thread of ours is in the list under its name; where the system does not tell, the error says so.
+    /// One of the server's threads is in the list under its name; where the system does not list
+    /// threads, the error says so.
     #[test]
     fn threads_are_listed_by_name() {
         let (done, wait) = std::sync::mpsc::channel::<()>();

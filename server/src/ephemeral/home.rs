@@ -8,10 +8,10 @@
 //! ```
 //!
 //! 1. [`Home::create`] removes directories of this kind that no process holds: their servers were
-//!    killed, or lost power. Only directories of the same user are looked at.
-//! 2. It makes a directory under a name that does not exist, and locks it. Another server may
-//!    have locked and removed it between these two calls. The lock fails then, or is that of a
-//!    directory without a name, and the next name is tried.
+//!    killed, or lost power. Only directories of the same user are considered.
+//! 2. It makes a directory under a name that does not exist, and locks it. Another server may have
+//!    locked and removed it between these two calls. Then the lock fails, or the locked directory
+//!    has no name any more, and the next name is tried.
 //! 3. Dropping the home removes the directory, then releases the lock.
 //!
 //! Invariant: a directory is removed only by a process that holds its lock.
@@ -29,7 +29,7 @@ const PREFIX: &str = "basalt-ephemeral-";
 const LOCK_FILE: &str = "OWNER";
 /// Names that are tried. One more than once is rare.
 const ATTEMPTS: u32 = 100;
-/// Attempts to remove a directory in which a thread that is about to end may still make files.
+/// Attempts to remove a directory in which an ending thread may still create files.
 const REMOVALS: u32 = 10;
 
 /// Why there is no directory for an ephemeral server.
@@ -182,7 +182,7 @@ mod tests {
         assert_eq!(names(below.path()), [] as [PathBuf; 0]);
     }
 
-    /// Goal: what a killed server left goes with the next start; nothing else does.
+    /// Goal: the next start removes the remains of a killed server, and nothing else.
     #[test]
     fn what_a_killed_server_left_is_removed() {
         let below = tempfile::tempdir().unwrap();

@@ -175,7 +175,7 @@ fn authority_of(address: &str) -> Option<&str> {
     rest.split(['/', '?', '#']).next()
 }
 
-/// The header's text. Values that are not visible ASCII become a text that equals no name and no
+/// The header's text. Values that are not visible ASCII become a text that matches no name and no
 /// address.
 fn text(value: &HeaderValue) -> &str {
     value.to_str().unwrap_or("\u{fffd}")
@@ -200,8 +200,7 @@ pub(super) async fn guard(State(guard): State<Arc<Guard>>, request: Request, nex
     response
 }
 
-/// Adds headers that restrict what a browser may do with the answer, except those that the answer
-/// already has.
+/// Adds headers that restrict the browser, except those that the answer already has.
 fn protect(headers: &mut HeaderMap) {
     let all: [(HeaderName, HeaderValue); 6] = [
         (

@@ -1,5 +1,4 @@
-//! What the HTTP port answers: metrics, health, Thrift calls by POST; pages and profiles are in
-//! `console`.
+//! The HTTP port: metrics, health, Thrift calls by POST; pages and profiles are in `console`.
 //!
 //! A GET changes nothing and starts nothing. Requests of other sites' web pages are refused before any
 //! route runs ([`guard`]).
@@ -39,7 +38,7 @@ pub(crate) fn site(
     })
 }
 
-/// All routes. Java's Thrift 2 client posts to `/`: HBase's servlet is all there is on its port.
+/// All routes. Java's Thrift 2 client posts to `/`: HBase's port has nothing but its servlet.
 fn router(site: Site) -> Router {
     let guarded = Arc::new(guard::Guard::new(site.server.allowed_hosts().clone()));
     Router::new()

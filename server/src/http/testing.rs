@@ -37,7 +37,7 @@ struct MoveClock {
     advance_ms: i64,
 }
 
-/// Moves the clock, and says what it shows.
+/// Moves the clock, and returns its new time.
 async fn move_clock(State(site): State<Site>, body: Bytes) -> Response {
     let wanted: MoveClock = match serde_json::from_slice(&body) {
         Ok(wanted) => wanted,
@@ -69,7 +69,7 @@ async fn set_faults(State(site): State<Site>, body: Bytes) -> Response {
     answer(Ok(to_json(&faults.list())))
 }
 
-/// Makes the server empty, and says what was removed.
+/// Makes the server empty, and lists the removed objects.
 async fn reset(State(site): State<Site>) -> Response {
     let began = Instant::now();
     let removed = site.server.on_pool(testing::reset).await;

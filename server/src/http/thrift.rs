@@ -1,9 +1,10 @@
 //! Thrift calls over HTTP, as HBase's HTTP mode has them: one POST is one call, its body the message,
 //! unframed.
 //!
-//! The path says which of HBase's services is meant. Protocol is found from the first bytes, as on the Thrift
-//! port; the content type is not asked for, as HBase's servlet does not. What can be answered in Thrift is
-//! answered so, with status 200, errors too: Thrift clients show nothing of an HTTP error but its number.
+//! The path selects one of HBase's services. The protocol is detected by the first bytes, as on the
+//! Thrift port; the content type is ignored, as in HBase's servlet. Answers are in Thrift wherever
+//! possible, with status 200, errors too: Thrift clients show nothing of an HTTP error but its
+//! number.
 //!
 //! A page in a browser can make the browser send a POST to a server on the same machine. Browsers
 //! say so with the header `Origin`, which Thrift clients do not send: such requests are refused,
@@ -35,7 +36,7 @@ use crate::server::Server;
 use crate::service::Caller;
 use crate::thrift::Client;
 
-/// What Thrift's libraries call their messages.
+/// The content type of messages of Thrift's libraries.
 const CONTENT_TYPE: HeaderValue = HeaderValue::from_static("application/x-thrift");
 
 /// Why a request is not a call that can be answered in Thrift.
@@ -230,7 +231,7 @@ impl HttpBody for Answer {
     }
 }
 
-/// Tells a call that nobody waits for its answer any more.
+/// Notifies a call that its client has gone.
 struct Told(Arc<AtomicBool>);
 
 impl Drop for Told {
@@ -249,9 +250,9 @@ fn check_headers(headers: &HeaderMap) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// The whole body. Memory grows with what arrives, not with the length that the request claims. A body that
-/// is too large is read on for as much again, and forgotten: a client that sends before it listens would not
-/// see the answer else.
+/// Reads the whole body. Memory grows with the received bytes, not with the length that the request
+/// claims. A body that is too large is read and dropped up to twice the limit: a client that sends
+/// before it listens would otherwise not see the answer.
 async fn receive(
     request: Request,
     server: &Server,
@@ -285,7 +286,7 @@ async fn receive(
             }
         };
         let Some(frame) = frame else { break };
-        // What is no data are trailers, which mean nothing here.
+        // Frames without data are trailers, which mean nothing here.
         let Ok(data) = frame?.into_data() else { continue };
         server.connections().received_bytes.add(data.len() as u64);
         let is_all = total == 0 && data.len() as u64 == claimed;

@@ -6,15 +6,16 @@
 //!
 //! | purpose | share | kept by |
 //! | --- | --- | --- |
-//! | log, manifest, directories, runtime | [`HOUSEKEEPING`] | what the others leave |
+//! | log, manifest, directories, runtime | [`HOUSEKEEPING`] | the remainder |
 //! | HTTP port | a sixteenth, [`HTTP_MIN`] at least, `http.max_connections` at most | a count of its connections |
 //! | Thrift port | three quarters of the rest, `thrift.max_connections` at most | a count of its connections |
-//! | store files | what is left, [`FILES_MIN`] at least, `store.max_open_files` at most | the engine's handle cache |
+//! | store files | the remainder, [`FILES_MIN`] at least, `store.max_open_files` at most | the
+//! engine's handle cache |
 //!
 //! A limit that does not hold the smallest shares is refused at the start, before anything is
 //! written.
 //!
-//! Housekeeping holds the standard streams, the directory's lock, the manifest and its successor,
+//! Housekeeping covers the standard streams, the directory's lock, the manifest and its successor,
 //! the log's segment and the next one, the runtime's pollers and signal pipes, two listeners, and
 //! briefly a connection to refuse on each port, directories being synced or listed, `/proc` for
 //! metrics, the profiler's pipe. A process may also inherit descriptors. To keep descriptors free

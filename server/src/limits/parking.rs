@@ -1,21 +1,21 @@
-//! What a network thread does before it sleeps.
+//! The yield of a network thread before it sleeps.
 //!
-//! A thread that finds no more work sleeps until the next message wakes it, and being woken costs a message
-//! more than being answered does when the sender is on the same machine: an interrupt of another core, and
-//! two changes of threads. A thread that has sent several replies since it slept last will get more messages
-//! in a moment. It lets other threads run once ([`before_sleep`]), and often finds the messages there when it
-//! looks; then nobody has had to wake it. If it has joined the log with writes that wait for no sync, it does
-//! so twice, which makes puts faster; gets it makes slower (docs/decisions/0009-where-work-runs.md).
+//! A thread without work sleeps until the next message wakes it. Waking costs more than the answer
+//! when the sender is on the same machine: an interrupt of another core, and two changes of
+//! threads. A thread that has sent several replies since it slept last will get more messages in a
+//! moment. It yields once ([`before_sleep`]) and often finds the messages there afterwards, without
+//! a wake-up. If it has joined the log with writes that wait for no sync, it yields twice, which
+//! makes puts faster; gets would become slower (docs/decisions/0009-where-work-runs.md).
 //!
-//! Whoever has one call at a time would only wait for that: a thread with fewer than [`BUSY_SENDS`] sends
-//! sleeps at once.
+//! With one call at a time the yield would only add delay: a thread with fewer than [`BUSY_SENDS`]
+//! sends sleeps at once.
 
 use std::cell::Cell;
 
 /// Sends between two sleeps that make a thread a busy one.
 const BUSY_SENDS: u32 = 4;
 
-/// What a thread has done since it slept last.
+/// Work of a thread since it slept last.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Since {
     sends: u32,

@@ -29,7 +29,7 @@ pub(super) async fn call(
         .await
 }
 
-/// The state of a region for HBase's `getCompactionState`: what was requested and is not done.
+/// The state of a region for HBase's `getCompactionState`: requested compactions that are not done.
 fn compaction_state(compacting: Compacting) -> CompactionState {
     match (compacting.minor, compacting.major) {
         (false, false) => CompactionState::None,

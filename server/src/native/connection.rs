@@ -10,9 +10,9 @@
 //! A malformed frame ends the connection. A well-formed frame with a malformed or unknown call is
 //! answered with an exception, and the connection goes on.
 //!
-//! After a refusal the connection is drained: what the client still sends is read and dropped, for a
-//! limited time. A socket that is closed with bytes unread is reset, and the client would lose the
-//! refusal.
+//! After a refusal the connection is drained: further bytes of the client are read and dropped, for
+//! a limited time. A socket that is closed with bytes unread is reset, and the client would lose
+//! the refusal.
 
 use std::io::ErrorKind;
 use std::sync::Arc;
@@ -52,7 +52,7 @@ use crate::service::faults::Consequence;
 pub(super) const CALLS_IN_FLIGHT: usize = 1_000;
 /// Longest connection header or SASL frame.
 const HEADER_BYTES_MAX: usize = 64 << 10;
-/// Bytes that are read of a frame that is refused, to find the call id in its header.
+/// Bytes read of a refused frame, to find the call id in its header.
 const REFUSED_FRAME_BYTES: usize = 4 << 10;
 /// Arguments up to this many bytes in memory are not reserved: those of most calls.
 const SMALL_ARGUMENTS: usize = 16 << 10;
@@ -431,8 +431,8 @@ async fn refuse_frame(
     Ok(out)
 }
 
-/// Runs one call. The memory of its arguments is added to `held`. `None` if the client has given the
-/// call up before it began.
+/// Runs one call. The memory of its arguments is added to `held`. `None` if the call's deadline
+/// passed before it began.
 async fn answer(
     connection: &Arc<Connection>,
     request: Request,

@@ -24,11 +24,10 @@ use super::state::Connection;
 use super::{aggregate, arguments, multi_row, region, request};
 use crate::service::Failure;
 
-/// The endpoints of all regions as HBase lists those that are loaded: by the names of their classes,
-/// sorted.
+/// The endpoints of all regions in HBase's list of loaded ones: the names of their classes, sorted.
 pub(super) const LOADED: [&str; 2] = ["AggregateImplementation", "MultiRowMutationEndpoint"];
 
-/// Package of the Java classes of answers. Clients decode the bytes without looking at the class.
+/// Package of the Java classes of answers. Clients decode the bytes without checking the class.
 const PROTOS: &str = "org.apache.hadoop.hbase.protobuf.generated.";
 
 /// Answers a call of an endpoint of a region.

@@ -1,15 +1,15 @@
 //! How long a client waits for the answer to a call.
 //!
 //! The request header has the time in milliseconds, counted from the arrival of the call. As HBase
-//! does, a call that has not begun by then is dropped without an answer: its client has given up, and
-//! some clients end the connection when an answer comes that they do not expect.
+//! does, a call that has not begun by then is dropped without an answer: its client has timed out,
+//! and some clients close the connection on an unexpected answer.
 
 use std::time::{Duration, Instant};
 
 /// Least time that is honoured, as in HBase (`hbase.ipc.min.client.request.timeout`).
 const LEAST: Duration = Duration::from_millis(20);
 
-/// The time at which a client gives a call up; none if it waits for ever.
+/// The time at which a client times out; none if it waits for ever.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Deadline(Option<Instant>);
 

@@ -1,8 +1,8 @@
 //! Native calls that meet faults ([`crate::ephemeral::faults`]).
 //!
-//! A Multi does not fail as a whole: as in HBase, each of its regions does. A scanner whose region is
-//! not served any more is closed, as HBase closes those of a region that it closes; the client opens
-//! another one behind the last row that it has.
+//! A Multi does not fail as a whole: as in HBase, each of its regions does. A scanner whose region
+//! is not served any more is closed, as HBase closes those of a closed region; the client opens
+//! another one after its last row.
 
 use std::sync::Arc;
 
@@ -22,8 +22,8 @@ use crate::observe::metrics::Api;
 use crate::service::Failure;
 use crate::service::faults::{Consequence, carry_out};
 
-/// Lets a call meet a fault, if one is armed for it. A message that cannot be decoded meets none: the
-/// call itself reports the error.
+/// Applies an armed fault to a call, if there is one. A message that cannot be decoded meets none:
+/// the call itself reports the error.
 pub(super) async fn meet(
     connection: &Arc<Connection>,
     faults: &Faults,

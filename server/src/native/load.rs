@@ -9,8 +9,8 @@
 //! says. The load always gets a sequence id of its own, whatever `assign_seq_num` says.
 //!
 //! A file with rows outside the region is answered with `loaded` = false, as in HBase: the region
-//! may have been split since the client looked, and BulkLoadHFilesTool then divides the file and
-//! tries again. All other refusals are exceptions that say what is wrong.
+//! may have been split meanwhile, and BulkLoadHFilesTool then divides the file and tries again. All
+//! other refusals are exceptions that name the problem.
 
 use std::path::PathBuf;
 use std::sync::Arc;

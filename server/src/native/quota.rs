@@ -22,7 +22,7 @@ pub(super) fn set(server: &Server, call: &SetQuotaRequest) -> Result<(), Failure
         table,
         namespace: call.namespace.clone(),
         kind: call.throttle.as_ref().and_then(|throttle| throttle.r#type),
-        // A limit beyond i64 is as good as none; the largest is kept.
+        // A limit beyond i64 is effectively none; the largest is kept.
         limit: limit.map(|limit| i64::try_from(limit.soft_limit.unwrap_or_default()).unwrap_or(i64::MAX)),
         unit: limit.map(|limit| limit.time_unit),
         scope: limit.and_then(|limit| limit.scope),

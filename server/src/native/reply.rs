@@ -173,8 +173,8 @@ impl CellBlock {
         Ok(merged)
     }
 
-    /// Takes the reservation of the batch over, and adds what is missing for the cells so far: here
-    /// and in the response.
+    /// Takes over the batch's reservation, and extends it to the cells so far: here and in the
+    /// response.
     pub(super) async fn reserve(&mut self, batch: &mut CellBatch) -> Result<(), Failure> {
         self.held.take_over(batch.give(batch.data_bytes()) as u64);
         self.add_message(0).await

@@ -2,7 +2,7 @@
 //!
 //! A scanner is open until a client closes it, its region or limit ends it, or a fetch fails. The
 //! scanners that ended last without a failure are remembered for [`Scanners::check_ended`], because
-//! HBase tells a call about one of them from a call about a scanner that it has never had.
+//! HBase answers a call about one of them otherwise than one about an unknown scanner.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -91,7 +91,7 @@ impl Scanners {
         Ok(())
     }
 
-    /// Lets the client repeat the call that [`Self::check_next`] has accepted last.
+    /// Allows the client to repeat the call that [`Self::check_next`] has accepted last.
     pub(super) fn repeat_call(&mut self, id: u64) {
         if let Some(state) = self.open.get_mut(&id) {
             state.next_call -= 1;

@@ -1,4 +1,4 @@
-//! Get and Mutate of ClientService, and the same for actions of Multi.
+//! Get and Mutate of ClientService, and the same operations as actions of Multi.
 
 use basalt_idl::native::messages::{
     self, GetRequest, GetResponse, MutateRequest, MutateResponse, MutationProto,

@@ -41,7 +41,7 @@ pub(super) struct Answered<'a> {
     pub(super) scanned: Option<TableName>,
 }
 
-/// Puts a call into the log if it was slow or its answer large.
+/// Records a call if it was slow or its answer large.
 pub(super) fn judge(connection: &Connection, call: Answered<'_>) {
     let log = connection.server.slow_log();
     if let Some(remarkable) = log.judge(call.took, call.answer_bytes) {

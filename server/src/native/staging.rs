@@ -6,8 +6,8 @@
 //! - `<data.dir>/staging`, where PrepareBulkLoad makes a directory for each bulk load;
 //! - the directories of the setting `bulkload.directories`.
 //!
-//! Symbolic links are followed before that is decided. A path that is not allowed is refused before
-//! the file system is asked about it, so that an answer does not tell whether the file exists.
+//! Symbolic links are resolved before this check. A path that is not allowed is refused before the
+//! file system is asked about it, so that an answer does not reveal whether the file exists.
 
 use std::io::ErrorKind;
 use std::path::{Component, Path, PathBuf};
@@ -65,7 +65,7 @@ impl Staging {
         Ok(format!("file:{}", dir.display()))
     }
 
-    /// Removes a staging directory and what is in it. One that is gone already is no error.
+    /// Removes a staging directory and its content. One that is gone already is no error.
     pub(super) fn remove(&self, uri: &str) -> Result<(), Failure> {
         let dir = local_path(uri)?;
         let name = dir.strip_prefix(&self.root).ok().map(Path::components);

@@ -167,7 +167,7 @@ fn calls_of_meta_and_admin_do_not_wait_for_data_calls() {
 }
 
 /// A connection with 1,000 unanswered calls is not read further; other connections are served. When
-/// the calls go on, all of them are answered.
+/// the calls continue, all of them are answered.
 #[test]
 fn calls_in_flight_on_one_connection_are_bounded() {
     const SENT: u32 = 1_500;

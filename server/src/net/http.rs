@@ -24,7 +24,7 @@ use crate::thrift::messages::{Garbled, Stranger};
 /// Bytes that suffice to distinguish protocols.
 const FIRST_BYTES: usize = 16;
 
-/// Serves the HTTP port until told to stop.
+/// Serves the HTTP port until shutdown.
 pub(crate) async fn serve(
     listener: Listener,
     server: Arc<Server>,

@@ -1,10 +1,10 @@
 //! Accepting connections, alike for both ports.
 //!
-//! Each connection takes a place and is a task. When all places are taken, or so many file
-//! descriptors are in use that the rest is kept for files (`descriptors`), a further connection is
-//! closed as soon as it is accepted: its client sees the end instead of waiting in a queue that is
-//! never served. The places are at most the port's share of the limit of open files. A flood of
-//! them fills no log: there is a line a second, which says how many were left out.
+//! Each connection takes a place and is a task. When all places are taken, or the file descriptors
+//! left are reserved for files (`descriptors`), a further connection is closed as soon as it is
+//! accepted: its client sees the end instead of waiting in a queue that is never served. The number
+//! of places is at most the port's share of the limit of open files. Refusals are logged at most
+//! once a second, with the number left out.
 
 use std::net::SocketAddr;
 use std::os::fd::{AsRawFd as _, RawFd};
@@ -22,7 +22,7 @@ use crate::observe::metrics::Port;
 
 /// Time between two lines of the log about connections that were not served.
 const LOG_PERIOD: Duration = Duration::from_secs(1);
-/// Pause after a failed accept: out of file descriptors is not cured by trying at once.
+/// Pause after a failed accept: retrying at once does not help when descriptors are used up.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 /// A connection that has been silent for this long is probed.
 const KEEPALIVE_AFTER: Duration = Duration::from_mins(1);
@@ -30,8 +30,8 @@ const KEEPALIVE_AFTER: Duration = Duration::from_mins(1);
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(10);
 /// Probes without an answer before the connection is dead.
 const KEEPALIVE_PROBES: u32 = 6;
-/// A connection whose peer confirms nothing of what was sent for this long is dead: as long as keepalive
-/// takes.
+/// A connection whose peer acknowledges nothing of the sent bytes for this long is dead: as long as
+/// keepalive takes.
 #[cfg(target_os = "linux")]
 const UNCONFIRMED: Duration = Duration::from_mins(2);
 
@@ -63,7 +63,7 @@ impl Drop for Place {
 }
 
 impl Listener {
-    /// Accepts until told to stop. `serve` makes the task of a connection, which `tasks` keeps.
+    /// Accepts until shutdown. `serve` makes the task of a connection, which `tasks` keeps.
     pub(crate) async fn accept<F>(
         self,
         tasks: TaskTracker,
@@ -123,7 +123,8 @@ impl Listener {
                 tracing::debug!(%peer, %error, "connection ended while it was set up");
                 continue;
             }
-            // Boxed: moved into another future it would be in there twice, before and while it is awaited.
+            // Boxed: moved into another future it would take its memory twice, before and while it
+            // is awaited.
             let served = Box::pin(serve(socket, peer));
             tasks.spawn(async move {
                 served.await;
@@ -133,8 +134,8 @@ impl Listener {
     }
 }
 
-/// No delay for small answers; dead peers are found by the kernel, since idle connections live for ever by
-/// default.
+/// No delay for small answers; dead peers are detected by the kernel, since idle connections live
+/// for ever by default.
 fn prepare(socket: &TcpStream) -> std::io::Result<()> {
     socket.set_nodelay(true)?;
     let keepalive = socket2::TcpKeepalive::new()

@@ -42,7 +42,7 @@ impl Drop for Scanners {
     }
 }
 
-/// Serves the Thrift port until told to stop.
+/// Serves the Thrift port until shutdown.
 pub(crate) async fn serve(
     listener: Listener,
     server: Arc<Server>,

@@ -1,5 +1,5 @@
-//! Goal: what a connection has is its own and is given back when it ends, and a port outlives what goes
-//! wrong. Method: the accepting loop on a real socket, with a server on a simulated disk.
+//! Goal: a connection's resources are its own and are released when it ends, and a port survives
+//! errors. Method: the accepting loop on a real socket, with a server on a simulated disk.
 
 use std::net::SocketAddr;
 use std::os::fd::RawFd;
@@ -62,7 +62,7 @@ impl Port {
         TcpStream::connect(self.address).await.expect("the port is open")
     }
 
-    /// Returns when the server has so many connections.
+    /// Returns when the server has this many connections.
     async fn until_open(&self, connections: usize) {
         while self.tasks.len() != connections {
             tokio::task::yield_now().await;
@@ -84,7 +84,8 @@ async fn call<C: Call>(client: &mut TcpStream, arguments: &C) -> Result<C::Succe
     read_reply::<C, _>(&mut BinaryReader::new(answer.into()), 7).expect("answers are well-formed")
 }
 
-/// Nobody is taken for somebody else: a scanner is its connection's, and ends with that one only.
+/// Connections are never confused: a scanner belongs to its connection, and ends with that one
+/// only.
 #[tokio::test]
 async fn connections_are_told_apart() {
     let port = Port::bind(10).await;
@@ -136,8 +137,8 @@ async fn the_place_of_a_connection_is_given_back() {
         .expect("served");
 }
 
-/// A port whose accepts fail, as they do without file descriptors, goes on trying. Here the socket does not
-/// listen.
+/// A port whose accepts fail, as they do without file descriptors, keeps trying. Here the socket
+/// does not listen.
 #[tokio::test(start_paused = true)]
 async fn a_port_outlives_accepts_that_fail() {
     let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();
@@ -152,8 +153,8 @@ async fn a_port_outlives_accepts_that_fail() {
     port.accepting.await.unwrap();
 }
 
-/// Goal: descriptors are left for files. Method: a port whose connections may have none. A call asks for an
-/// answer, so that a connection which is served after all says something.
+/// Goal: descriptors are left for files. Method: a port whose connections may have none. A call is
+/// sent, so that a connection which is served after all gets an answer.
 #[tokio::test]
 async fn a_connection_that_would_take_a_files_descriptor_is_closed() {
     let socket = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -161,7 +162,7 @@ async fn a_connection_that_would_take_a_files_descriptor_is_closed() {
     let mut refused = port.connect().await;
     let mut message = Vec::new();
     write_call(&mut BinaryWriter::new(&mut message), 7, &GetTableNames {});
-    // The system may say already here that there is nobody, or when it is read.
+    // The system may report the closed peer already here, or at the read.
     if refused.write_all(&message).await.is_ok() {
         let answer = refused.read(&mut [0]).await;
         assert!(matches!(answer, Ok(0) | Err(_)), "{answer:?}");

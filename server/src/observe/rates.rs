@@ -1,7 +1,7 @@
 //! How fast counters grow, for pages: calls by method, requests by region.
 //!
-//! Every few seconds [`Rates::tick`] notes where the counters stand. A rate is what has come since the oldest
-//! of these notes, by the time since then: an average of the last ten to fifteen seconds.
+//! Every few seconds [`Rates::tick`] records the counters. A rate is the increase since the oldest
+//! of these notes, divided by the time since then: an average of the last ten to fifteen seconds.
 //!
 //! Memory is that of three notes: a few dozen bytes for each region. One short lock, which no call takes.
 
@@ -64,7 +64,7 @@ impl Rates {
         }
     }
 
-    /// Takes a note of `counts`, the counters of calls and regions, if it is time. To be called every
+    /// Records `counts`, the counters of calls and regions, if it is time. To be called every
     /// second or so.
     pub(crate) fn tick(&self, counts: impl FnOnce() -> (Vec<CallCount>, Vec<RegionRequests>)) {
         let is_due =
@@ -91,7 +91,7 @@ impl Rates {
         notes.push_back(Arc::new(note));
     }
 
-    /// What rates are measured from.
+    /// The note that rates are measured from.
     pub(crate) fn since(&self) -> Arc<Note> {
         let notes = self.notes.lock();
         Arc::clone(notes.front().expect("there is always a note"))
@@ -100,12 +100,12 @@ impl Rates {
 
 impl Note {
     fn per_second(&self, now: u64, then: u64) -> f64 {
-        // Right after the start a call would seem to be one of thousands.
+        // Right after the start a single call would appear as a rate of thousands.
         let seconds = self.at.elapsed().as_secs_f64().max(1.0);
         now.saturating_sub(then) as f64 / seconds
     }
 
-    /// Reads and writes a second of a region, of which there have been so many.
+    /// Reads and writes per second of a region, given its counters.
     pub(crate) fn region(&self, region: RegionId, reads: u64, writes: u64) -> [f64; 2] {
         // A region that was not there began at zero.
         let then = self.regions.get(&region).copied().unwrap_or_default();

@@ -27,11 +27,11 @@ pub(crate) const SERVER_CLASS: &str = "Basalt";
 pub(crate) struct Remarkable {
     /// It took longer than `slow_log.threshold_ms`.
     pub(crate) slow: bool,
-    /// Its answer was larger than `slow_log.large_bytes`.
+    /// The answer was larger than `slow_log.large_bytes`.
     pub(crate) large: bool,
 }
 
-/// Which records are asked for.
+/// Kind of the requested records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// Slow calls, with large answers or not.
@@ -43,7 +43,7 @@ pub(crate) enum Kind {
 /// One remarkable call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Record {
-    /// Its number in log lines, since the start.
+    /// Number of the call in log lines, since the start.
     pub(crate) request: u64,
     pub(crate) remarkable: Remarkable,
     /// When the whole message was there, in milliseconds since 1970.
@@ -60,8 +60,7 @@ pub(crate) struct Record {
     pub(crate) method: &'static str,
     /// Full name of the table that the call was about.
     pub(crate) table: Option<String>,
-    /// Printed name of the region of the first row that the call named, as the regions are when the call
-    /// ends.
+    /// Printed name of the region of the first row that the call named, at the end of the call.
     pub(crate) region: Option<String>,
     /// The arguments, shortened.
     pub(crate) arguments: String,
@@ -95,8 +94,8 @@ pub(crate) fn condition(text: Option<&String>) -> Option<String> {
     text.filter(|text| !text.is_empty()).cloned()
 }
 
-/// The table in a client's query. `default:t` is the table `t`. A text that cannot be a table's name
-/// is kept as it is and equals none.
+/// The table in a client's query. `default:t` is the table `t`. An invalid name is kept unchanged
+/// and matches none.
 pub(crate) fn table_condition(text: Option<&String>) -> Option<String> {
     let name = condition(text)?;
     Some(TableName::parse(name.as_bytes()).map_or(name, |table| table.to_string()))
@@ -111,7 +110,7 @@ pub(crate) enum Combine {
     Any,
 }
 
-/// What to look for. Conditions that are not set are none, and without any every record is found.
+/// Conditions of a search. Unset conditions match every record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Query {
     pub(crate) kind: Kind,
@@ -122,7 +121,7 @@ pub(crate) struct Query {
     pub(crate) client: Option<String>,
     /// The table's full name.
     pub(crate) table: Option<String>,
-    /// The user. Nobody is authenticated, so no record has one.
+    /// The user. Calls are not authenticated, so no record has one.
     pub(crate) user: Option<String>,
     /// Most records.
     pub(crate) limit: usize,
@@ -170,14 +169,14 @@ impl SlowLog {
         log
     }
 
-    /// Sets what is slow and what is large from now on.
+    /// Sets the limits of slow and large calls from now on.
     pub(crate) fn set_limits(&self, config: &config::SlowLog) {
         let threshold = config.threshold_ms.saturating_mul(1_000_000);
         self.threshold.store(threshold, Ordering::Relaxed);
         self.large_bytes.store(config.large_bytes, Ordering::Relaxed);
     }
 
-    /// Whether a call belongs into the log: what every call pays.
+    /// Whether a call belongs into the log: the cost for every call.
     pub(crate) fn judge(&self, took: Duration, answer_bytes: usize) -> Option<Remarkable> {
         let remarkable = Remarkable {
             slow: took > Duration::from_nanos(self.threshold.load(Ordering::Relaxed)),

@@ -1,4 +1,4 @@
-//! `basalt serve`: puts the parts together, and takes them apart in order.
+//! `basalt serve`: starts the parts of the server, and stops them in order.
 //!
 //! Start, in an order that leaves nothing behind if a step fails:
 //! 1. catch SIGHUP, and ignore signals that have no meaning for the server
@@ -10,7 +10,7 @@
 //! Stop, on SIGTERM or Ctrl-C:
 //! 1. stop accepting;
 //! 2. tell the connections: none begins to read a further message;
-//! 3. let each answer the call in hand, for at most [`DRAIN`];
+//! 3. let each answer its running calls, for at most [`DRAIN`];
 //! 4. close the engine: flush, seal the WAL. An ephemeral server removes its directory instead
 //!    ([`Home`]), also when a step of the start fails.
 
@@ -42,34 +42,35 @@ mod supervisor;
 use reload::Reload;
 use supervisor::Supervisor;
 
-/// Longest wait for calls in hand when the server stops.
+/// Longest wait for running calls when the server stops.
 const DRAIN: Duration = Duration::from_secs(30);
 
-/// Threads for calls that block: reads from disk, scans with filters, whatever waits for a row's lock. A call
-/// waits in line when all are taken. Some wait for the disk or for a lock, so they are more than there are
-/// cores. But most read what is cached, and many threads that all want a core take turns and keep each other
-/// waiting: with 240 for data calls two cores did a quarter fewer increments under four times their load than
-/// with 32 (`basalt-bench overload --calls increment`). HBase has 30 handlers.
+/// Threads for calls that block: reads from disk, scans with filters, waits for a row's lock. A
+/// call queues when all are taken. They are more than there are cores, since some wait for the disk
+/// or for a lock. But most reads are cached, and too many threads contend for the cores: 240
+/// threads for data calls did a quarter fewer increments under overload than 32 (`basalt-bench
+/// overload --calls increment`). HBase has 30 handlers.
 pub(crate) const BLOCKING_THREADS: usize = 48;
 
 /// The part of these threads that data calls may take: the rest is for reads of system tables
 /// (`admission::SYSTEM_PLACES`), schema changes, pages and upkeep.
 pub(crate) const DATA_THREADS: usize = BLOCKING_THREADS - 16;
 
-/// A network thread does so many tasks before it looks for new messages, if there are so many. A look finds a
-/// task for each connection whose message has come, up to 1,024. They go to the end of the thread's own line,
-/// which has 256 places, and the half of a full line goes to the end of the line of all threads, which is
-/// asked less often: with tokio's own interval of 61, who had come first waited for many who came later
+/// Number of tasks that a network thread runs before it polls for new messages. A poll finds a task
+/// for each connection with a message, up to 1,024. They go to the end of the thread's own queue,
+/// which has 256 places, and half of a full queue moves to the queue of all threads, which is
+/// polled less often: with tokio's own interval of 61, early messages waited for many later ones
 /// (docs/decisions/0009-where-work-runs.md).
 const EVENT_INTERVAL: u32 = 1024;
 
-/// Least time between two rounds that make idle scanners release memory, and least idle time of a
+/// Minimum time between two rounds that make idle scanners release memory, and least idle time of a
 /// scanner for that.
 const RELIEF_PERIOD: Duration = Duration::from_millis(50);
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
-/// Serves until told to stop. An ephemeral server has a `home`, where `config` says that its data is.
+/// Serves until shutdown. An ephemeral server has a `home`, the directory of its data according to
+/// `config`.
 pub(crate) fn run(config: Config, reload: Reload, home: Option<Home>) -> Result<(), Failure> {
     let recorder = crate::observe::metrics::install()?;
     let descriptors = Descriptors::divide(raise_open_files(), &config)?;
@@ -255,8 +256,7 @@ async fn serve(
     Ok(())
 }
 
-/// Prints a line to standard output, from a thread of its own, because a full pipe blocks the
-/// write.
+/// Prints a line to standard output, on a separate thread, because a full pipe blocks the write.
 fn print_line(line: String) -> std::io::Result<()> {
     let print = move || {
         let mut out = std::io::stdout();
@@ -268,8 +268,8 @@ fn print_line(line: String) -> std::io::Result<()> {
     thread.spawn(print).map(drop)
 }
 
-/// Housekeeping once a second: histograms' sample buffers, expired scanners, memory that idle scanners hold,
-/// what pages show of the load.
+/// Housekeeping once a second: histograms' sample buffers, expired scanners, memory that idle
+/// scanners hold, the load figures of pages.
 async fn upkeep(
     server: Arc<Server>,
     recorder: metrics_exporter_prometheus::PrometheusHandle,
@@ -283,7 +283,7 @@ async fn upkeep(
             _ = ticks.tick() => {
                 recorder.run_upkeep();
                 server.sessions().expire();
-                // With what scans let go of, files may have to be removed.
+                // When scans release files, these may have to be removed from disk.
                 let idle = Arc::clone(&server);
                 let kept = tokio::task::spawn_blocking(move || {
                     require_directory(idle.engine());
@@ -329,7 +329,7 @@ fn catch_or_ignore_signals() -> std::io::Result<Signal> {
     signal(SignalKind::hangup())
 }
 
-/// Takes settings over at each SIGHUP, also one that came during the start. The task ends with the
+/// Reloads settings at each SIGHUP, also one that came during the start. The task ends with the
 /// runtime.
 async fn reload_settings(reload: Reload, mut hangups: Signal, server: Arc<Server>) {
     let reload = Arc::new(reload);
@@ -357,7 +357,7 @@ async fn relief(server: Arc<Server>, stop: CancellationToken) {
     }
 }
 
-/// The signals that mean a clean stop. Before they are caught, they end the process as they end any.
+/// The signals that mean a clean stop. Until they are caught, they end the process at once.
 struct Signals {
     terminate: Signal,
     interrupt: Signal,

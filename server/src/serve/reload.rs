@@ -1,8 +1,8 @@
-//! SIGHUP: takes over what has changed in the configuration file.
+//! SIGHUP: applies changes of the configuration file.
 //!
 //! 1. All layers of settings are read again: the file as it is now, the environment and the command
 //!    line as they were at the start.
-//! 2. If anything is wrong with them, nothing changes, and the log says what it is.
+//! 2. If they have an error, nothing changes, and the log names the error.
 //! 3. Settings that a running server can take over ([`Setting::is_reloaded`]) come into force. The
 //!    log names them, and those that wait for a restart.
 
@@ -22,7 +22,7 @@ impl Reload {
         Self { inputs, set_filter }
     }
 
-    /// Takes over what has changed. It reads a file, so it may block.
+    /// Applies changes of the file. It reads a file, so it may block.
     pub(crate) fn run(&self, server: &Server) {
         match self.take_over(server) {
             Ok(changes) => tracing::info!("SIGHUP: {changes}"),

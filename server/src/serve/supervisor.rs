@@ -5,8 +5,8 @@
 //! sets `WATCHDOG_USEC`, and the server sends `WATCHDOG=1` twice in each such period. A task of the
 //! network threads sends it, so a process whose network threads are stuck is restarted.
 //!
-//! Without `NOTIFY_SOCKET` nothing is sent. Sending never blocks, and a failure is logged, since the
-//! server serves as well without its supervisor.
+//! Without `NOTIFY_SOCKET` nothing is sent. Sending never blocks, and a failure is logged, since
+//! the server does not depend on its supervisor.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -47,12 +47,12 @@ impl Supervisor {
         }
     }
 
-    /// Says that calls are accepted.
+    /// Notifies the supervisor that calls are accepted.
     pub(crate) fn ready(&self) {
         self.send("READY=1");
     }
 
-    /// Says that a clean stop has begun.
+    /// Notifies the supervisor that a clean stop has begun.
     pub(crate) fn stopping(&self) {
         self.send("STOPPING=1");
     }
@@ -91,8 +91,7 @@ fn connect(name: &OsStr) -> io::Result<UnixDatagram> {
     Ok(socket)
 }
 
-/// The watchdog's period. `pid` names the process it is meant for; another one only inherited the
-/// variables.
+/// The watchdog's period. `pid` names the intended process; others merely inherited the variables.
 fn watchdog(micros: Option<OsString>, pid: Option<OsString>) -> Option<Duration> {
     let number = |text: OsString| text.to_str()?.parse::<u64>().ok();
     let own = std::process::id();

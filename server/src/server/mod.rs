@@ -1,7 +1,7 @@
 //! The state that all connections share.
 //!
-//! [`Server`] holds the engine, the settings, the limits and what is observed; it knows no protocol.
-//! The calls themselves are in `service`, each protocol in a folder of its own.
+//! [`Server`] holds the engine, the settings, the limits and the metrics; it knows no protocol. The
+//! calls themselves are in `service`, each protocol in a folder of its own.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -34,7 +34,7 @@ pub(crate) use master::MasterState;
 /// compaction does.
 const BULK_LOADS: usize = 2;
 
-/// What all connections share.
+/// State shared by all connections.
 #[derive(Debug)]
 pub(crate) struct Server {
     engine: Arc<Engine>,
@@ -55,7 +55,7 @@ pub(crate) struct Server {
     bulk_loads: Arc<Semaphore>,
     calls: Calls,
     connections: Connections,
-    /// What region locations name: the address clients can reach.
+    /// Address in region locations: one that clients can reach.
     thrift_address: SocketAddr,
     /// Host and port that native clients connect to.
     advertised: (String, u16),
@@ -64,12 +64,12 @@ pub(crate) struct Server {
     ready: AtomicBool,
     /// Controls for the calls of tests; `None` unless the server is ephemeral.
     controls: Option<Controls>,
-    /// Calls that have a number: those that are told of in the log.
+    /// Number of calls that were given a number for the log.
     requests: AtomicU64,
 }
 
 impl Server {
-    /// Data calls take at most so many `places` on the blocking pool.
+    /// A server whose data calls take at most `places` places on the blocking pool.
     /// REQUIRES: the metrics recorder is installed.
     pub(crate) fn new(
         engine: Arc<Engine>,
@@ -135,7 +135,8 @@ impl Server {
         self.in_force.lock().clone()
     }
 
-    /// Takes over from `config` what can change while the server runs, except the filter of the log.
+    /// Applies the settings in `config` that can change while the server runs, except the filter of
+    /// the log.
     pub(crate) fn take_over(&self, config: &Config) {
         let mut in_force = self.in_force.lock();
         in_force.log.filter.clone_from(&config.log.filter);
@@ -194,7 +195,7 @@ impl Server {
         self.calls.method(api, number)
     }
 
-    /// Shows a scrape what calls and connections have counted.
+    /// Brings the scrape's figures of calls and connections up to date.
     pub(crate) fn publish_counts(&self) {
         self.calls.publish();
         self.connections.publish();
@@ -205,7 +206,7 @@ impl Server {
         self.calls.counts()
     }
 
-    /// What clients connect to.
+    /// The address that clients connect to.
     pub(crate) fn thrift_address(&self) -> SocketAddr {
         self.thrift_address
     }
@@ -220,7 +221,7 @@ impl Server {
         self.started
     }
 
-    /// Notes what pages show of the load. To be called every second or so, where it may take a few
+    /// Records the load figures of pages. To be called every second or so, where it may take a few
     /// milliseconds.
     pub(crate) fn note_load(&self) {
         self.heat.tick(|table| self.boundaries(table));

@@ -1,4 +1,4 @@
-//! The condition of the server as `/readyz`, pages and the log tell it.
+//! The condition of the server, for `/readyz`, pages and the log.
 
 use std::time::Duration;
 
@@ -10,7 +10,8 @@ use super::Server;
 const DAMAGED_LISTED: usize = 3;
 
 impl Server {
-    /// Why not all calls are accepted although the server is ready, a sentence each; none when all is well.
+    /// Reasons why not all calls are accepted although the server is ready, a sentence each; empty
+    /// if all are.
     pub(crate) fn reasons(&self) -> Vec<String> {
         let stalled = self
             .engine

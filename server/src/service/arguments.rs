@@ -1,4 +1,4 @@
-//! Arguments that calls of all protocols have: names of tables, row keys, selections of columns.
+//! Arguments shared by calls of all protocols: names of tables, row keys, selections of columns.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -102,8 +102,8 @@ mod tests {
         Bytes::from_static(text.as_bytes())
     }
 
-    /// Goal: a call is about the table that it names, whatever the call before was about, and a long name is
-    /// not kept.
+    /// Goal: a call uses the table that it names, whatever the call before named, and a long name
+    /// is not kept.
     #[test]
     fn each_call_names_its_table() {
         let long = Bytes::from(

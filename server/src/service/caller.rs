@@ -10,26 +10,26 @@ use basalt_engine::schema::TableName;
 use crate::limits::admission::{Held, Memory};
 use crate::server::sessions::Owner;
 
-/// Who calls: what the server remembers of a connection between its calls.
+/// State of a client between its calls.
 #[derive(Debug)]
 pub(crate) struct Caller {
-    /// Of the scanners it opens.
+    /// Owner of the scanners that it opens.
     owner: Owner,
     /// Where it comes from.
     pub(crate) address: Option<SocketAddr>,
-    /// The table of the scanner that the call in hand fetches from: its arguments do not name it.
+    /// The table of the scanner that the running call fetches from: its arguments do not name it.
     pub(crate) scanned: Option<TableName>,
-    /// Results are collected here, call after call; `None` while a call uses it, and when none is
+    /// The batch for results, reused by each call; `None` while a call uses it, and when none is
     /// kept.
     batch: Option<CellBatch>,
-    /// The reservation for the reply of the call in hand. The connection takes it over.
+    /// The reservation for the reply of the running call. The connection takes it over.
     reply: Held,
-    /// Memory reserved for the arguments of the call in hand; 0 for small arguments.
+    /// Memory reserved for the arguments of the running call; 0 for small arguments.
     pub(crate) arguments_bytes: usize,
-    /// The client has closed the connection: set while a call runs, for work that is of no use to anybody
-    /// then.
+    /// The client has closed the connection: set while a call runs, for work that is useless from
+    /// then on.
     gone: Arc<AtomicBool>,
-    /// The call in hand has met a fault that closes the connection without an answer.
+    /// The running call has met a fault that closes the connection without an answer.
     pub(crate) is_cut: bool,
 }
 
@@ -57,7 +57,7 @@ impl Caller {
         }
     }
 
-    /// The same, from that address.
+    /// The caller with this address.
     pub(crate) fn at(mut self, address: Option<SocketAddr>) -> Self {
         self.address = address;
         self
@@ -80,17 +80,17 @@ impl Caller {
         self.address.map(|address| address.ip())
     }
 
-    /// Whether the client has closed the connection, as the wire finds out while a call runs.
+    /// Whether the client has closed the connection, as detected while a call runs.
     pub(crate) fn gone(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.gone)
     }
 
-    /// Whether the connection is to be closed without an answer to the call in hand.
+    /// Whether the connection is to be closed without an answer to the running call.
     pub(crate) fn is_cut(&self) -> bool {
         self.is_cut
     }
 
-    /// The table of the scanner that the call in hand has fetched from.
+    /// The table of the scanner that the running call has fetched from.
     pub(crate) fn take_scanned(&mut self) -> Option<TableName> {
         self.scanned.take()
     }
@@ -128,7 +128,7 @@ impl Caller {
         self.batch.as_ref().map_or(0, CellBatch::memory_bytes)
     }
 
-    /// Gives back what is kept for the next call.
+    /// Releases the memory that is kept for the next call.
     pub(crate) fn release(&mut self) {
         self.batch = None;
     }

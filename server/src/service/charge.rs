@@ -1,8 +1,8 @@
-//! What data calls take, told to `capacity`: which rows, on which virtual servers, how many bytes.
+//! Charging of data calls to `capacity`: which rows, on which virtual servers, how many bytes.
 //!
-//! 1. Before a call touches data, one of the `charge_...` functions charges it. Each begins with one look at
-//!    whether anything is limited, which is all it does otherwise.
-//! 2. [`hold_back`] waits as long as it is told to: a timer, no thread.
+//! 1. Before a call touches data, one of the `charge_...` functions charges it. If nothing is
+//!    limited, each only checks that.
+//! 2. [`hold_back`] waits for the returned time: a timer, no thread.
 //! 3. A read that has its results charges their bytes ([`Server::charge_read`]).
 //!
 //! Bytes are those of cells in HBase's form (`KeyValueUtil.length`): rows, families, qualifiers and values,
@@ -116,8 +116,8 @@ impl Server {
         self.pay(table, bill)
     }
 
-    /// Where the region is that a fetch begins with; `None` where there is none, which the fetch itself will
-    /// find out.
+    /// The server of the region that a fetch begins with; `None` where there is none, in which case
+    /// the fetch itself will fail.
     fn place_of_fetch(&self, open: &OpenScan) -> Option<Place> {
         if let Some(scanner) = &open.scanner {
             return scanner.place();
@@ -146,7 +146,7 @@ impl Server {
         }
         let mut bill = Bill::default();
         if self.admission().capacity().rehearsal().is_some() {
-            // A table that is not there is what the call itself will find out.
+            // If the table does not exist, the call itself will fail.
             let Ok(places) = self.engine().places(table, rows) else {
                 return Ok(Charged(None));
             };
@@ -170,7 +170,7 @@ impl Server {
         }))))
     }
 
-    /// Charges a call with what it has read.
+    /// Charges a call with the bytes that it has read.
     pub(crate) fn charge_read(&self, charged: &Charged, batch: &CellBatch) {
         let Some(call) = &charged.0 else { return };
         let bytes: Vec<u64> = batch
@@ -191,7 +191,7 @@ impl Server {
         let mut by_server: SmallVec<[(u16, u64); 4]> = smallvec![];
         if self.admission().capacity().rehearsal().is_some() {
             let keys: Vec<&[u8]> = batch.rows().map(|row| row.key()).collect();
-            // The table may have been dropped since: then nobody is left to pay.
+            // The table may have been dropped since: then there is no server to charge.
             let places = self
                 .engine()
                 .places(&call.table, keys.into_iter())
@@ -209,7 +209,7 @@ impl Server {
     }
 }
 
-/// The virtual server that pays for a row; nobody does where the region is not assigned.
+/// The virtual server that is charged for a row; `None` where the region is not assigned.
 fn payer(place: Place) -> Option<u16> {
     (!place.is_unassigned).then_some(place.server)
 }

@@ -13,12 +13,13 @@ const REGION_TOO_BUSY: &str = "org.apache.hadoop.hbase.RegionTooBusyException";
 /// The class that makes native clients locate the region again.
 const NOT_SERVING: &str = "org.apache.hadoop.hbase.NotServingRegionException";
 
-/// Which exception of a Thrift interface. The native protocol has the class instead.
+/// Exception of a Thrift interface. The native protocol has the class instead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// IOError, TIOError.
     Io,
-    /// IllegalArgument of Thrift 1; Thrift 2 has it for scanner ids only and else gets TIOError.
+    /// IllegalArgument of Thrift 1; Thrift 2 has it for scanner ids only; otherwise it gets
+    /// TIOError.
     IllegalArgument,
     /// An unknown scanner id: IllegalArgument and TIllegalArgument, each with its literal text.
     InvalidScanner,
@@ -131,7 +132,7 @@ impl Failure {
         Self::native(class, format!("no snapshot is called {name}"), false)
     }
 
-    /// The response of a Multi is full; the actions that are left can be sent again.
+    /// The response of a Multi is full; the remaining actions can be sent again.
     pub(crate) fn multi_too_large(limit: usize) -> Self {
         let class = "org.apache.hadoop.hbase.MultiActionResultTooLarge";
         let message = format!("the response has {limit} bytes already (thrift.max_response_bytes)");
@@ -156,16 +157,15 @@ impl Failure {
         Self::native(class, message, false)
     }
 
-    /// The scanner has ended with an error; the client opens another one behind the last row that it
-    /// has.
+    /// The scanner has ended with an error; the client opens another one after its last row.
     pub(crate) fn scanner_reset(cause: &Self) -> Self {
         let class = "org.apache.hadoop.hbase.exceptions.ScannerResetException";
         let message = format!("Scanner is closed on the server-side: {}", cause.with_class());
         Self::native(class, message, false)
     }
 
-    /// Whether a fetch that failed with this has lost nothing, unless its scanner has failed, too:
-    /// the server was busy, or another fetch of the scanner runs.
+    /// Whether a fetch that failed with this can be repeated without loss, unless its scanner has
+    /// failed, too: the server was busy, or another fetch of the scanner runs.
     pub(crate) fn leaves_scanner(&self) -> bool {
         let classes = [
             "RegionTooBusyException",
@@ -212,7 +212,7 @@ impl Failure {
         }
     }
 
-    /// The same failure as Thrift 1's `AlreadyExists`.
+    /// The failure as Thrift 1's `AlreadyExists`.
     pub(crate) fn into_already_exists(mut self) -> Self {
         self.kind = Kind::AlreadyExists;
         self
@@ -234,7 +234,7 @@ impl Failure {
         format!("{}: {}", self.class, self.message)
     }
 
-    /// Which exception of an interface.
+    /// Exception of an interface.
     pub(crate) fn kind(&self) -> Kind {
         self.kind
     }
@@ -316,8 +316,8 @@ impl From<Error> for Failure {
                 "org.apache.hadoop.hbase.client.RowTooBigException",
                 false,
             ),
-            // A client that knows HBase backs off and tries again, which is what a full disk needs. HBase's
-            // own class for it, of space quotas, makes clients give up.
+            // HBase's clients back off and retry these, which suits a full disk. HBase's own class
+            // for it, of space quotas, makes clients give up.
             Error::RegionTooBusy(_) | Error::RowAhead(_) | Error::CallMemory(_) | Error::DiskSpace(_) => {
                 (Kind::Io, REGION_TOO_BUSY, true)
             }

@@ -46,8 +46,8 @@ impl Server {
     }
 }
 
-/// Lets a call meet a fault, if one is armed for it: waits for a delay, splits or moves the region.
-/// Returns the part that is left; `None`: the call goes on.
+/// Applies an armed fault to a call, if there is one: waits for a delay, splits or moves the
+/// region. Returns the fault's remaining effect; `None`: the call goes on.
 pub(crate) async fn carry_out(server: &Arc<Server>, faults: &Faults, call: Call) -> Option<Consequence> {
     match faults.take(&call)? {
         Kind::RegionTooBusy => Some(fails(too_busy(server, &call))),
@@ -91,7 +91,7 @@ async fn change_region(
     })
 }
 
-/// Splits the region of a scan at `row`, or behind the row that the scan has reached.
+/// Splits the region of a scan at `row`, or after the scan's last row.
 fn split(server: &Server, scan: &ScanPosition, row: Option<Vec<u8>>) -> Result<(), Failure> {
     let behind = [&scan.row[..], &[0]].concat();
     let row = match row {

@@ -1,29 +1,30 @@
-//! Letting the writes of a network thread share one write of the log.
+//! Yields a network thread so that the writes on it share one write of the log.
 //!
-//! A write that asks for no sync could go to the log at once: the first poll of its commit does that. But the
-//! calls of other connections that have arrived already wait for the same thread, and each of them would go
-//! to the log by itself. So a write lets them run first ([`others`]) and only then looks at its commit: one
-//! of them writes the log for all, the rest find it done.
+//! A write that asks for no sync could go to the log at once: the first poll of its commit does
+//! that. But calls of other connections are waiting for the same thread, and each would write the
+//! log by itself. So a write yields to them first ([`others`]) and polls its commit afterwards: one
+//! of them writes the log for all.
 //!
-//! Whoever is alone would wait for nobody: giving way costs a look at the network. So a thread on which
-//! nobody came last time does not give way for its next [`PATIENCE`] writes. What a thread remembers is a
-//! guess and nothing depends on it: a task that has given way may go on in another thread.
+//! A lone write would yield in vain, and a yield costs a poll of the network. So a thread on which
+//! no other write joined last time does not yield for its next [`PATIENCE`] writes. A thread's
+//! memory of this is a guess and nothing depends on it: a task that has yielded may go on in
+//! another thread.
 
 use std::cell::Cell;
 
 use crate::limits::parking;
 
-/// Writes that do not give way after one that nobody joined.
+/// Writes that do not yield after one that no other write joined.
 const PATIENCE: u32 = 15;
 
 thread_local! {
     /// Writes that have come to [`others`] on this thread.
     static WRITES: Cell<u64> = const { Cell::new(0) };
-    /// Writes to come that do not give way.
+    /// Writes to come that do not yield.
     static IMPATIENT: Cell<u32> = const { Cell::new(0) };
 }
 
-/// Lets the tasks run that are ready on this thread, if that has been worth it.
+/// Yields to the tasks that are ready on this thread, if the last yields were worthwhile.
 pub(crate) async fn others() {
     parking::wrote();
     let writes = WRITES.get().wrapping_add(1);
@@ -47,7 +48,7 @@ mod tests {
 
     use super::*;
 
-    /// What `writes` tasks that are ready together do, in its order: begin and end.
+    /// The events of `writes` tasks that are ready together, in their order: begin and end.
     async fn events(writes: u32) -> Vec<&'static str> {
         let events = Rc::new(RefCell::new(Vec::new()));
         let tasks = LocalSet::new();

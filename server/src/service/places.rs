@@ -7,7 +7,7 @@ use super::Failure;
 use crate::cluster::regions;
 use crate::server::Server;
 
-/// The server that a region is on, or was on when it is not assigned, as `hbase:meta` tells.
+/// The server of a region, or the last one of an unassigned region, as in `hbase:meta`.
 pub(crate) fn server_of(server: &Server, region: &RegionInfo) -> ServerName {
     let names = server.engine().servers();
     let on = names.get(usize::from(server.engine().place(region.id).server));

@@ -7,8 +7,8 @@ use crate::limits::admission::Class;
 use crate::server::Server;
 
 impl Server {
-    /// Runs `work` of a data call where it may block, when its turn has come.
-    /// REQUIRES: [`Admission::admit_to_line_of`] has let the call go on.
+    /// Runs the `work` of a data call where it may block, when its turn has come.
+    /// REQUIRES: [`Admission::admit_to_line_of`] has admitted the call.
     pub(crate) async fn in_line<T: Send + 'static>(
         self: &Arc<Self>,
         class: Class,
@@ -33,7 +33,7 @@ impl Server {
         self.in_line(class, convert).await
     }
 
-    /// Runs `work` where it may block, without waiting in line: schema changes and the like.
+    /// Runs `work` where it may block, without queueing for a place: schema changes and the like.
     pub(crate) async fn on_pool<T: Send + 'static>(
         self: &Arc<Self>,
         work: impl FnOnce(&Self) -> Result<T, Failure> + Send + 'static,

@@ -47,7 +47,7 @@ impl FilterMemory {
 /// The rows that gets found.
 #[derive(Debug)]
 pub(crate) struct Found {
-    /// Their cells.
+    /// Cells of the rows.
     pub(crate) batch: CellBatch,
     /// For each get in order, its row in `batch`.
     pub(crate) rows: Vec<Option<usize>>,
@@ -74,8 +74,8 @@ struct Gets {
 }
 
 impl Gets {
-    /// Does the gets that are left; `false` when the next one is not in memory, or there is no
-    /// memory for its result.
+    /// Runs the remaining gets; `false` when the next one is not in memory, or there is no memory
+    /// for its result.
     fn run(&mut self, server: &Server, tier: ReadTier) -> Result<bool, Failure> {
         while let Some((row, spec)) = self.wanted.get_mut(self.found.rows.len()) {
             spec.tier = tier;

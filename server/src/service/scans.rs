@@ -1,10 +1,10 @@
 //! Scans: opening sessions, fetching from them, and scans of one call.
 //!
-//! A fetch begins on the network thread, with what memory has. What would have to be read from disk, or takes
-//! long, is done in turns on the blocking pool. Between two of them a fetch goes to the back of the pool's
-//! queue, so that scans which find nothing for long, however many there are, hold none of its threads. A scan
-//! that has read from disk does so again: its later fetches begin on the pool. So do all fetches of scans
-//! with a filter or a batch, which cannot leave a row and begin it again.
+//! A fetch begins on the network thread, with cached cells. Reads from disk, and long fetches, are
+//! done in turns on the blocking pool. Between two turns a fetch goes to the back of the pool's
+//! queue, so that scans which find nothing for long, however many there are, hold none of its
+//! threads. A scan that has read from disk does so again: its later fetches begin on the pool. So
+//! do all fetches of scans with a filter or a batch, which cannot leave a row and begin it again.
 
 use std::ops::DerefMut;
 use std::pin::pin;
@@ -24,19 +24,19 @@ use crate::limits::admission::{Busy, Class, ScannerMemory};
 use crate::server::Server;
 use crate::server::sessions::{OpenScan, PendingScan};
 
-/// One turn of a fetch on the pool. Before each it looks whether its client is still there.
+/// One turn of a fetch on the pool. Before each it checks that its client is still connected.
 const TURN: Duration = Duration::from_millis(50);
 /// A fetch holds the network thread for this long,
 const INLINE_TURN: Duration = Duration::from_micros(250);
-/// and for so many bytes.
+/// and for this many bytes.
 const INLINE_BYTES: usize = 256 << 10;
-/// Bounds on bytes and time do not end a fetch with fewer results than these. Java's client pages through a
-/// reversed scan by asking for the last row again and leaving it out: with one row to a page it would take
-/// any page for the end.
+/// Bounds on bytes and time do not end a fetch with fewer results than these. Java's client pages
+/// through a reversed scan by requesting the last row again and skipping it: with one row in a page
+/// it would take any page for the end.
 const LEAST_RESULTS: usize = 2;
 /// Once a turn on the pool has added this many bytes, it begins no further row.
 const TURN_BYTES: usize = 16 << 20;
-/// One fetch takes at most this part of the memory that is left for calls in hand,
+/// One fetch takes at most this part of the free memory for calls,
 const FETCH_SHARE: usize = 8;
 /// but may always take this.
 const FETCH_BYTES_LEAST: usize = 64 << 10;
@@ -76,8 +76,8 @@ impl From<Results> for CellBatch {
     }
 }
 
-/// Opens a session. The table is not looked at before the first fetch, as in HBase: that is where a missing
-/// table shows.
+/// Opens a session. As in HBase the table is checked by the first fetch, which reports a missing
+/// table.
 pub(crate) fn open(
     server: &Server,
     caller: &Caller,
@@ -93,7 +93,7 @@ pub(crate) fn open(
     Ok(server.sessions().open(caller.owner(), lease, open)?)
 }
 
-/// Refuses what can be seen to be wrong without the table, so that it shows when the scanner is opened.
+/// Refuses errors that need no table to be detected, so that they show when the scanner is opened.
 fn check(scan: &Scan) -> Result<(), Failure> {
     for row in [&scan.start_row, &scan.stop_row] {
         if row.len() > ROW_MAX_BYTES {
@@ -172,7 +172,7 @@ pub(crate) struct Part {
     pub(crate) rows: u64,
     /// Once the results have this many bytes, no further row is begun.
     pub(crate) bytes: usize,
-    /// Whether a row is cut where the results have so many bytes.
+    /// Whether a row is cut where the results reach the limit of bytes.
     pub(crate) cuts_rows: bool,
     /// Whether an empty answer is allowed before the end of the scan.
     pub(crate) may_be_empty: bool,
@@ -234,8 +234,8 @@ pub(crate) async fn fetch_once(
     })
 }
 
-/// Refuses a fetch that is sure to need the pool before it is charged for. Others find out when they have
-/// begun.
+/// Refuses a fetch that is sure to need the pool before it is charged for. Others are refused after
+/// they have begun.
 fn admit_to_line(server: &Server, scan: &OpenScan) -> Result<(), Busy> {
     if scan.is_memory_only() {
         return Ok(());
@@ -290,11 +290,11 @@ where
     {
         return Ok((batch, end));
     }
-    // Boxed: few fetches of what is in memory come to it.
+    // Boxed: few cached fetches get here.
     Box::pin(turns_on_pool(server, caller.gone(), scan, wanted, batch)).await
 }
 
-/// Takes turns on the pool until the fetch is done. `batch` has what it has returned so far.
+/// Takes turns on the pool until the fetch is done. `batch` has the results so far.
 async fn turns_on_pool<S>(
     server: &Arc<Server>,
     gone: Arc<AtomicBool>,
@@ -305,7 +305,7 @@ async fn turns_on_pool<S>(
 where
     S: DerefMut<Target = OpenScan> + Send + 'static,
 {
-    // What has been read is not thrown away: the scan is behind it already.
+    // Results are never thrown away: the scan is behind them already.
     let mut may_be_refused = batch.is_empty();
     let class = Class::of_read(&scan.pending.table);
     loop {
@@ -339,7 +339,7 @@ where
     }
 }
 
-/// What a fetch is to return.
+/// Limits and options of a fetch.
 #[derive(Clone, Copy, Debug)]
 struct Wanted {
     /// Most results.
@@ -353,13 +353,13 @@ struct Wanted {
     least: usize,
     /// When it began.
     began: Instant,
-    /// Whether the caller wants to know more of the fetch's end than whether it is the scan's.
+    /// Whether the caller needs all facts about the fetch's end, not only whether it is the scan's.
     is_part: bool,
     /// Whether a row is cut where the results have `bytes_max` bytes.
     cuts_rows: bool,
 }
 
-/// The end of a fetch. Of a Thrift client's fetch, only `is_of_scan` is set.
+/// The end of a fetch. For a Thrift client only `is_of_scan` is set.
 #[derive(Clone, Debug, Default)]
 #[expect(
     clippy::struct_excessive_bools,
@@ -425,7 +425,7 @@ impl Wanted {
         self.end(open, fetched, batch)
     }
 
-    /// Appends results for so long, or until there are so many bytes more.
+    /// Appends results until the time or the number of bytes is used up.
     fn results(
         &self,
         server: &Server,

@@ -57,7 +57,7 @@ fn with_defaults(defaults: &[(&'static str, &'static str)], set: &Attributes) ->
     defaults.chain(set).collect()
 }
 
-/// The table with what HBase's master writes into a descriptor when it creates a table.
+/// The table with the entries that HBase's master adds to a descriptor when it creates a table.
 pub(crate) fn for_creation(mut table: TableDescriptor) -> TableDescriptor {
     let tracker = b"hbase.store.file-tracker.impl".to_vec();
     table

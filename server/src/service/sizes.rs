@@ -2,7 +2,7 @@
 
 use basalt_engine::op::{RowMutation, RowUpdate, Write};
 
-/// What a cell has besides its parts, in HBase's form.
+/// Bytes of a cell besides its parts, in HBase's form.
 const CELL_BYTES: usize = 20;
 
 /// Bytes of a cell.

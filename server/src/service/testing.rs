@@ -27,7 +27,7 @@ pub(crate) fn reset(server: &Server) -> Result<Removed, Failure> {
     Ok(server.engine().reset()?)
 }
 
-/// Moves the wall clock forward; returns what it says now.
+/// Moves the wall clock forward; returns the new time.
 pub(crate) fn advance_clock(server: &Server, ms: i64) -> Result<i64, Failure> {
     let controls = controls(server, "basaltAdvanceClock")?;
     let ms = u64::try_from(ms)

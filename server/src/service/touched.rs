@@ -1,4 +1,5 @@
-//! Which rows calls have read and written, for the key visualiser. The one place where the API speaks to it.
+//! Records the rows that calls have read and written, for the key visualiser: its only interface to
+//! the API.
 
 use basalt_engine::cell::{CellBatch, RowView};
 use basalt_engine::op::RowMutation;
@@ -48,8 +49,8 @@ impl Server {
         self.heat().touched(table, Request::Write, 1, |_| (row, bytes()));
     }
 
-    /// A row was asked for. What was found of it is row number `index` of the batch, which is not there when
-    /// nothing was.
+    /// Records a read of one row. The result is row number `index` of the batch, which is missing
+    /// when nothing was found.
     pub(crate) fn got(&self, table: &TableName, row: &[u8], found: &CellBatch, index: usize) {
         self.heat().touched(table, Request::Read, 1, |_| {
             let is_there = index < found.row_count();

@@ -49,8 +49,8 @@ fn write(server: &Server, table: &TableName, mutations: &[RowMutation<'_>]) -> R
     Ok(commit)
 }
 
-/// Applies what `build` makes of `arguments`, each row atomically, and waits until it is durable and visible.
-/// `arguments` is owned because the work may move to the pool.
+/// Applies the writes that `build` makes of `arguments`, each row atomically, and waits until it is
+/// durable and visible. `arguments` is owned because the work may move to the pool.
 pub(crate) async fn apply<A, B>(
     server: &Arc<Server>,
     table: TableName,
@@ -103,7 +103,7 @@ pub(super) async fn committed(commit: Commit) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The parts of a check-and-mutate, borrowed from its arguments: table, row, check, what to write.
+/// The parts of a check-and-mutate, borrowed from its arguments: table, row, check, writes.
 pub(super) type CheckParts<'a> = (&'a Bytes, &'a Bytes, Check<'a>, RowMutation<'a>);
 
 /// Runs a check and its mutation under the row's lock. The outcome says whether the check held.
@@ -131,7 +131,7 @@ where
     })
 }
 
-/// What a call that may not wait came to; `None` when it would have had to.
+/// Result of a call that may not wait; `None` if it would have had to.
 fn in_memory<T>(done: basalt_engine::Result<T>) -> Result<Option<T>, Failure> {
     match done {
         Ok(done) => Ok(Some(done)),

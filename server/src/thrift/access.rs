@@ -9,7 +9,7 @@ use crate::service::Failure;
 /// HBase's permissions: read, write, execute, create, administer.
 const ACTIONS: &str = "RWXCA";
 
-/// Who may do what where, of either service.
+/// A permission: user, actions and object, of either service.
 #[derive(Debug)]
 pub(super) struct Entity<'a> {
     user: &'a str,
@@ -17,7 +17,7 @@ pub(super) struct Entity<'a> {
     on: On<'a>,
 }
 
-/// What the permission is on. Which of an entity's two names counts, its scope says.
+/// The object of the permission. Its scope decides which of an entity's two names counts.
 #[derive(Debug)]
 enum On<'a> {
     Table(Option<&'a [u8]>),

@@ -1,4 +1,4 @@
-//! Basalt's own service: what HBase's two lack.
+//! Basalt's own service: the calls that HBase's two lack.
 
 use std::sync::Arc;
 
@@ -97,7 +97,7 @@ pub(super) async fn call<P: Codec>(
     Ok(())
 }
 
-/// Pauses, or ends a pause; and says so in the log, since nothing else will remember who did it.
+/// Pauses, or ends a pause. Logs it, since no other record of the caller exists.
 fn pause(server: &Server, work: admin::TBackgroundWork, paused: bool) -> Result<bool, Failure> {
     let (work, what) = match work {
         admin::TBackgroundWork::FLUSHES => (Work::Flushes, "flushes"),

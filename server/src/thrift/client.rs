@@ -11,11 +11,11 @@ pub(crate) struct Client {
     pub(super) speaks: Speaks,
 }
 
-/// Which of HBase's services a caller speaks.
+/// The services that a caller speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Speaks {
-    /// Both: each call tells. The service of the last call that could tell decides what `getThriftServerType`
-    /// means.
+    /// Both: each call decides. The service of the last call that belongs to one decides the
+    /// meaning of `getThriftServerType`.
     Both(Option<Service>),
     /// This one, since the call came to a place of its own.
     Only(Service),

@@ -106,9 +106,10 @@ impl<'a, P: Codec> Reply<'a, P> {
         }
     }
 
-    /// A result that `write` encodes straight into the answer, or the failure. The result's batch goes back
-    /// to the caller.
-    /// REQUIRES: what `write` writes is of the method's result type, whose wire type is `wire_type`.
+    /// A result that `write` encodes straight into the answer, or the failure. The result's batch
+    /// goes back to the caller.
+    /// REQUIRES: the output of `write` has the method's result type, whose wire type is
+    /// `wire_type`.
     pub(crate) fn encoded<C, T>(
         &mut self,
         caller: &mut Caller,

@@ -1,8 +1,8 @@
 //! The one place where failures become Thrift exceptions.
 //!
 //! Thrift 1 clients search `IOError.message` for HBase's Java class names. Where HBase answers bad
-//! input with TApplicationException INTERNAL_ERROR, the method's declared exception is returned, with
-//! a text that says what is wrong (docs/compatibility.md lists these).
+//! input with TApplicationException INTERNAL_ERROR, the method's declared exception is returned,
+//! with a text that names the problem (docs/compatibility.md lists these).
 
 use basalt_idl::admin::BasaltException;
 use basalt_idl::thrift1::HbaseException;
@@ -84,8 +84,8 @@ mod tests {
 
     use super::*;
 
-    /// Goal: a client that is refused for want of disk space can see that in both interfaces, and is told to
-    /// try again.
+    /// Goal: a client that is refused for want of disk space can see that in both interfaces, and
+    /// the error asks for a retry.
     #[test]
     fn a_full_disk_is_told_as_a_busy_region() {
         let failure = Failure::from(Error::DiskSpace("writes suspended: 5 bytes free".into()));

@@ -19,8 +19,8 @@ use crate::service::faults::{Consequence, carry_out};
 use crate::service::testing::faults;
 use crate::service::{Caller, Failure};
 
-/// Lets a Thrift call meet a fault. `reader` is at its arguments. Arguments that cannot be read meet
-/// none: the call itself reports the error.
+/// Applies an armed fault to a Thrift call. `reader` is at its arguments. Arguments that cannot be
+/// read meet none: the call itself reports the error.
 pub(crate) async fn meet<R: Reader>(
     server: &Arc<Server>,
     faults: &Faults,

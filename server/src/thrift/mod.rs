@@ -65,7 +65,8 @@ pub(crate) fn methods() -> impl Iterator<Item = (Api, &'static str)> {
 }
 
 impl Server {
-    /// Answers one message. What cannot be answered (a reply instead of a call) leaves `out` with a refusal.
+    /// Answers one message. If it cannot be answered (a reply instead of a call), `out` gets a
+    /// refusal.
     pub(crate) async fn call(
         self: &Arc<Self>,
         client: &mut Client,
@@ -74,7 +75,7 @@ impl Server {
         out: &mut Vec<u8>,
     ) {
         if protocol == Protocol::Compact {
-            // Boxed: its reader is the larger one, and the binary protocol is what most clients speak.
+            // Boxed: its reader is the larger one, and most clients speak the binary protocol.
             Box::pin(self.call_as::<Compact>(client, message, out)).await;
         } else {
             pin!(self.call_as::<Binary>(client, message, out)).await;
@@ -161,7 +162,7 @@ impl Server {
             return;
         }
         let (service, method) = method_of(api, number);
-        // A call that nobody will read of needs no number.
+        // A call that is not logged needs no number.
         let request = self.next_request();
         let address = caller.address.map(tracing::field::display);
         if let Some(exception) = failed {
@@ -202,7 +203,7 @@ impl Server {
         }
     }
 
-    /// Which service the call means. Never [`Service::Either`].
+    /// The service of the call. Never [`Service::Either`].
     fn service_of<R: Reader + Clone>(
         &self,
         speaks: &mut Speaks,
@@ -238,8 +239,8 @@ impl Server {
     /// Runs a method whose arguments may take much memory. The encoded arguments are checked before
     /// they are decoded. Arguments that the interface does not allow are refused with a message
     /// that names the field, and the connection stays open. For the others, memory is reserved:
-    /// [`ARGUMENT_COPIES`] times their decoded size, and the size of the message for what a write
-    /// appends to the log.
+    /// [`ARGUMENT_COPIES`] times their decoded size, and the size of the message for the log record
+    /// of a write.
     async fn dispatch_large<P: Codec>(
         self: &Arc<Self>,
         caller: &mut Caller,
@@ -276,7 +277,7 @@ impl Server {
         }
     }
 
-    /// Answers what has arrived of a message that will not be read to its end.
+    /// Answers the received part of a message that will not be read to its end.
     pub(crate) fn refuse(
         protocol: Protocol,
         partial: Bytes,
@@ -317,7 +318,7 @@ impl Called {
         }
     }
 
-    /// Its service and its number there.
+    /// Service of the method, and its number there.
     fn number(self) -> (Api, usize) {
         match self {
             Self::Thrift1(method) => (Api::Thrift1, method as usize),

@@ -18,7 +18,7 @@ use crate::config::Config;
 use crate::limits::admission::{Class, Held, Place};
 use crate::service::writes;
 
-/// A server with table `t`, in whose line one call may wait.
+/// A server with table `t` and a queue for one call.
 fn crowded() -> Arc<Server> {
     crowded_with(Config::default())
 }
@@ -146,8 +146,8 @@ async fn a_call_that_would_make_the_line_too_long_is_refused() {
         .expect("there is room again");
 }
 
-/// Reads of system tables, for which clients of any protocol wait before all else, find places when
-/// other calls have filled their queue.
+/// Reads of system tables, which clients of any protocol need first, find places when other calls
+/// have filled their queue.
 #[tokio::test]
 async fn reads_of_system_tables_are_served_when_the_line_is_full() {
     let server = crowded();
@@ -173,8 +173,8 @@ fn row(number: usize) -> Bytes {
     format!("r{number:02}").into()
 }
 
-/// A server with table `t` on disk, a row to a block, and nothing in the cache. In its line one call may
-/// wait.
+/// A server with table `t` on disk, a row to a block, and nothing in the cache. Its queue has room
+/// for one call.
 fn on_disk() -> Arc<Server> {
     let mut config = Config::default();
     config.requests.max_waiting = 1;
@@ -202,7 +202,7 @@ fn on_disk() -> Arc<Server> {
     crate::rig::server_on(&disk, config)
 }
 
-/// All places on the pool, and a call that waits for one: the line is full.
+/// All places on the pool, and a call that waits for one: the queue is full.
 async fn full_line(server: &Arc<Server>) -> (Vec<Place>, impl Future<Output = Place>) {
     let mut places = Vec::new();
     for _ in 0..4 {
@@ -243,7 +243,7 @@ async fn a_refused_fetch_from_disk_has_not_lost_the_scan() {
     assert_eq!(found, (0..ROWS).map(row).collect::<Vec<_>>());
 }
 
-/// Ten scans that were paid for would have the get wait for them: there is one request a second.
+/// If ten scans were charged, the get would wait for them: there is one request a second.
 #[tokio::test(start_paused = true)]
 async fn a_scan_that_the_line_refuses_pays_nothing() {
     let mut config = Config::default();
@@ -259,7 +259,7 @@ async fn a_scan_that_the_line_refuses_pays_nothing() {
     assert_eq!(began.elapsed(), Duration::ZERO);
 }
 
-/// What memory had of it is not thrown away: it waits for a place, however long the line is.
+/// Cached results of it are not thrown away: it waits for a place, however long the queue is.
 #[tokio::test]
 async fn a_fetch_that_has_begun_in_memory_is_not_refused() {
     let server = on_disk();
@@ -464,8 +464,8 @@ async fn filters_that_expand_are_reserved() {
     assert_eq!(memory.used(), 0);
 }
 
-/// Goal: what is built of arguments that are not checked first stays small. Method: the largest element that
-/// a list, a set or a map of any method's arguments can have.
+/// Goal: the decoded form of unchecked arguments stays small. Method: the largest element that a
+/// list, a set or a map of any method's arguments can have.
 #[test]
 fn elements_take_little_memory() {
     use basalt_idl::schema::TypeDescriptor;

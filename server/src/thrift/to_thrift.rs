@@ -12,7 +12,7 @@ pub(super) fn reply_bytes(batch: &CellBatch) -> usize {
     batch.data_bytes() + AROUND_BYTES * (batch.cell_count() + batch.row_count() + 4)
 }
 
-/// Of a `TResult` with its cells.
+/// Writes a `TResult` with its cells.
 pub(super) fn result<W: Writer>(writer: &mut W, row: &RowView<'_>) {
     writer.struct_begin();
     writer.binary_field(1, row.key());
@@ -26,7 +26,7 @@ pub(super) fn result<W: Writer>(writer: &mut W, row: &RowView<'_>) {
     writer.struct_end();
 }
 
-/// Of a `TResult` for a row that is not there: no row, no cells.
+/// Writes a `TResult` for a missing row: no row, no cells.
 pub(super) fn empty_result<W: Writer>(writer: &mut W) {
     writer.struct_begin();
     writer.field_begin(2, WireType::List);
@@ -179,7 +179,8 @@ mod tests {
         batch
     }
 
-    /// What we encode by hand decodes, in both protocols, as the interface's types with the cells' content.
+    /// Results encoded by hand decode, in both protocols, as the interface's types with the cells'
+    /// content.
     #[test]
     fn results_decode_as_the_interfaces_types() {
         let batch = batch();

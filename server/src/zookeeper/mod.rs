@@ -32,7 +32,7 @@ mod nodes;
 /// default `zookeeper.session.timeout`, which its clients request.
 const SESSION_TIMEOUT_MS: std::ops::RangeInclusive<i32> = 4_000..=90_000;
 
-/// Responses to requests that came together are sent when they have so many bytes.
+/// Responses to requests that came together are sent when they have this many bytes.
 const OUT_BYTES: usize = 64 << 10;
 
 /// Why a session ended, when it was not the client that closed it.

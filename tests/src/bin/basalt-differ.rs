@@ -1,8 +1,8 @@
 //! The differential tester: `cargo run -p basalt-tests --bin basalt-differ -- --seeds 1..200 --steps 500`.
 //!
-//! Starts a real HBase and Basalt, plays a script for each seed to both, shrinks what differs and prints it.
-//! `--keep DIR` keeps the scripts with HBase's answers. With files as arguments it plays those instead of
-//! seeds.
+//! Starts a real HBase and Basalt, plays a script for each seed to both, shrinks differences and
+//! prints them. `--keep DIR` keeps the scripts with HBase's answers. With files as arguments it
+//! plays those instead of seeds.
 //!
 //! Exit code 0: no difference that is not explained. 1: differences. 2: it could not run.
 
@@ -35,7 +35,7 @@ struct Arguments {
     /// Where to write every script with HBase's answers.
     #[arg(long, value_name = "DIR")]
     keep: Option<PathBuf>,
-    /// Stop after so many differences.
+    /// Stop after this many differences.
     #[arg(long, default_value_t = 10)]
     differences_max: usize,
     /// Print differences as they are found, not shrunk.

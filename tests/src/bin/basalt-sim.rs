@@ -1,7 +1,7 @@
 //! The engine on a simulated disk: `cargo run --release -p basalt-tests --bin basalt-sim -- cuts`.
 //!
-//! Each command prints a line of figures. Exit code 0: no violation. 1: violations, printed with what it
-//! takes to see them again.
+//! Each command prints a line of figures. Exit code 0: no violation. 1: violations, printed with
+//! the commands that reproduce them.
 
 use std::process::ExitCode;
 
@@ -21,7 +21,7 @@ struct Arguments {
     /// Threads.
     #[arg(long, default_value_t = 2, global = true)]
     jobs: usize,
-    /// Stop after so many violations.
+    /// Stop after this many violations.
     #[arg(long, default_value_t = 10, global = true)]
     violations: usize,
     #[command(subcommand)]
@@ -41,7 +41,7 @@ enum Command {
         /// How often the workload makes each kind of call its number of times.
         #[arg(long, default_value_t = 1)]
         rounds: usize,
-        /// What the disk promises; both without this.
+        /// The disk's guarantees; both without this.
         #[arg(long, value_parser = mode)]
         mode: Option<Mode>,
         /// Damage seeds of each cut.
@@ -80,7 +80,7 @@ enum Command {
         /// Truncate files at every multiple of this.
         #[arg(long, default_value_t = 64)]
         truncate_bytes: u64,
-        /// So many directories; there are 16.
+        /// Number of directories; there are 16.
         #[arg(long, default_value_t = 16)]
         directories: usize,
     },

@@ -1,5 +1,5 @@
-//! Kills the real server under load, again and again, and checks what is left:
-//! `cargo run --release -p basalt-tests --bin basalt-torture -- --kills 1000 --seed 1`.
+//! Kills the real server under load, again and again, and checks the surviving data: `cargo run
+//! --release -p basalt-tests --bin basalt-torture -- --kills 1000 --seed 1`.
 //!
 //! With `--recovery-bytes` it measures instead how long the server takes to serve again with that much in its
 //! log.
@@ -13,10 +13,10 @@ use std::process::ExitCode;
 use basalt_tests::torture::{Figures, Options, Problem, recovery, run};
 use clap::Parser;
 
-/// Of what is wrong, so much is printed.
+/// Printed characters of a problem's explanation.
 const EXPLANATION_CHARS: usize = 1000;
 
-/// Kills a server under load and checks what is left.
+/// Kills a server under load and checks the surviving data.
 #[derive(Debug, Parser)]
 struct Arguments {
     /// How often to kill.
@@ -55,8 +55,8 @@ struct Arguments {
     /// Lives after which everything is read.
     #[arg(long, default_value_t = 20)]
     full_look_every: u64,
-    /// End with a kill, too, in place of SIGTERM: a program under ThreadSanitizer does not get signals while
-    /// its main thread waits.
+    /// End with a kill, too, instead of SIGTERM: a program under ThreadSanitizer does not get
+    /// signals while its main thread waits.
     #[arg(long)]
     kill_at_end: bool,
     /// Measures recovery from that many bytes of log instead.
@@ -118,7 +118,7 @@ fn main() -> ExitCode {
     ExitCode::FAILURE
 }
 
-/// Says what is wrong and where the rest is.
+/// Explains a problem, and names the place of the rest.
 fn explain(problem: &Problem, dir: &std::path::Path, kept: &std::path::Path) {
     // Values may be long; the file has all of it.
     let text: String = problem.to_string().chars().take(EXPLANATION_CHARS).collect();

@@ -1,4 +1,4 @@
-//! A real HBase with both Thrift servers, by one command, for whoever wants to compare by hand. Runs until
+//! A real HBase with both Thrift servers, by one command, for comparisons by hand. Runs until
 //! Enter, the end of its input, or Ctrl-C; keeps no data.
 
 use std::process::ExitCode;

@@ -1,7 +1,7 @@
 //! Are two answers the same?
 //!
-//! Results are compared byte for byte and exceptions by type and `canRetry`, after [`normal`] has taken out
-//! what two servers cannot have in common:
+//! Results are compared byte for byte and exceptions by type and `canRetry`, after [`normal`] has
+//! removed the parts that two servers cannot have in common:
 //!
 //! - timestamps from a server's clock are [`Value::Now`];
 //! - ids, names and addresses of regions and servers, which hold times and ports, also in rows of
@@ -30,7 +30,7 @@ const OWN: [&str; 10] = [
 /// Milliseconds since 1970 that a clock may show: after 2001 and before 5138.
 const CLOCK_MS: std::ops::Range<i64> = 1_000_000_000_000..100_000_000_000_000;
 
-/// The answer without what two servers cannot have in common.
+/// The answer without the parts that two servers cannot have in common.
 pub fn normal(method: &'static MethodDescriptor, answer: &Answer) -> Answer {
     match answer {
         Answer::Success(value) => {

@@ -1,5 +1,5 @@
-//! Differences that are meant, each with its reason. docs/compatibility.md lists them; anything else that
-//! differs is a defect.
+//! Intended differences, each with its reason. docs/compatibility.md lists them; any other
+//! difference is a defect.
 
 use crate::dynamic::{Answer, Api, Value};
 
@@ -11,7 +11,7 @@ use super::script::Call;
 pub struct Rule {
     /// How scripts and docs/compatibility.md call it.
     pub name: &'static str,
-    /// What HBase does and what Basalt does instead.
+    /// HBase's behaviour, and Basalt's instead.
     pub why: &'static str,
     applies: fn(&Call, &Answer, &Answer) -> bool,
 }
@@ -204,7 +204,7 @@ fn set(answer: &mut Value, name: &str, to: Value) {
     }
 }
 
-/// What an exception says about trying again.
+/// An exception's statement about a retry.
 fn says_retry(answer: &Answer) -> Option<bool> {
     let Answer::Thrown(_, exception) = answer else {
         return None;

@@ -3,9 +3,9 @@
 //! 1. [`generate`] makes a [`script::Script`] from a seed: tables, then calls over both Thrift APIs and,
 //!    optionally, over native RPC, flushes and compactions.
 //! 2. [`play`] sends a script to a [`target::Target`], step by step, and returns the answers.
-//! 3. [`compare`] compares them: results byte for byte, exceptions by type and `canRetry`, but for what two
-//!    servers cannot have in common (clocks, ids, addresses, the wording of errors). Differences that are
-//!    meant are rules in [`explained`].
+//! 3. [`compare`] compares them: results byte for byte, exceptions by type and `canRetry`, but for
+//!    parts that two servers cannot have in common (clocks, ids, addresses, the wording of errors).
+//!    Intended differences are rules in [`explained`].
 //! 4. [`shrink`] makes a script with a difference as short as it gets.
 //! 5. A script with HBase's answers written behind its calls is a case: [`script`] keeps it in a text file,
 //!    and the ordinary test run plays it to Basalt without HBase.

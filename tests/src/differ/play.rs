@@ -15,7 +15,7 @@ const PREFIXES: [&str; 2] = ["tbl", "nsp"];
 #[derive(Debug)]
 pub struct Player<'a, T> {
     target: &'a mut T,
-    /// What [`PREFIXES`] are on this server.
+    /// The values of [`PREFIXES`] on this server.
     names: [String; 2],
     scanners: BTreeMap<u32, i64>,
 }
@@ -31,7 +31,7 @@ impl<'a, T: Target> Player<'a, T> {
         }
     }
 
-    /// Does a step; the answer if it is a call.
+    /// Plays a step; returns the answer if it is a call.
     pub fn step(&mut self, step: &Step) -> Result<Option<Answer>, String> {
         match step {
             Step::Call(call) => return self.call(call).map(Some),
@@ -47,7 +47,7 @@ impl<'a, T: Target> Player<'a, T> {
         let mut args = Value::Struct(call.args.clone());
         args.for_each_mut(&mut |value| match value {
             Value::Bytes(bytes) => *bytes = replaced(bytes, PREFIXES.iter().zip(&self.names)),
-            // A scanner that was not opened is a scanner that nobody knows.
+            // A scanner that was not opened is an unknown scanner.
             Value::Scanner(number) => {
                 *value = Value::Int(self.scanners.get(number).copied().unwrap_or(i64::from(i32::MAX)));
             }
@@ -80,8 +80,8 @@ impl<'a, T: Target> Player<'a, T> {
     }
 }
 
-/// Returns when the clock shows another millisecond: what two calls write without a timestamp has two
-/// timestamps then, on every server.
+/// Returns when the clock shows another millisecond, so that cells of two calls without a timestamp
+/// get two timestamps on every server.
 fn next_millisecond() {
     let now = || {
         let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);

@@ -7,7 +7,7 @@ use super::shrink;
 use super::target::Target;
 use super::{compare, explained, play::Player};
 
-/// A difference is shrunk with at most so many plays; the shortest script until then is good enough.
+/// Plays after which shrinking a difference stops with the shortest script so far.
 const SHRINK_PLAYS_MAX: usize = 150;
 
 /// Both servers, and how many scripts they have seen.
@@ -17,12 +17,13 @@ pub struct Pair<H, B> {
     pub hbase: H,
     /// Ours.
     pub basalt: B,
-    /// Whether a run goes on behind its first difference. What follows may differ only because of it.
+    /// Whether a run goes on behind its first difference. Later differences may only be its
+    /// consequences.
     pub go_on: bool,
     runs: usize,
 }
 
-/// What two servers said to one script.
+/// A script with the answers of two servers.
 #[derive(Debug)]
 pub struct Run {
     /// The script with HBase's answers, and the rules by which Basalt's differed; without steps that failed
@@ -41,12 +42,12 @@ pub struct Run {
 pub struct Difference {
     /// Where in [`Run::script`].
     pub step: usize,
-    /// What Basalt said.
+    /// Basalt's answer.
     pub basalt: Answer,
 }
 
 impl Run {
-    /// What sort of answers differ.
+    /// The kinds of the differing answers.
     fn kind(&self) -> Option<[&'static str; 2]> {
         let sort = |answer: &Answer| match answer {
             Answer::Success(_) => "success",
@@ -131,9 +132,9 @@ impl<H: Target, B: Target> Pair<H, B> {
         Ok(run)
     }
 
-    /// The shortest script found whose last step differs as the run's did (result or exception here and
-    /// there), with HBase's answers, and Basalt's to the last step. `tidy` removes from HBase what a play has
-    /// left: else it gets slower with each.
+    /// The shortest script found whose last step differs as the run's did (result or exception here
+    /// and there), with HBase's answers, and Basalt's to the last step. `tidy` removes the remains
+    /// of a play from HBase, which would otherwise get slower with each.
     pub fn shrunk(&mut self, run: &Run, mut tidy: impl FnMut(&mut H) -> Result<(), String>) -> Option<Run> {
         let step = run.difference.as_ref()?.step;
         let kind = run.kind();
@@ -151,8 +152,8 @@ impl<H: Target, B: Target> Pair<H, B> {
             };
             let whole = run.played == candidate.lines.len();
             let found = run.difference.as_ref();
-            // Where a batch failed, HBase has written some of it and Basalt nothing: what follows differs by
-            // that.
+            // Where a batch failed, HBase has written some of it and Basalt nothing: later answers
+            // differ because of that.
             let diverged = run
                 .script
                 .lines

@@ -1,7 +1,7 @@
-//! Scripts: calls in their order, and what HBase answered.
+//! Scripts: calls in their order, and HBase's answers.
 //!
 //! ```text
-//! # A comment: what the script shows.
+//! # A comment: the purpose of the script.
 //! 2.put(table="tbl0", tput={row="r", columnValues=[{family="f", qualifier="q", value="v", timestamp=5}]})
 //! = void
 //! flush tbl0
@@ -18,11 +18,12 @@
 //! < = [{row="r", columnValues=[], stale=false, partial=false}]
 //! ```
 //!
-//! A line is a step: `1.` and `2.` call a method of a service, `flush`, `compact`, `major_compact` and `split
-//! tbl0 "row"` are what HBase has no Thrift call for. Behind a call may stand HBase's answer: `=` a result,
-//! `!` an exception that the method declares, `!!` another one. `~ rule` before a call says that Basalt's
-//! answer differs by this rule of [`super::explained`]. `~ known` says that it differs and is meant to, in a
-//! way that generated scripts leave out: then `<` and Basalt's answer follow.
+//! A line is a step: `1.` and `2.` call a method of a service, `flush`, `compact`, `major_compact`
+//! and `split tbl0 "row"` are operations for which HBase has no Thrift call. Behind a call may
+//! stand HBase's answer: `=` a result, `!` an exception that the method declares, `!!` another one.
+//! `~ rule` before a call says that Basalt's answer differs by this rule of [`super::explained`].
+//! `~ known` marks an intended difference that generated scripts avoid: then `<` and Basalt's
+//! answer follow.
 //!
 //! Names of tables begin with `tbl` and those of namespaces with `nsp`: a player replaces these letters, so
 //! that one server can run a script many times.
@@ -38,9 +39,9 @@ use crate::dynamic::{Answer, Api, Value};
 /// A call.
 #[derive(Clone, Debug)]
 pub struct Call {
-    /// Of which service.
+    /// Service of the call.
     pub api: Api,
-    /// Which method.
+    /// Method of the call.
     pub method: &'static MethodDescriptor,
     /// The arguments that are there.
     pub args: Vec<(&'static str, Value)>,
@@ -48,7 +49,7 @@ pub struct Call {
     pub opens: Option<u32>,
 }
 
-/// What is done to a server.
+/// A step: a call, or an operation on the server.
 #[derive(Clone, Debug)]
 pub enum Step {
     /// A call.
@@ -63,20 +64,20 @@ pub enum Step {
     Split(String, Vec<u8>),
 }
 
-/// A step with what is known about it.
+/// A step with its known answers.
 #[derive(Clone, Debug)]
 pub struct Line {
     /// The step.
     pub step: Step,
-    /// What HBase answered, if it was asked.
+    /// HBase's answer, if there is one.
     pub answer: Option<Answer>,
     /// The name of the rule by which Basalt's answer differs, or [`KNOWN`].
     pub differs: Option<String>,
-    /// What Basalt answers, where that is a known difference.
+    /// Basalt's answer, if it is a known difference.
     pub ours: Option<Answer>,
 }
 
-/// What stands for a rule where a case says what both servers answer.
+/// Stands instead of a rule's name where a case has the answers of both servers.
 pub const KNOWN: &str = "known";
 
 impl Line {
@@ -89,7 +90,7 @@ impl Line {
 /// Steps in their order.
 #[derive(Clone, Debug, Default)]
 pub struct Script {
-    /// What it shows, for people.
+    /// Purpose of the script, for people.
     pub comment: String,
     /// The steps.
     pub lines: Vec<Line>,
@@ -125,7 +126,7 @@ pub fn first_line(text: &[u8]) -> Vec<u8> {
     line[..line.len().min(MESSAGE_BYTES_MAX)].to_vec()
 }
 
-/// Cuts an exception's text to what is kept.
+/// Cuts an exception's text to the part that is compared.
 fn shorten_message(exception: &mut Value) {
     if let Value::Struct(fields) = exception {
         for (name, value) in fields {
@@ -198,7 +199,7 @@ impl Display for Script {
     }
 }
 
-/// What is wrong with a script.
+/// A syntax error of a script.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("line {line}: {what}")]
 pub struct ScriptError {

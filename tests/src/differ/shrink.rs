@@ -2,11 +2,12 @@
 //!
 //! 1. Everything behind the difference goes.
 //! 2. Reads go, all at once if that works: they change nothing.
-//! 3. Steps go, in ever smaller pieces, while the difference at the last step stays (delta debugging: Zeller
-//!    and Hildebrandt, 2002).
-//! 4. Inside the calls that are left, fields that need not be there and elements of lists go in the same way.
+//! 3. Steps are removed, in ever smaller pieces, while the difference at the last step stays (delta
+//!    debugging: Zeller and Hildebrandt, 2002).
+//! 4. Inside the remaining calls, optional fields and elements of lists are removed in the same
+//!    way.
 //!
-//! The difference may change its face on the way; it is always one at the last step.
+//! The difference may change while it is shrunk; it is always one at the last step.
 
 use basalt_idl::schema::{Requiredness, StructDescriptor, StructKind, TypeDescriptor};
 
@@ -98,8 +99,8 @@ fn simplify(script: &mut Script, index: usize, differs: &mut impl FnMut(&Script)
 
 type Fields = Vec<(&'static str, Value)>;
 
-/// The struct with one thing less: the `skip`-th that can go. Counts `skip` down; `None` when there are not
-/// so many.
+/// The struct with one thing less: the `skip`-th that can go. Counts `skip` down; `None` when fewer
+/// than `skip` can go.
 fn simpler_struct(of: &StructDescriptor, fields: &Fields, skip: &mut usize) -> Option<Fields> {
     for (index, (name, value)) in fields.iter().enumerate() {
         let field = of.fields.iter().find(|field| field.name == *name)?;

@@ -25,9 +25,9 @@ pub trait Target {
     fn compact(&mut self, table: &str) -> Result<(), String>;
     /// A major compaction of a table; returns when it is done.
     fn major_compact(&mut self, table: &str) -> Result<(), String>;
-    /// Splits the region that has the row, at the row; returns when the daughters have store files of their
-    /// own. The compaction that gives them these decides what the next one finds, so it is part of the step
-    /// on both sides.
+    /// Splits the region that has the row, at the row; returns when the daughters have store files
+    /// of their own. The compaction that gives them these decides on the input of the next one, so
+    /// it is part of the step on both sides.
     fn split(&mut self, table: &str, row: &[u8]) -> Result<(), String>;
 }
 
@@ -128,10 +128,11 @@ impl Target for Basalt {
     }
 }
 
-/// Compactions come when a script says so and at no other moment: they change what tombstones hide.
+/// Compactions come when a script says so and at no other moment: they change which cells
+/// tombstones hide.
 pub const HBASE_SETTINGS: &[&str] = &["hbase.regionserver.compaction.enabled=false"];
 
-/// The same for Basalt.
+/// Settings of Basalt with the same effect.
 pub const BASALT_SETTINGS: &[&str] = &["compaction.enabled=false"];
 
 /// A running HBase.
@@ -140,7 +141,7 @@ pub struct HBase {
     one: Connection,
     two: Connection,
     native: native::Client,
-    /// Its control channel.
+    /// Control channel of HBase.
     pub oracle: Oracle,
 }
 

@@ -1,5 +1,5 @@
-//! A connection that calls any method by its descriptor, in the unframed binary protocol: what HBase's
-//! gateways speak by default.
+//! A connection that calls any method by its descriptor, in the unframed binary protocol, the
+//! default of HBase's gateways.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -18,7 +18,7 @@ const TIMEOUT: Duration = Duration::from_mins(2);
 /// Longest answer that is read, in bytes.
 const ANSWER_BYTES_MAX: usize = 256 << 20;
 
-/// What a server said to a call.
+/// A server's answer to a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
     /// The result.
@@ -35,10 +35,10 @@ pub enum NoAnswer {
     /// The connection is broken.
     #[error("{0}")]
     Io(#[from] std::io::Error),
-    /// The answer is not what the interface says.
+    /// The answer does not match the interface.
     #[error("the answer to {0}: {1}")]
     Malformed(&'static str, String),
-    /// The call is not what the interface says.
+    /// The call does not match the interface.
     #[error(transparent)]
     WrongType(#[from] wire::WrongType),
     /// The fields of a native call do not fit its messages.

@@ -1,4 +1,4 @@
-//! The text of values: what a script consists of.
+//! The text of values, of which scripts consist.
 //!
 //! | type | text |
 //! | --- | --- |
@@ -9,7 +9,7 @@
 //! | map | `{"k": v}` |
 //! | struct | `{row="r", timestamp=1}` |
 //!
-//! [`parse`] is told the type, so it refuses text that no call of that type could be.
+//! [`parse`] gets the type, so it refuses text that cannot be a value of it.
 
 use std::fmt::Write as _;
 
@@ -82,7 +82,7 @@ pub fn quoted(bytes: &[u8]) -> String {
     text
 }
 
-/// What is wrong with a text, and where.
+/// A syntax error in a text, with its place.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{what} at byte {at}")]
 pub struct ParseError {

@@ -1,6 +1,6 @@
 //! Values.
 
-/// Any Thrift value of HBase's interfaces. Which Thrift type it stands for is told by a descriptor.
+/// Any Thrift value of HBase's interfaces. A descriptor gives its Thrift type.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Value {
     /// `void`.

@@ -58,7 +58,7 @@ impl Tombstone {
         matches!(self, Self::Row | Self::Family(_, None) | Self::Column(_, _, None))
     }
 
-    /// What it does to a row.
+    /// Applies the effect to a row.
     fn apply(&self, row: &mut Row) {
         let newest = match self {
             Self::Version(family, qualifier, None) => row.newest(family, qualifier).map(|version| version.0),
@@ -504,8 +504,8 @@ impl Life {
         self.commit_if(table, after, &|engine| write(engine).map(Some))
     }
 
-    /// Makes a write and waits for it. In between it reads what it has written: whoever sees a write that is
-    /// not durable yet has been told of it, and it must not go away any more.
+    /// Makes a write and waits for it. In between it reads the written rows: a write that a reader
+    /// has seen must not go away any more, even if it was not durable then.
     fn commit_if(
         &mut self,
         table: &str,
@@ -543,7 +543,7 @@ impl Life {
         early
     }
 
-    /// Reads rows while their write is on its way.
+    /// Reads rows while their write is in flight.
     pub(super) fn read_early(
         &mut self,
         table: &str,

@@ -1,4 +1,4 @@
-//! What the tables of an engine answer.
+//! The answers of an engine's tables.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ pub(super) struct Answers {
     pub(super) rows: Rows,
     /// Number of cells of a raw scan, and their checksum.
     raw: (usize, u32),
-    /// The same rows and some that are not there, by get.
+    /// These rows and some missing ones, by get.
     gets: Rows,
 }
 

@@ -1,14 +1,14 @@
 //! Every bit of a reference data directory flipped, one at a time; files missing, swapped, truncated.
 //!
-//! The reference is several directories: one with everything but many store files (log segments sealed and
-//! live, the next one's space, both manifests, CURRENT, what a crash leaves behind), and one for each of
-//! fifteen kinds of store file, with a single such file each.
+//! The reference is several directories: one with everything but many store files (log segments
+//! sealed and live, the next one's space, both manifests, CURRENT, remains of a crash), and one for
+//! each of fifteen kinds of store file, with a single such file each.
 //!
-//! After each damage the database is checked and, on a copy, opened and read: all tables by scan with all
-//! versions, raw, and by gets. It must be refused, or the read fail, with an error that names the file; or
-//! all answers must be what they were. In the latter case the check must have said something of the file, or
-//! the place must be in [`unused`]. Damage to store files alone must not fail the start, and must not fail
-//! reads of other tables.
+//! After each damage the database is checked and, on a copy, opened and read: all tables by scan
+//! with all versions, raw, and by gets. It must be refused, or the read fail, with an error that
+//! names the file; or all answers must be unchanged. In the latter case the check must have
+//! reported the file, or the place must be in [`unused`]. Damage to store files alone must not fail
+//! the start, and must not fail reads of other tables.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -24,14 +24,14 @@ use super::jobs::{self, Figures, Report, trying};
 use super::reference::{self, Reference};
 use super::{DIR, FIRST_MS, Machine};
 
-/// What is tried.
+/// Parameters of the run.
 #[derive(Clone, Debug)]
 pub struct Bits {
     /// Every such bit is flipped.
     pub stride: u64,
     /// Files are cut at every multiple of this.
     pub truncate_bytes: u64,
-    /// So many of the directories; all of them with a large number.
+    /// Number of directories; a large number means all of them.
     pub directories: usize,
     /// Threads.
     pub jobs: usize,
@@ -40,7 +40,7 @@ pub struct Bits {
 /// Bits of one case.
 const BITS_OF_CASE: u64 = 512;
 
-/// What is damaged.
+/// Kind of damage.
 #[derive(Clone, Debug)]
 enum Damage {
     /// Bits from..to, in steps.
@@ -123,7 +123,7 @@ fn try_damage(
                         if verdict == Outcome::Unnoticed {
                             let reason = unused(reference, path, bit / 8);
                             if reason.is_none() {
-                                return Err(format!("{}: nobody notices, and the place is in use", what()));
+                                return Err(format!("{}: unnoticed, and the place is in use", what()));
                             }
                         }
                         figures.add(verdict.figure(), 1);
@@ -159,7 +159,7 @@ fn try_damage(
     Ok(())
 }
 
-/// A whole file is not what it was: refused, or proven harmless.
+/// A whole file was changed: refused, or proven harmless.
 fn judge_file(
     reference: &Reference,
     disk: &SimFs,
@@ -177,16 +177,16 @@ fn judge_file(
     }
 }
 
-/// What came of a damage that did no harm.
+/// Outcome of a harmless damage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Outcome {
     /// The database is not opened.
     Refused,
     /// A read fails.
     Failed,
-    /// All answers are what they were; the check says something of the file.
+    /// All answers are unchanged; the check reports the file.
     Found,
-    /// All answers are what they were, and the check says nothing.
+    /// All answers are unchanged, and the check reports nothing.
     Unnoticed,
 }
 

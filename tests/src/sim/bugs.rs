@@ -283,7 +283,7 @@ pub const BUGS: &[Bug] = &[
     },
     Bug {
         name: "sequence-ids-dropped-early",
-        what: "compactions drop sequence ids that an open scan, or an older file, is told apart by",
+        what: "compactions drop sequence ids that order cells for an open scan or against an older file",
         caught_by: &[Sim("random --cuts 12000")],
     },
     Bug {

@@ -9,25 +9,25 @@ use super::model::Told;
 use super::verify::{Effort, verify};
 use super::{Machine, Stop};
 
-/// Which calls the workload makes.
+/// The calls of the workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Workload {
     /// All kinds.
     Reference,
-    /// Bulk loads, increments and appends, and what changes the files beside them.
+    /// Bulk loads, increments and appends, and other changes of the files beside them.
     Loads,
 }
 
-/// What is tried.
+/// Parameters of the run.
 #[derive(Clone, Debug)]
 pub struct Cuts {
-    /// Which calls are made.
+    /// The calls of the workload.
     pub workload: Workload,
     /// The workload's seed.
     pub seed: u64,
     /// How often each kind of call is repeated in it.
     pub rounds: usize,
-    /// What the disk promises.
+    /// The disk's guarantees.
     pub modes: Vec<Mode>,
     /// Damage seeds of each cut; besides them each cut is tried without damage, as kill -9.
     pub damage_seeds: u64,
@@ -169,12 +169,12 @@ fn recoveries(
 /// Calls of the file system that opening this disk makes.
 fn recovery_calls(disk: SimFs) -> u64 {
     let machine = Machine::at(disk, super::FIRST_MS);
-    // An open that fails is found out by the next verification.
+    // The next verification detects a failed open.
     drop(machine.open());
     machine.disk.op_count()
 }
 
-/// Opens a disk, dies at a call, and puts what is left in its place.
+/// Opens a disk, dies at a call, and replaces the disk by the surviving one.
 pub(crate) fn die_in_recovery(disk: &mut SimFs, at: u64, dice: &mut SplitMix64, story: &mut String) {
     use std::fmt::Write;
     let when = if dice.coin() {

@@ -1,9 +1,10 @@
 //! EIO, ENOSPC and EDQUOT at every call of the file system that the reference workload makes, once and from
 //! there on.
 //!
-//! What must be true:
+//! Properties to hold:
 //!
-//! * a call fails or has succeeded, and what has failed with another error than a fatal one never was;
+//! * a call fails or has succeeded, and a call that failed with an error that is not fatal has had
+//!   no effect;
 //! * only a failure that leaves the tail of the log or of the manifest unknown ends the process, and a failed
 //!   write or sync of either always does. The manifest is the file that CURRENT names: a roll that cannot
 //!   write the next one goes on with it;
@@ -27,10 +28,11 @@ use super::read::name;
 use super::verify::{Effort, verify};
 use super::{DIR, Machine, Stop};
 
-/// So many ticks after the error is gone, everything must work: the log asks for space every tenth.
+/// Ticks after the end of the error within which everything must work: the log asks for space every
+/// tenth.
 const TICKS: usize = 20;
 
-/// What is tried.
+/// Parameters of the run.
 #[derive(Clone, Debug)]
 pub struct Errors {
     /// The workload's seed.
@@ -45,7 +47,7 @@ pub struct Errors {
     pub jobs: usize,
 }
 
-/// Which calls fail, how, and how often.
+/// The calls that fail, how, and how often.
 #[derive(Clone, Copy, Debug)]
 struct Fault {
     errno: Errno,
@@ -105,7 +107,7 @@ pub fn try_all(errors: &Errors, say: Option<&str>) -> Report {
     })
 }
 
-/// How many calls of that kind the workload makes when none fails.
+/// Number of calls of that kind that the workload makes when none fails.
 fn count_calls(errors: &Errors, ops: Ops) -> u64 {
     let strikes = |at: u64| {
         let fault = Fault {
@@ -142,7 +144,7 @@ struct Run {
     live_manifest_failed: AtomicBool,
 }
 
-/// What is left after the workload.
+/// State after the workload.
 enum Left {
     /// The process goes on.
     Alive(Box<Life>),
@@ -176,8 +178,8 @@ impl Run {
         self.machine.disk.struck(self.id)
     }
 
-    /// To be called after each call of the engine: looks through what it has struck beyond the first
-    /// `before`.
+    /// To be called after each call of the engine: examines the file-system calls struck after the
+    /// first `before`.
     fn note_live_manifest(&self, before: usize) {
         let failed = self.struck().into_iter().skip(before);
         let mut manifests = failed
@@ -197,7 +199,7 @@ impl Run {
         self.live_manifest_failed.fetch_or(failed, Ordering::Relaxed);
     }
 
-    /// The workload, as far as it gets; with what the fault has struck.
+    /// Runs the workload, as far as it gets; returns the calls that the fault has struck, too.
     fn work(&self) -> (Struck, Result<Left, (Told, String)>) {
         let life = Life::begin(&self.machine, Told::default(), self.dice.clone());
         let left = match life {
@@ -233,8 +235,8 @@ impl Run {
                 }
             }
             if self.end.0.load(Ordering::Relaxed) {
-                // The process has ended before it could acknowledge this call. What was written is there all
-                // the same.
+                // The process has ended before it could acknowledge this call. The written cells
+                // are there all the same.
                 life.told.stamped_ms = stamped_ms;
                 return Ok(false);
             }
@@ -265,7 +267,7 @@ impl Run {
         if is_read && self.fault.ops == Ops::Changes {
             return Err(format!("a read fails while only changes do: {error}"));
         }
-        // What failed once works again, unless it is space that is asked for now and then.
+        // A failed step works again, unless it asks for space, which is only retried now and then.
         if !self.fault.for_ever && !strikes_now && !matches!(error, Error::DiskSpace(_)) {
             return Err(format!("{kind:?} fails after the error has gone: {error}"));
         }
@@ -295,8 +297,8 @@ impl Run {
         Ok(true)
     }
 
-    /// A write has failed and the process is about to end. Whoever reads in between must not see it, or it is
-    /// there for ever.
+    /// A write has failed and the process is about to end. A reader must not see it now, unless it
+    /// is there for ever.
     fn read_what_failed(life: &mut Life) -> Result<(), Stop> {
         match life.told.pending.clone() {
             Pending::Rows { table, after, .. } => life.read_early(&table, &after),
@@ -408,7 +410,7 @@ fn fail(errors: &Errors, fault: Fault, figures: &mut Figures) -> Result<(), Stri
         Ok(life) => Ok(life),
         Err(what) => Err(wrong(&told, format!("{how}: {what}"))),
     };
-    // What the next process finds in the page cache may not be on the disk: what it has read from there must
+    // The next process may find data in the page cache that is not on the disk: once read, it must
     // not go away.
     let next = survive(run.machine.disk.crash_keep_all(), "killed".into())?;
     let cut = next.machine.disk.crash(1);

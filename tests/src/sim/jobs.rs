@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use basalt_engine::fs::sim::Harm;
 
-/// After so many violations nothing more is tried.
+/// Number of violations after which nothing more is tried.
 static VIOLATIONS_MAX: AtomicUsize = AtomicUsize::new(10);
 
 /// How often progress is printed.
@@ -25,7 +25,7 @@ impl Figures {
         *self.0.entry(what).or_default() += count;
     }
 
-    /// Counts what a power cut has done.
+    /// Counts the effects of a power cut.
     pub(crate) fn harm(&mut self, harm: &Harm) {
         self.add("lost changes", harm.lost);
         self.add("torn writes", harm.torn);
@@ -57,12 +57,12 @@ impl fmt::Display for Figures {
     }
 }
 
-/// What came of all cases.
+/// Outcome of all cases.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
     /// Counts.
     pub figures: Figures,
-    /// What is wrong; the first few.
+    /// The first few violations.
     pub violations: Vec<String>,
     /// How long it took.
     pub took: Duration,
@@ -96,21 +96,21 @@ impl fmt::Display for Report {
 }
 
 thread_local! {
-    /// What this thread is trying, for a panic's sake.
+    /// The present case of this thread, to be named by a panic.
     static CASE: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
-/// Says what this thread is trying. A panic prints it.
+/// Sets the present case of this thread. A panic prints it.
 pub(crate) fn trying(what: impl FnOnce() -> String) {
     CASE.with(|case| *case.borrow_mut() = what());
 }
 
-/// Stops after so many violations, instead of ten.
+/// Stops after this many violations, instead of ten.
 pub fn stop_after(violations: usize) {
     VIOLATIONS_MAX.store(violations, Ordering::Relaxed);
 }
 
-/// Lets panics say what was being tried. (A release build aborts on the first one.)
+/// Makes panics name the present case. (A release build aborts on the first one.)
 pub fn name_panics() {
     let before = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {
@@ -120,8 +120,8 @@ pub fn name_panics() {
     }));
 }
 
-/// Tries cases `0..count`, `jobs` at a time. `case` adds to the figures and returns what is wrong. With
-/// `say`, progress goes to standard error.
+/// Tries cases `0..count`, `jobs` at a time. `case` adds to the figures and returns a violation.
+/// With `say`, progress goes to standard error.
 pub fn run(
     count: u64,
     jobs: usize,

@@ -10,7 +10,7 @@ use super::model::{Pending, Told};
 use super::read::{self, Held};
 use super::{FIRST_MS, Machine, Stop};
 
-/// What a call is. Its details are drawn when it is made.
+/// Kind of a call. Its details are drawn when it is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// One row.
@@ -35,7 +35,7 @@ pub(crate) enum Kind {
     SetClock,
     /// A flush of a table.
     Flush,
-    /// A compaction of what the policy chooses.
+    /// A compaction of the files that the policy chooses.
     Minor,
     /// A compaction of all files.
     Major,
@@ -45,7 +45,7 @@ pub(crate) enum Kind {
     Merge,
     /// A tick of the background and the work that waits.
     Tick,
-    /// The same after more than a minute.
+    /// A tick after more than a minute.
     Pause,
     /// A new table.
     Create,
@@ -77,7 +77,7 @@ pub(crate) enum Kind {
     Snapshot,
     /// A table is made of a snapshot.
     CloneSnapshot,
-    /// A table that is disabled or gone becomes what it was.
+    /// A table that is disabled or gone gets the state of its snapshot.
     RestoreSnapshot,
     /// A snapshot goes.
     DeleteSnapshot,
@@ -165,13 +165,13 @@ const LOADS: &[Kind] = &[
     Kind::Load,
 ];
 
-/// The workload of bulk loads, so many times.
+/// The workload of bulk loads, repeated.
 pub(crate) fn loads(rounds: usize) -> Vec<Kind> {
     LOADS.repeat(rounds)
 }
 
-/// The reference workload of that many rounds: each kind of call in its number, in an order drawn from the
-/// dice; tables are disabled before what needs that.
+/// The reference workload of that many rounds: each kind of call in its number, in an order drawn
+/// from the dice; tables are disabled before calls that need that.
 pub(crate) fn reference(rounds: usize, dice: &mut SplitMix64) -> Vec<Kind> {
     let mut all = vec![Kind::Create];
     for _ in 0..rounds {
@@ -245,12 +245,12 @@ impl Life {
         self.engine.assigned_ms()
     }
 
-    /// Draws one of so many.
+    /// Draws a number below `count`.
     pub(crate) fn pick(&mut self, count: usize) -> usize {
         self.dice.below(count as u64) as usize
     }
 
-    /// Makes a call. An error of the engine leaves in `told` what was on its way.
+    /// Makes a call. After an error of the engine, `told` has the call in flight.
     pub(crate) fn act(&mut self, kind: Kind) -> Result<(), Stop> {
         self.machine.clock.advance_ms(3);
         match kind {
@@ -432,7 +432,7 @@ impl Life {
         Ok(())
     }
 
-    /// What was on its way is done.
+    /// Marks the call in flight as done.
     pub(crate) fn done(&mut self) {
         self.told.pending = Pending::Nothing;
     }

@@ -2,8 +2,8 @@
 //! family, for some rows of one region. Every row has cells in all families, and the rows are dealt
 //! out to the files, so that a load that is not whole shows.
 //!
-//! The files must stay as they are. After a crash the load that was under way is made again, as a
-//! client does that got no answer.
+//! The files must not change. After a crash the load in flight is repeated, as by a client without
+//! an answer.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
@@ -31,7 +31,7 @@ const STAMP: &str = "ld";
 /// Most files of a family in one load.
 const FILES_MAX: usize = 3;
 
-/// A row with what is put into it.
+/// A row with its puts.
 type Loaded = (String, Vec<Put>);
 
 impl Life {
@@ -53,7 +53,7 @@ impl Life {
         })
     }
 
-    /// Rows of one region, with what is put into them.
+    /// Rows of one region, with their puts.
     fn draw_rows(&mut self, table: &str) -> Result<Vec<Loaded>> {
         let row = self.draw_row();
         let region = self.engine.region_of(&name(table), row.as_bytes())?;

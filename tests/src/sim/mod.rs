@@ -1,9 +1,9 @@
-//! The engine on a simulated disk (`basalt_engine::fs::sim`), and what must be true of it whatever the disk
-//! does.
+//! The engine on a simulated disk (`basalt_engine::fs::sim`), and the properties that hold whatever
+//! the disk does.
 //!
 //! ```text
-//! model     what the database must hold, as far as it has been told to anybody
-//! read      what it holds
+//! model     expected content of the database, as far as it was acknowledged or seen
+//! read      its actual content
 //! act       one call of the workload: drawn from dice, made, and compared with the model
 //! life      a process: an open engine, open scans, the calls so far
 //! verify    after a crash: opens, compares, goes on working, checks
@@ -16,9 +16,9 @@
 //! jobs      work on several threads, with a line of progress
 //! ```
 //!
-//! Everything follows from seeds: the engine runs without threads of its own (`Background::Manual`), on a
-//! clock that moves when it is told to. A violation is a text that names the seed, the call of the file
-//! system and the damage, and ends with the last calls of the workload.
+//! Everything follows from seeds: the engine runs without threads of its own
+//! (`Background::Manual`), on a clock that moves on request. A violation is a text that names the
+//! seed, the call of the file system and the damage, and ends with the last calls of the workload.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -56,7 +56,7 @@ const DIR: &str = "/data";
 /// When the first life begins, in milliseconds since 1970.
 const FIRST_MS: u64 = 1_700_000_000_000;
 
-/// What is wrong, in words; or nothing.
+/// A violation, in words; or nothing.
 pub type Verdict = Result<(), String>;
 
 /// Why a life has ended.
@@ -138,7 +138,7 @@ impl Machine {
         }
     }
 
-    /// What `basalt check` finds, on a copy of the disk as a kill would leave it.
+    /// Findings of `basalt check`, on a copy of the disk as a kill would leave it.
     pub(crate) fn check(&self) -> Verdict {
         let vfs: Arc<dyn Vfs> = Arc::new(self.disk.crash_keep_all());
         let mut lines = Vec::new();

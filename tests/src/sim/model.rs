@@ -1,4 +1,4 @@
-//! What the database must hold.
+//! The expected content of the database.
 //!
 //! Assigned timestamps rise from call to call whatever the machine's clock does, so no two writes
 //! of a column have the same timestamp, and HBase's rules about equal ones are not needed. Writes
@@ -25,8 +25,8 @@ pub(crate) const ROW_AHEAD_MS: i64 = 12;
 /// One version of a column.
 pub(crate) type Version = (i64, Vec<u8>);
 
-/// What can be seen of a row: the versions of each column (family, qualifier), newest first. No column is
-/// empty.
+/// Visible state of a row: the versions of each column (family, qualifier), newest first. No column
+/// is empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Row(pub(crate) BTreeMap<(String, String), Vec<Version>>);
 
@@ -84,7 +84,7 @@ impl Row {
 /// Rows by key; none is empty. Shared, because every crash is compared with a copy.
 pub(crate) type Rows = BTreeMap<String, Arc<Row>>;
 
-/// What can be seen of a row.
+/// Visible state of a row.
 pub(crate) fn state_of(rows: &Rows, row: &str) -> Row {
     rows.get(row).map(|row| Row::clone(row)).unwrap_or_default()
 }
@@ -101,11 +101,11 @@ pub(crate) fn set(rows: &mut Rows, row: &str, state: Row) {
 /// A table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Table {
-    /// What was asked for.
+    /// The requested descriptor.
     pub(crate) descriptor: TableDescriptor,
     /// Whether it takes data calls.
     pub(crate) enabled: bool,
-    /// What can be seen.
+    /// The visible rows.
     pub(crate) rows: Rows,
 }
 
@@ -122,7 +122,7 @@ pub(crate) struct Weak {
     pub(crate) unlogged: bool,
 }
 
-/// The call that was on its way when the process died.
+/// The call in flight when the process died.
 #[derive(Clone, Debug, Default)]
 pub(crate) enum Pending {
     /// None that changes anything.
@@ -130,9 +130,9 @@ pub(crate) enum Pending {
     Nothing,
     /// A write.
     Rows {
-        /// Its table.
+        /// Table of the rows.
         table: String,
-        /// What each of its rows becomes.
+        /// State of each row after the write.
         after: Vec<(String, Row)>,
         /// It is one edit of the log: all of its rows or none.
         whole: bool,
@@ -140,16 +140,16 @@ pub(crate) enum Pending {
     /// A read of the timestamps of a row that has been written: they may be up to [`ROW_AHEAD_MS`]
     /// later than the model's.
     Times {
-        /// Its table.
+        /// Table of the row.
         table: String,
-        /// Its key.
+        /// Key of the row.
         row: String,
     },
     /// A change of the schema or of snapshots.
     Schema(Box<Change>),
 }
 
-/// What a change of the schema or of snapshots makes of everything.
+/// The state after a change of the schema or of snapshots.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Change {
     /// All tables afterwards.
@@ -161,7 +161,7 @@ pub(crate) struct Change {
     pub(crate) restored: Option<(String, Vec<RegionId>)>,
 }
 
-/// What somebody was told, and what was on its way.
+/// The acknowledged or observed state, and the call in flight.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Told {
     /// Acknowledged, or seen by a read.
@@ -170,7 +170,7 @@ pub(crate) struct Told {
     pub(crate) snapshots: Tables,
     /// Rows that may go back, by table and key.
     pub(crate) weak: BTreeMap<(String, String), Weak>,
-    /// The call on its way.
+    /// The call in flight.
     pub(crate) pending: Pending,
     /// The last increment or append with a nonce, to be sent again.
     pub(crate) retry: Option<Retry>,
@@ -190,7 +190,7 @@ impl Told {
         &self.tables[name]
     }
 
-    /// What can be seen of a row.
+    /// Visible state of a row.
     pub(crate) fn row(&self, table: &str, row: &str) -> Row {
         state_of(&self.tables[table].rows, row)
     }
@@ -229,7 +229,7 @@ impl Told {
     }
 }
 
-/// What an operation with a nonce does.
+/// Effect of an operation with a nonce.
 #[derive(Clone, Debug)]
 pub(crate) enum Operation {
     /// Adds to column `n` of each of these families.
@@ -260,7 +260,7 @@ pub(crate) struct Offered {
     pub(crate) table: String,
     /// The files, each with its bytes.
     pub(crate) files: Vec<(LoadFile, Vec<u8>)>,
-    /// What each of its rows becomes.
+    /// State of each row after the load.
     pub(crate) after: Vec<(String, Row)>,
 }
 

@@ -18,7 +18,7 @@ const LIVES: u64 = 10;
 /// Damage seeds that are tried for each death, besides the one that the chain goes on with.
 const SIDES: u64 = 7;
 
-/// What is tried.
+/// Parameters of the run.
 #[derive(Clone, Debug)]
 pub struct Random {
     /// Seed of the first chain; each next one has the next seed.
@@ -130,8 +130,8 @@ fn until_death(life: &mut Life) -> Stop {
     }
 }
 
-/// What an operator does now and then: files that nobody refers to are kept by the engine, and would grow
-/// with every life.
+/// Removes unreferenced files, as an operator does now and then: the engine keeps them, and they
+/// would grow with every life.
 fn remove_orphans(disk: &SimFs) -> std::io::Result<()> {
     let orphans = super::below("orphans");
     for path in disk.files() {

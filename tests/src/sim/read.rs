@@ -1,4 +1,4 @@
-//! What the database holds, in the model's words.
+//! The actual content of the database, in the model's terms.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -168,7 +168,7 @@ pub(crate) fn schema(engine: &Engine) -> Tables {
     tables
 }
 
-/// An open scan and what it has yet to return.
+/// An open scan and its remaining expected results.
 #[derive(Debug)]
 pub(crate) struct Held {
     what: String,

@@ -22,18 +22,18 @@ const FRAME_ALIGN_BYTES: u64 = 512;
 /// Bytes of a manifest's header.
 const MANIFEST_HEADER_BYTES: u64 = 64;
 
-/// A directory and what it answers.
+/// A directory and its answers.
 #[derive(Debug)]
 pub(super) struct Reference {
     pub(super) name: String,
-    /// As a kill leaves it: nobody has it open.
+    /// The disk after a kill: no process has it open.
     pub(super) disk: SimFs,
     pub(super) answers: BTreeMap<String, Answers>,
     padding: BTreeMap<PathBuf, Vec<Range<u64>>>,
 }
 
 impl Reference {
-    /// A disk, and what an open database answers on it.
+    /// A disk, and the answers of a database opened on it.
     fn of(name: &str, disk: SimFs, answers: BTreeMap<String, Answers>) -> Result<Self> {
         let mut padding = BTreeMap::new();
         for path in disk.files() {
@@ -109,7 +109,7 @@ fn padding_of(bytes: &[u8]) -> Vec<Range<u64>> {
     padding
 }
 
-/// The directories, at most so many.
+/// The directories, at most `count`.
 pub(super) fn build(count: usize) -> Vec<Result<Reference>> {
     const ENCODINGS: [&str; 5] = ["NONE", "PREFIX", "DIFF", "FAST_DIFF", "ROW_INDEX_V1"];
     const COMPRESSIONS: [&str; 5] = ["NONE", "SNAPPY", "LZ4", "ZSTD", "GZ"];

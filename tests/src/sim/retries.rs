@@ -1,5 +1,5 @@
-//! Retries of increments and appends: a client that got no answer sends an operation again, with the
-//! nonce that it had. It must be applied once, whatever became of the first attempt.
+//! Retries of increments and appends: a client without an answer sends an operation again, with the
+//! same nonce. It must be applied once, whatever the outcome of the first attempt.
 //!
 //! The last operation with a nonce is remembered and sent again from time to time and after each crash, as
 //! long as nothing else has written to its row and its nonce must still be known: for less than 20 minutes,
@@ -21,11 +21,11 @@ use super::model::{Operation, Retry, Row};
 use super::read::{self, name};
 
 /// Milliseconds within which a nonce must be known: less than the engine keeps it, since the model
-/// does not count what a call takes.
+/// does not count the time of a call.
 const KNOWN_MS: u64 = 19 * 60 * 1000;
 
 impl Operation {
-    /// Its form for the engine.
+    /// The update in the engine's form.
     pub(crate) fn as_update(&self) -> RowUpdate<'_> {
         match self {
             Self::Increment(amounts) => {

@@ -29,7 +29,7 @@ fn family(index: usize) -> Result<FamilyDescriptor> {
         .with("BLOOMFILTER", bloom)
 }
 
-/// What a change is called, what the tables are like afterwards, and the change.
+/// Name of a change, the tables afterwards, and the change.
 struct Change {
     story: String,
     after: Tables,
@@ -53,8 +53,8 @@ impl Life {
         self.make_change(&change)?;
         self.done();
         self.told.tables = change.after;
-        // Tables are flushed before they are disabled or lose a family; what became of a weak row is told by
-        // its table.
+        // Tables are flushed before they are disabled or lose a family; the table has the state of
+        // its weak rows.
         let tables = &self.told.tables;
         self.told.weak.retain(|(table, row), _| {
             let kept = tables
@@ -102,7 +102,7 @@ impl Life {
         };
         if candidates.is_empty() {
             return match kind {
-                // What needs a disabled table gets one, if one is to spare.
+                // A change that needs a disabled table gets one, if one is to spare.
                 Kind::Truncate | Kind::Drop if self.names(true).len() > 1 => self.draw_change(Kind::Disable),
                 _ => Ok(None),
             };

@@ -1,14 +1,14 @@
 //! Known bugs, one at a time, each of which must be caught.
 //!
-//! A bug stands at its line in the engine or the server (`basalt_engine::seeded`); [`BUGS`] says what it is
-//! and which commands catch it: arguments of `basalt-sim`, or of `cargo test` for bugs that need threads,
-//! sockets or a damaged file of their own.
+//! A bug stands at its line in the engine or the server (`basalt_engine::seeded`); [`BUGS`]
+//! describes it and lists the commands that catch it: arguments of `basalt-sim`, or of `cargo test`
+//! for bugs that need threads, sockets or a damaged file of their own.
 //!
 //! 1. `basalt-sim` and the tests are built with the feature `seeded-bugs`, into a target folder of their own.
 //! 2. Without a bug, no command may find anything.
 //! 3. Each bug is switched on by its environment variable, and its commands run until one fails.
 //!
-//! A bug that no command finds is a violation, and so is a command that runs no test.
+//! A bug that no command finds is a violation, and a command that runs no test is one, too.
 
 use std::collections::BTreeSet;
 use std::fmt;

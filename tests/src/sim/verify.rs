@@ -1,4 +1,5 @@
-//! After a crash: the next process opens the database, and everything that anybody was told is true.
+//! After a crash: the next process opens the database, and every acknowledged or observed state
+//! holds.
 
 use std::path::Path;
 
@@ -25,8 +26,8 @@ pub(crate) enum Effort {
     Work,
 }
 
-/// Opens the database on what a crash has left and compares it with what was told. The process goes on
-/// living.
+/// Opens the database on the disk after a crash and compares it with the acknowledged state. The
+/// process goes on living.
 ///
 /// The dice decide whether the machine's clock was set back or forward meanwhile.
 pub(crate) fn verify(
@@ -88,8 +89,8 @@ fn current_is_whole(disk: &SimFs) -> std::result::Result<(), String> {
 }
 
 impl Life {
-    /// Finds out what became of the call that was on its way, and compares everything else with what was
-    /// told.
+    /// Determines the outcome of the call in flight, and compares everything else with the
+    /// acknowledged state.
     pub(crate) fn settle(&mut self) -> std::result::Result<(), Stop> {
         let pending = std::mem::take(&mut self.told.pending);
         self.settle_schema(&pending)?;
@@ -105,8 +106,8 @@ impl Life {
         self.settle_rows(&pending)
     }
 
-    /// Of the tables as they were and as the call on its way makes them, those are taken for true which the
-    /// engine names.
+    /// The engine's tables must be those before or after the call in flight; the model takes over
+    /// the state that matches.
     pub(crate) fn settle_schema(&mut self, pending: &Pending) -> std::result::Result<(), Stop> {
         let found = read::schema(&self.engine);
         let same = |tables: &Tables| {
@@ -240,7 +241,7 @@ impl Life {
         self.compare()
     }
 
-    /// Everything that can be read is as told.
+    /// All readable data matches the acknowledged state.
     pub(crate) fn compare(&self) -> std::result::Result<(), Stop> {
         for (table_name, table) in &self.told.tables {
             if !table.enabled {

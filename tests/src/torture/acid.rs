@@ -1,9 +1,9 @@
 //! HBase's AcidGuarantees: rows whose columns, in three families, are all set to one value by each write and
 //! must be equal in each read.
 //!
-//! Its writers, getters and scanners, its three rows and 3 x 50 columns (fewer writers by default: see
-//! [`Options`]). Besides, every value is written once, and the value of a row must be linearizable and
-//! survive kills.
+//! Its writers, getters and scanners, its three rows and 3 x 50 columns (fewer writers by default:
+//! see [`Options`]). In addition, every value is written once, and the value of a row must be
+//! linearizable and survive kills.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -69,7 +69,7 @@ impl Shared {
         })
     }
 
-    /// A get, as a call of one column. What is torn is a problem at once.
+    /// A get, as a call of one column. A torn row is a problem at once.
     async fn get(&self, table: &Table, row: &Bytes, findings: &Findings) -> Result<Reply, Error> {
         let found = columns(table.get(Get::new(row)).await?);
         let uniform = self.uniform(row, &found).unwrap_or_else(|problem| {

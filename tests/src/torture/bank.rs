@@ -116,10 +116,10 @@ async fn write(life: Arc<Life>, client: Client, mut random: SmallRng) {
     }
 }
 
-/// Moves the amount if nobody else does in between.
+/// Moves the amount unless another client changes the accounts in between.
 async fn transfer(table: &Table, row: &Bytes, from: &Bytes, to: &Bytes, amount: i64) -> Result<(), Error> {
     let found = columns(table.get(Get::new(row)).await?);
-    // What is missing here is found by those that read.
+    // Missing accounts are detected by readers.
     let held = |column: &[u8]| {
         let bytes = found
             .get(column)

@@ -1,4 +1,4 @@
-//! Noting calls: every one before it is sent and after it ended, with one clock for all.
+//! Recording of calls: each before it is sent and after it ended, with one clock for all.
 
 use std::future::Future;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -11,7 +11,7 @@ use bytes::Bytes;
 
 use super::Problem;
 
-/// What went wrong in tasks, for the main loop to find.
+/// Problems found by tasks, for the main loop.
 #[derive(Debug, Default)]
 pub(super) struct Findings(Mutex<Vec<Problem>>);
 
@@ -48,7 +48,7 @@ impl Watch {
     }
 }
 
-/// How a call ended, for whoever made it.
+/// The end of a call, for its caller.
 #[derive(Debug)]
 pub(super) enum Ended<T> {
     /// With this result.
@@ -60,7 +60,7 @@ pub(super) enum Ended<T> {
 }
 
 impl<T> Ended<T> {
-    /// Goes on with the result of a call.
+    /// Continues with the result of a call.
     pub(super) fn and_then<U>(self, next: impl FnOnce(T) -> Ended<U>) -> Ended<U> {
         match self {
             Self::Done(result) => next(result),
@@ -138,7 +138,7 @@ pub(super) struct Caller {
 }
 
 impl Caller {
-    /// Makes a call and notes it. `Gone` means that it is unknown what became of it.
+    /// Makes a call and records it. `Gone` means that its outcome is unknown.
     pub(super) async fn call(
         &self,
         row: &Bytes,

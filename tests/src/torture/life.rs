@@ -1,4 +1,4 @@
-//! What the clients of one life of the server share.
+//! State shared by the clients of one life of the server.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use super::calls::Findings;
 /// Between two pieces of upkeep that clients see, and after a refusal.
 pub(super) const BREATH: Duration = Duration::from_millis(2);
 
-/// What was asked for.
+/// Kind of upkeep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Flush,
@@ -28,7 +28,7 @@ pub(super) enum Kind {
     Merge,
 }
 
-/// A piece of upkeep, told to whoever kills.
+/// A piece of upkeep, reported to the killer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Upkeep {
     /// It is being asked for.
@@ -41,7 +41,7 @@ pub(super) enum Upkeep {
 #[derive(Debug)]
 pub(super) struct Life {
     pub(super) findings: Arc<Findings>,
-    /// Tells whoever kills of pieces of upkeep.
+    /// Reports pieces of upkeep to the killer.
     pub(super) upkeep: Sender<Upkeep>,
     stop: AtomicBool,
     address: String,

@@ -41,7 +41,7 @@ struct Shared {
     nodes: Mutex<Nodes>,
 }
 
-/// What one writer does, across lives.
+/// State of one writer, across lives.
 #[derive(Clone, Debug, Default)]
 struct Chain {
     /// The nodes of the first step, and of the last acknowledged one.
@@ -53,7 +53,8 @@ struct Chain {
 #[derive(Debug, Default)]
 struct Nodes {
     acknowledged: Vec<Key>,
-    /// Of steps that were not acknowledged as a whole: perhaps there, and nobody will refer to them.
+    /// Nodes of steps that were not acknowledged as a whole: they may exist, and nothing will refer
+    /// to them.
     stray: HashSet<Key>,
     walked: u64,
 }

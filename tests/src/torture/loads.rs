@@ -1,10 +1,10 @@
 //! Bulk loads over native RPC, as HBase's tool makes them: prepare, load, clean up. After a kill, all
 //! rows of a load are there or none, and the files are as they were written.
 //!
-//! One client loads, one load after the other. Each load has a number, which is the value of all of its
-//! cells, and rows of one region; each family has two files, to which the rows are dealt out. All cells
-//! have the same timestamp, so that only sequence ids say which load is newer. Readers scan meanwhile. A
-//! look checks what a kill has left and makes the interrupted load again.
+//! One client loads, one load after the other. Each load has a number, which is the value of all of
+//! its cells, and rows of one region; each family has two files, to which the rows are dealt out.
+//! All cells have the same timestamp, so that only sequence ids order the loads. Readers scan
+//! meanwhile. A look checks the data after a kill and makes the interrupted load again.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -51,13 +51,13 @@ const TIMESTAMP: i64 = 1_000;
 struct Pending {
     number: u64,
     rows: Vec<Bytes>,
-    /// What PrepareBulkLoad has answered.
+    /// The answer of PrepareBulkLoad.
     token: String,
     /// Each file with its family and its bytes.
     files: Vec<(&'static str, PathBuf, Vec<u8>)>,
 }
 
-/// What the loader knows.
+/// The loader's knowledge.
 #[derive(Debug, Default)]
 struct Known {
     offered: loads::Loads,
@@ -100,7 +100,7 @@ impl BulkLoads {
         tasks.spawn(read(Arc::clone(life), known, scans));
     }
 
-    /// Checks what is there, makes the interrupted load again, and checks once more.
+    /// Checks the data, makes the interrupted load again, and checks once more.
     pub(super) async fn look(
         &mut self,
         client: &Client,
@@ -129,7 +129,7 @@ impl BulkLoads {
 /// Reads all rows and checks them.
 async fn check(client: &Client, known: &Mutex<Known>) -> Result<Result<(), Problem>, Error> {
     let table = client.table(TABLE)?;
-    // What is acknowledged later may be newer than the scan, and what is offered later is not in it.
+    // Loads acknowledged later may be newer than the scan, and loads offered later are not in it.
     let acknowledged = locked(known).acknowledged.clone();
     let scan = Scan::new()
         .start_row(FIRST_ROW)
@@ -192,7 +192,7 @@ impl Loader<'_> {
             known.offered.insert(pending.number, rows);
             known.pending = Some(pending);
             drop(known);
-            // Nobody listens when the life is about to end.
+            // The receiver is gone when the life is about to end.
             let _ = life.upkeep.send(Upkeep::Begins);
             if self.load_pending()? {
                 loaded.fetch_add(1, Ordering::Relaxed);

@@ -1,22 +1,24 @@
-//! The real server under load, killed again and again, with checkers that know what must be left.
+//! The real server under load, killed again and again, with checkers that know which data must
+//! survive.
 //!
-//! A run has one data directory and one *life* after the other. In each life
+//! A run has one data directory and one *life* after the other. In each life:
 //!
-//! 1. the binary is started, with other small settings each time, so that flushes, compactions, splits and
-//!    new segments of the log happen all the time. Sometimes it is killed before it serves: during recovery,
-//!    or right behind it;
-//! 2. when it serves, every workload looks at what the crash has left and checks all that happened since its
-//!    last look ([`rows`], [`bank`], [`snapshots`], [`acid`], [`linked`], [`schemas`], [`nonces`],
-//!    [`loads`]);
-//! 3. clients of all workloads write and read at once, and [`upkeep`] flushes, compacts, splits and merges
-//!    what they use;
+//! 1. the binary is started, with other small settings each time, so that flushes, compactions,
+//!    splits and new segments of the log are frequent. Sometimes it is killed before it serves:
+//!    during recovery, or right after it;
+//! 2. when it serves, every workload reads the data after the crash and checks all that happened
+//!    since its last look ([`rows`], [`bank`], [`snapshots`], [`acid`], [`linked`], [`schemas`],
+//!    [`nonces`], [`loads`]);
+//! 3. clients of all workloads write and read at once, and [`upkeep`] flushes, compacts, splits and
+//!    merges their regions;
 //! 4. SIGKILL, at a random moment, or shortly after a piece of upkeep was asked for. Clients end with their
 //!    connections.
 //!
 //! At the end the server is stopped in good order and `basalt check` verifies the directory. A violation ends
 //! the run; directory and calls are kept.
 //!
-//! Every random choice comes from the seed, but threads and the disk are as they are: a seed is no recording.
+//! Every random choice comes from the seed, but threads and the disk are not deterministic: a seed
+//! does not reproduce a run exactly.
 
 use std::path::{Path, PathBuf};
 
@@ -43,7 +45,7 @@ mod upkeep;
 pub use report::Figures;
 pub use run::run;
 
-/// What a run is made of.
+/// Parameters of a run.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// How often to kill.
@@ -68,9 +70,9 @@ pub struct Options {
     pub list_wrap: usize,
     /// Nodes after which the list begins anew in an empty table.
     pub list_nodes_max: usize,
-    /// Lives after which everything is read, not only what was in use.
+    /// Lives after which everything is read, not only rows that were in use.
     pub full_look_every: u64,
-    /// Whether the last process is killed, too, in place of stopped.
+    /// Whether the last process is killed, too, instead of stopped.
     pub kill_at_end: bool,
     /// Whether to print a line now and then.
     pub progress: bool,
@@ -98,7 +100,7 @@ impl Options {
     }
 }
 
-/// What a run found wrong.
+/// A problem found by a run.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("{workload}: {what}")]
 pub struct Problem {
@@ -127,7 +129,7 @@ impl Problem {
         }
     }
 
-    /// With all that was noted of the row since the last look.
+    /// With the recorded calls on the row since the last look.
     fn in_history(workload: &'static str, violation: Violation, history: &History, initial: &Rows) -> Self {
         let row = violation.row.clone();
         let problem = Self::of(workload, violation);

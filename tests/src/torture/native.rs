@@ -109,7 +109,7 @@ impl Native {
         }
     }
 
-    /// Reports what no right server does.
+    /// Reports an answer that no right server gives.
     pub(super) fn found<T>(&self, what: String) -> Ended<T> {
         self.findings.add(Problem::new(self.workload, what));
         Ended::Gone

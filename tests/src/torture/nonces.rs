@@ -1,8 +1,9 @@
 //! Increments and appends over native RPC with nonces, which are repeated: at once now and then, and
 //! after each kill if there was no answer. Each must be applied once.
 //!
-//! Each client has rows of its own, so it knows what they must hold, but for the one operation that the
-//! kill has interrupted. A look reads the rows, repeats the last operation of each, and reads again.
+//! Each client has rows of its own, so it knows their expected values, but for the one operation
+//! that the kill has interrupted. A look reads the rows, repeats the last operation of each, and
+//! reads again.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -69,7 +70,7 @@ impl Row {
     }
 }
 
-/// What one client knows.
+/// The knowledge of one client.
 #[derive(Debug, Default)]
 struct Known {
     rows: [Row; ROWS],
@@ -142,7 +143,7 @@ impl Nonces {
     }
 }
 
-/// Compares a row with what its client knows.
+/// Compares a row with its client's knowledge.
 async fn check(client: &Client, key: &Bytes, known: &Row) -> Result<(), Problem> {
     let table = client.table(TABLE).expect("a well-formed name");
     let found = table.get(Get::new(key)).await;
@@ -176,7 +177,7 @@ impl Writer<'_> {
         operations: &AtomicU64,
         repeats: &AtomicU64,
     ) -> Option<()> {
-        // What the kill has interrupted comes first: nothing may come between it and its repeat.
+        // The interrupted operations come first: nothing may come between it and its repeat.
         for row in 0..ROWS {
             self.send(row)?;
         }

@@ -13,7 +13,7 @@ use super::Problem;
 /// Longest wait for a start, a stop, or a check of the directory.
 const PATIENCE: Duration = Duration::from_mins(2);
 
-/// Where to find the server and what it works on.
+/// The server's program and its data directory.
 #[derive(Debug)]
 pub(super) struct Program {
     pub(super) binary: PathBuf,
@@ -49,7 +49,7 @@ impl Program {
         let (sender, lines) = channel();
         std::thread::spawn(move || {
             let mut line = String::new();
-            // A process that ends without a line gives an empty one. Nobody may be waiting for it any more.
+            // A process that ends without a line gives an empty one. The receiver may be gone.
             let _ = BufReader::new(output).read_line(&mut line);
             let _ = sender.send(line);
         });
@@ -90,7 +90,7 @@ impl Program {
     }
 }
 
-/// What came of waiting for a server.
+/// Outcome of waiting for a server.
 pub(super) enum Started {
     /// It serves on this address; this is how long that took from the start of the process.
     Serves(SocketAddr, Duration),

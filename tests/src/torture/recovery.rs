@@ -12,10 +12,10 @@ use super::{Options, Problem};
 const BATCH: u64 = 100;
 const VALUE_BYTES: usize = 1000;
 
-/// What was measured.
+/// Measurement of a recovery.
 #[derive(Clone, Debug)]
 pub struct Recovery {
-    /// Bytes of the log's files when the server was killed, with what is preallocated.
+    /// Bytes of the log's files when the server was killed, with the preallocated space.
     pub log_bytes: u64,
     /// Rows in it.
     pub rows: u64,

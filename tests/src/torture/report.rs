@@ -5,16 +5,16 @@ use std::time::Duration;
 
 use basalt_histcheck::linear::Checked;
 
-/// What a run has done so far.
+/// Figures of a run so far.
 #[derive(Clone, Debug, Default)]
 pub struct Figures {
     /// SIGKILLs, and how many of them before the server served.
     pub kills: u64,
-    /// Of these, during recovery.
+    /// Kills during recovery.
     pub kills_in_recovery: u64,
     /// Kills of servers that had served, but whose data had not been looked at since the last kill.
     pub kills_in_a_row: u64,
-    /// Looks at what a crash has left.
+    /// Looks at the data after a crash.
     pub looks: u64,
     /// Calls, rows of scans and nodes that were checked.
     pub operations: u64,

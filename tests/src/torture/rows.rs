@@ -42,7 +42,7 @@ const COUNTER: &str = "b:n";
 pub(super) struct RowsWorkload {
     recorder: Arc<Recorder>,
     shared: Arc<Shared>,
-    /// What was seen of each row at the last look.
+    /// Content of each row at the last look.
     known: Rows,
     /// Rows that were used since then.
     used: BTreeSet<Bytes>,
@@ -72,8 +72,8 @@ enum Kind {
 
 const KINDS: [Kind; 4] = [Kind::Register, Kind::Counter, Kind::Checked, Kind::Mixed];
 
-/// Gets, each with a check of what it found, that a client makes of such a row before it goes on: so that
-/// clients meet.
+/// Gets, each with a check-and-mutate on the value it read, that a client makes of such a row
+/// before it goes on: so that clients meet.
 const RACE: usize = 6;
 
 fn key(kind: Kind, number: usize) -> Bytes {
@@ -187,7 +187,7 @@ struct Runner {
     shared: Arc<Shared>,
     rows: Arc<Vec<(Kind, Bytes)>>,
     random: SmallRng,
-    /// What it saw last of each row, to check for.
+    /// Last content seen of each row, to check for.
     seen: HashMap<Bytes, Columns>,
 }
 
@@ -229,7 +229,7 @@ impl Runner {
         true
     }
 
-    /// Reads and changes what was read, if nobody else was faster; false when the server is gone.
+    /// Reads the row and changes it if it is unchanged since; false when the server is gone.
     async fn race(&mut self, row: &Bytes) -> bool {
         for _ in 0..RACE {
             if !self.one(row, |_, _| Op::Get).await || !self.one(row, Self::check_of_seen).await {
@@ -308,7 +308,7 @@ impl Runner {
                     2 => vec![Change::Delete(column.clone())],
                     _ => vec![put, Change::Delete(Self::other(&column))],
                 };
-                // Mostly what is probably there.
+                // Mostly a value that is probably there.
                 let looked_at = if self.random.random_bool(0.5) {
                     column
                 } else {

@@ -29,7 +29,7 @@ use super::{Options, Problem, acid, bank, native, rows, snapshots, upkeep};
 /// A line of progress is printed this often.
 const PROGRESS_EVERY: u64 = 20;
 
-/// Runs to the end, or to the first problem. What was done is in the figures either way.
+/// Runs to the end, or to the first problem. The figures count the work either way.
 pub fn run(options: &Options, figures: &mut Figures) -> Result<(), Problem> {
     let began = Instant::now();
     let mut torture = Torture::new(options);
@@ -51,7 +51,7 @@ struct Torture {
     program: Program,
     workloads: Workloads,
     findings: Arc<Findings>,
-    /// Whether somebody has to look at what the last kill has left.
+    /// Whether a look is due after the last kill.
     unseen: bool,
 }
 
@@ -158,7 +158,8 @@ impl Torture {
             prepared.map_err(|error| Problem::new("server", format!("cannot prepare: {error}")))?;
             self.workloads.prepared = true;
         }
-        // Now and then nobody looks: the next kill hits what was recovered, and new writes go on top of it.
+        // Sometimes without a look: the next kill hits the recovered data, and new writes go on top
+        // of it.
         if self.unseen && self.random.random_bool(0.15) {
             figures.kills_in_a_row += 1;
         } else {
@@ -231,7 +232,8 @@ impl Torture {
             all,
             figures,
         );
-        // What a task or an unexpected answer has told explains more than that a look failed.
+        // A problem reported by a task or an unexpected answer explains more than the failure of
+        // the look.
         let result = self.runtime.block_on(look);
         self.findings.first().map_or(Ok(()), Err)?;
         result?;
@@ -243,7 +245,8 @@ impl Torture {
         Ok(())
     }
 
-    /// Looks at everything once more, stops in good order unless it shall not, and verifies the files.
+    /// Checks everything once more, stops the server cleanly unless it is to be killed, and
+    /// verifies the files.
     fn end(&mut self, figures: &mut Figures) -> Result<(), Problem> {
         let settings = self.settings();
         let process = self.program.start(&settings)?;

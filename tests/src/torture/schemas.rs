@@ -1,9 +1,9 @@
-//! Changes of schema: what was acknowledged is there after a kill, and what was not is there as a whole or
+//! Changes of schema: acknowledged ones are there after a kill, and others are there as a whole or
 //! not at all.
 //!
-//! Each client has one table and knows what it must look like: it creates it, writes into it, adds and drops
-//! a family, disables, enables, truncates and drops it. Of the call that a kill has interrupted it knows both
-//! outcomes, and the next look tells which one it was.
+//! Each client has one table and knows its expected state: it creates it, writes into it, adds and
+//! drops a family, disables, enables, truncates and drops it. For the call that a kill has
+//! interrupted it knows both outcomes, and the next look shows which one it was.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -36,11 +36,11 @@ struct Table {
 /// A table, or that there is none.
 type Shape = Option<Table>;
 
-/// What one client knows.
+/// The knowledge of one client.
 #[derive(Clone, Debug, Default)]
 struct Known {
     table: Shape,
-    /// What it is if the interrupted call was carried out; `None` if no call was interrupted.
+    /// Its state if the interrupted call was carried out; `None` if no call was interrupted.
     perhaps: Option<Shape>,
 }
 
@@ -84,7 +84,7 @@ impl Change {
         }
     }
 
-    /// What the table is afterwards.
+    /// State of the table afterwards.
     fn after(&self, table: Option<&Table>) -> Shape {
         let mut after = table.cloned().unwrap_or_else(|| Table {
             enabled: true,
@@ -145,7 +145,7 @@ fn table_name(number: usize) -> String {
     format!("{NAME}{number}")
 }
 
-/// What the table is like. Values of a disabled table cannot be read: `None` for all of them.
+/// State of the table. Values of a disabled table cannot be read: `None` for all of them.
 async fn observe(client: &Client, name: &str) -> Result<Shape, Error> {
     if !client.table_exists(name).await? {
         return Ok(None);
@@ -167,7 +167,7 @@ async fn observe(client: &Client, name: &str) -> Result<Shape, Error> {
     Ok(Some(Table { enabled, values }))
 }
 
-/// Whether what was seen can be what is known.
+/// Whether the observed state matches the known one.
 fn fits(seen: Option<&Table>, known: Option<&Table>) -> bool {
     match (seen, known) {
         (Some(seen), Some(known)) if !seen.enabled => {
@@ -224,7 +224,7 @@ async fn change(
     let known = &known[number];
     while !life.stopped() {
         let Known { table, perhaps } = known.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        // Nobody has looked at what an earlier kill left: what can be changed is not known.
+        // No look has followed an earlier kill: the state of the table is unknown.
         if perhaps.is_some() {
             return;
         }

@@ -1,4 +1,5 @@
-//! Scans that must show one moment, however long they take and whatever happens to the table meanwhile.
+//! Scans that must show one snapshot, however long they take and whatever happens to the table
+//! meanwhile.
 //!
 //! Rows are registers that are set as a whole and removed. Scanners take a range, in either direction, by few
 //! rows at a time, in pieces of few cells, over both services, and rest between fetches, so that flushes,
@@ -53,7 +54,7 @@ fn key(number: usize) -> Bytes {
     format!("row-{number:04}").into()
 }
 
-/// A scan with what it was asked besides its range.
+/// Parameters of a scan besides its range.
 #[derive(Clone, Copy)]
 struct Style {
     rows_per_fetch: i32,
@@ -139,7 +140,7 @@ impl Snapshots {
     }
 }
 
-/// What the last scan showed of each row, as a get: nobody wrote meanwhile.
+/// Records the last scan's rows as gets: no client wrote meanwhile.
 fn note_gets(history: &mut History, last: &Scan, found: &Rows, watch: Watch) {
     let returned = watch.now();
     history.calls.extend((0..ROWS).map(|row| Call {

@@ -31,7 +31,7 @@ async fn run(life: Arc<Life>, tables: Vec<String>, number: u64) {
         tokio::time::sleep(pause).await;
         let table = &tables[random.random_range(0..tables.len())];
         let kind = [Kind::Flush, Kind::Compaction, Kind::Split, Kind::Merge][random.random_range(0..4)];
-        // Nobody listens when the life is about to end.
+        // The receiver is gone when the life is about to end.
         let _ = life.upkeep.send(Upkeep::Begins);
         match one(&admin, table, kind, &mut random).await {
             Ok(true) => drop(life.upkeep.send(Upkeep::Done(kind))),
@@ -43,7 +43,7 @@ async fn run(life: Arc<Life>, tables: Vec<String>, number: u64) {
     }
 }
 
-/// Does it; false if there was nothing to do.
+/// Runs one piece of upkeep; false if there was nothing to do.
 async fn one(admin: &Admin, table: &str, kind: Kind, random: &mut SmallRng) -> Result<bool, Error> {
     match kind {
         Kind::Flush => admin.flush(table).await?,

@@ -1,4 +1,4 @@
-//! A client that sends what it is told and says what it got, and short ways to write requests.
+//! A client that sends given bytes and returns the answers, and short ways to write requests.
 
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
@@ -35,7 +35,7 @@ pub(crate) fn start_with_open_files(open_files: u32) -> Arc<Shared> {
 /// Stops the server and starts it again as a process that may have that many open files. `shared`
 /// must be the only reference.
 pub(crate) fn restarted_with_open_files(shared: Arc<Shared>, open_files: u32) -> Arc<Shared> {
-    let Shared { server, _dir: dir } = Arc::into_inner(shared).expect("nobody else uses it");
+    let Shared { server, _dir: dir } = Arc::into_inner(shared).expect("no other test uses it");
     server.stop();
     let server = Server::start_with_open_files(&dir.path().join("data"), &[], open_files);
     Arc::new(Shared { server, _dir: dir })
@@ -75,25 +75,25 @@ impl Shared {
     }
 }
 
-/// The same server, killed and started again. Nobody else may use it.
+/// Kills the server and starts it again. No other test may use it.
 pub(crate) fn killed(shared: Arc<Shared>) -> Arc<Shared> {
-    let Shared { server, _dir: dir } = Arc::into_inner(shared).expect("nobody else uses it");
+    let Shared { server, _dir: dir } = Arc::into_inner(shared).expect("no other test uses it");
     server.kill();
     let server = Server::start(&dir.path().join("data"), &[]);
     Arc::new(Shared { server, _dir: dir })
 }
 
-/// The same server, stopped and started again with these settings. Nobody else may use it.
+/// Stops the server and starts it again with these settings. No other test may use it.
 pub(crate) fn restarted(shared: Arc<Shared>, settings: &[&str]) -> Arc<Shared> {
-    let Shared { server, _dir: dir } = Arc::into_inner(shared).expect("nobody else uses it");
+    let Shared { server, _dir: dir } = Arc::into_inner(shared).expect("no other test uses it");
     server.stop();
     let server = Server::start(&dir.path().join("data"), settings);
     Arc::new(Shared { server, _dir: dir })
 }
 
-/// Stops the server and returns its log. Nobody else may use it.
+/// Stops the server and returns its log. No other test may use it.
 pub(crate) fn shut_down(shared: Arc<Shared>) -> String {
-    let shared = Arc::into_inner(shared).expect("nobody else uses it");
+    let shared = Arc::into_inner(shared).expect("no other test uses it");
     shared.server.stop_and_log()
 }
 

@@ -1,5 +1,5 @@
-//! Every filter through both doors: the string, and the protobuf that HBase's Java client sends. What each
-//! one does in detail is tested in the engine.
+//! Every filter in both forms: the string, and the protobuf that HBase's Java client sends. The
+//! details of each one are tested in the engine.
 
 use basalt_engine::filter::{
     BitOperator, Comparator, CompareOp, Comparison, FilterSpec, FuzzyKey, ListOperator, MaskForm, RowRange,

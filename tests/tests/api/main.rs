@@ -1,6 +1,6 @@
-//! What HBase's clients see of each call, beyond "it works": bounds that are inclusive or not, which delete
-//! hides what, what a check compares, where an error shows and how it is called. Tests that run together
-//! share one server; each has tables of its own.
+//! Details of each call that HBase's clients depend on, beyond "it works": bounds that are
+//! inclusive or not, which delete hides which cells, the value that a check compares, where an
+//! error shows and its class. Tests that run together share one server; each has tables of its own.
 
 mod client;
 mod clock;

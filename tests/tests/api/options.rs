@@ -1,4 +1,4 @@
-//! Options of families and tables: what is kept and given back, and what the tables do because of them.
+//! Options of families and tables: which are kept and returned, and their effects on tables.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -82,8 +82,8 @@ fn sample(option: &str) -> &'static str {
     }
 }
 
-/// Every option that docs/compatibility.md lists is given back as it was set, also after the descriptor was
-/// sent back as it came.
+/// Every option that docs/compatibility.md lists is returned as it was set, also after the
+/// descriptor was sent back as it came.
 #[test]
 fn every_option_is_kept_and_given_back() {
     let mut wire = Wire::connect();

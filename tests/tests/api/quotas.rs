@@ -170,7 +170,7 @@ fn quotas_hold_until_they_are_taken_away() {
     );
 }
 
-/// All calls are those of the user that the settings name. Of a user's quotas the nearest counts.
+/// All calls are those of the user in the settings. The most specific quota of a user counts.
 #[test]
 fn quotas_of_users() {
     let mut wire = Wire::to(start(&["quota.max_wait_ms=0", "quota.user=me"]));

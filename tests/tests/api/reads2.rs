@@ -307,7 +307,8 @@ fn every_field_of_a_scan() {
     }
 }
 
-/// Time ranges of families belong to the scan, not to what the table was when its scanner was opened.
+/// Time ranges of families belong to the scan, not to the table's state when its scanner was
+/// opened.
 #[test]
 fn ranges_of_families_wait_for_their_table() {
     let mut wire = Wire::connect();

@@ -37,7 +37,7 @@ fn upkeep_of_exactly_one_region() {
         major: true,
         wait: true,
     };
-    // Two files of a store are compacted only when somebody asks for it.
+    // Two files of a store are compacted only on request.
     fill(&mut wire);
     wire.ok(&flush(bytes("upkeep")));
     fill(&mut wire);
@@ -123,8 +123,8 @@ fn regions_are_split_and_merged_by_name() {
     assert!(wire.ok(&own::BasaltServerStatus {}).tables > 0);
 }
 
-/// A pause holds back what is asked for, refuses what somebody waits for, shows in the state, the metrics and
-/// the pages, and ends with the process.
+/// A pause holds back requested work, refuses synchronous requests, shows in the state, the metrics
+/// and the pages, and ends with the process.
 #[test]
 fn flushes_and_compactions_are_paused() {
     let mut wire = Wire::to(start(&[]));

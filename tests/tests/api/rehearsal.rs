@@ -1,6 +1,6 @@
-//! The rehearsal of a cluster: one server that looks like several to everybody who asks where regions are,
-//! and lets each of them do what its own capacity allows. What was charged is read from the metrics, so no
-//! test depends on how long something takes.
+//! The rehearsal of a cluster: one server that looks like several to every client that locates
+//! regions, and gives each of them its own capacity. Charges are read from the metrics, so no test
+//! depends on how long something takes.
 
 use std::collections::BTreeSet;
 
@@ -78,7 +78,7 @@ fn scan(table: &str, tscan: thrift2::TScan) -> two::GetScannerResults {
     }
 }
 
-/// What each of the virtual servers was charged with.
+/// The charges of each virtual server.
 fn charged(wire: &Wire, metric: &str, kind: &str, servers: usize) -> Vec<u64> {
     (1..=servers)
         .map(|server| {
@@ -89,7 +89,7 @@ fn charged(wire: &Wire, metric: &str, kind: &str, servers: usize) -> Vec<u64> {
         .collect()
 }
 
-/// Everybody who tells where a region is tells the same, and that it is a rehearsal.
+/// All sources of a region's location agree, and say that it is a rehearsal.
 #[test]
 fn regions_look_like_those_of_a_cluster() {
     let mut wire = rehearse(&["rehearsal.servers=3"]);
@@ -294,7 +294,8 @@ fn a_region_without_server_answers_as_in_hbase() {
     assert_eq!(wire.rows("t").len(), 3);
 }
 
-/// Each call is charged to the servers of its rows: a batch in parts, a read with what it returned.
+/// Each call is charged to the servers of its rows: a batch in parts, a read with the bytes it
+/// returned.
 #[test]
 fn calls_are_charged_to_the_servers_of_their_rows() {
     let mut wire = rehearse(&["rehearsal.servers=3", "rehearsal.requests_per_second=1000000"]);
@@ -356,7 +357,7 @@ fn calls_are_charged_to_the_servers_of_their_rows() {
     let now = charged(&wire, "requests", "read", 3);
     assert_eq!(now, [2 + 1 + 1, 1 + 1 + 1, 4 + 1 + 1]);
 
-    // What reads and writes counts as both.
+    // A call that reads and writes counts as both.
     wire.ok(&one::AtomicIncrement {
         table_name: some("t"),
         row: some("b9"),

@@ -124,7 +124,7 @@ fn checks() {
             assert_eq!(written, passed, "{row}");
         }
     }
-    // The same for the two that know only "equal".
+    // The two calls that can only compare for equality.
     let delete_if = |value: Option<&str>| two::CheckAndDelete {
         table: bytes("c2"),
         row: bytes("guarded"),

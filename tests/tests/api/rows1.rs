@@ -333,7 +333,7 @@ fn every_scanner_of_thrift_1() {
     };
     let id = wire.ok(&with_stop_before);
     assert_eq!(wire.drain(id), "b1:1");
-    // Every field of a TScan; what is only a hint must change nothing.
+    // Every field of a TScan; mere hints must change nothing.
     let scan = thrift1::TScan {
         start_row: some("b2"),
         stop_row: some("a"),
@@ -358,7 +358,7 @@ fn every_scanner_of_thrift_1() {
     assert_eq!(wire.drain(id), "b2:1", "the other half of the row");
 }
 
-/// The attribute `_raw_` on every kind of read: tombstones, and what they hide.
+/// The attribute `_raw_` on every kind of read: tombstones, and the cells that they hide.
 #[test]
 fn raw_reads_of_thrift_1() {
     let mut wire = Wire::connect();

@@ -290,13 +290,13 @@ fn a_short_list_is_the_end_of_a_scan() {
     }
 }
 
-/// A connection that is closed while its scans run: they stop, and what it had asked for besides is not
+/// A connection that is closed while its scans run: they stop, and its other requests are not
 /// begun.
 #[test]
 fn scans_end_with_their_client() {
     const ROWS: usize = 50_000;
     const SCANS: usize = 50;
-    // A server of its own, so that nobody else's connections are counted.
+    // A server of its own, so that no other connections are counted.
     let mut wire = Wire::to(start(&[]));
     wire.create("gone", &[]);
     for from in (0..ROWS).step_by(5_000) {
@@ -344,7 +344,7 @@ fn scans_end_with_their_client() {
     let after = read(&wire) - one_scan;
     assert!(
         after < (SCANS * ROWS / 2) as f64,
-        "{after} rows were read for nobody"
+        "{after} rows were read in vain"
     );
 }
 
@@ -358,8 +358,8 @@ fn metric(wire: &Wire, start: &str) -> f64 {
     values.map(|value| value.parse::<f64>().expect("a number")).sum()
 }
 
-/// Between two fetches a flush makes the memory that a scanner reads its own. The server takes it back
-/// without waiting for the client, and the scan goes on as if nothing had been.
+/// After a flush between two fetches, only the scanner pins the old memstore. The server releases
+/// it without waiting for the client, and the scan returns the same rows.
 #[test]
 fn a_scanner_that_waits_holds_no_memory() {
     let mut wire = Wire::to(start(&[]));

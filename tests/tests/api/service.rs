@@ -1,4 +1,4 @@
-//! Calls about the server, and the ones about who may do what.
+//! Calls about the server, and calls about permissions.
 
 use basalt_idl::thrift1::{self, args as one};
 use basalt_idl::thrift2::{self, args as two};

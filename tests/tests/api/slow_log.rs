@@ -195,7 +195,7 @@ fn slow_calls_and_large_answers_are_told() {
         user_name: Some("bob".into()),
         ..filter()
     };
-    assert_eq!(methods(&mut wire, of_user), "", "nobody is authenticated");
+    assert_eq!(methods(&mut wire, of_user), "", "calls are not authenticated");
     let negative = two::GetSlowLogResponses {
         server_names: Some(server(&wire)),
         log_query_filter: Some(thrift2::TLogQueryFilter {

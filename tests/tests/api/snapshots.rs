@@ -175,10 +175,9 @@ fn tables_are_made_of_snapshots() {
     assert_eq!(values(&mut wire, "c").len(), 3);
 }
 
-/// Goal: a call that was on its way when the server is killed is done as a whole or not at all, and what was
-/// acknowledged is there.
-/// Method: calls of each kind are sent and not waited for; between that and the kill, a few other calls are
-/// answered.
+/// Goal: a call in flight when the server is killed is done as a whole or not at all, and
+/// acknowledged calls are done. Method: calls of each kind are sent and not waited for; between
+/// that and the kill, a few other calls are answered.
 #[test]
 fn a_kill_leaves_all_or_nothing() {
     let mut shared = start(&[]);

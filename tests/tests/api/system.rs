@@ -1,5 +1,5 @@
-//! The system tables through every read door of both services. What is expected is what HBase 2.6 answered,
-//! but for times, ids, ports and the rows of other tables.
+//! The system tables through every read call of both services. Expected answers are those of HBase
+//! 2.6, but for times, ids, ports and the rows of other tables.
 
 use basalt_idl::thrift1::{self, args as one};
 use basalt_idl::thrift2::{self, args as two};
@@ -262,8 +262,8 @@ fn system_tables_are_listed_where_hbase_lists_them() {
     );
 }
 
-/// HBase lets clients write to its system tables, and change them until nothing works any more. Here nobody
-/// can.
+/// HBase lets clients write to its system tables, and change them until nothing works any more.
+/// Here that is refused.
 #[test]
 fn system_tables_take_no_changes() {
     let (mut wire, _) = serve();

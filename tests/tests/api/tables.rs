@@ -6,7 +6,7 @@ use basalt_idl::thrift2::{self, args as two};
 
 use crate::client::{Wire, bytes, killed, name, some, start};
 
-/// Section 11.1 of HBase's rules: who may be called in which state.
+/// Section 11.1 of HBase's rules: calls that are allowed in each state of a table.
 #[test]
 fn table_states() {
     let mut wire = Wire::connect();

@@ -76,8 +76,8 @@ fn every_field_of_a_put() {
     assert!(got.column_values.iter().all(|value| value.tags.is_none()));
 }
 
-/// `_ttl` belongs to the put that carries it, also among others in one atomic step, and to what is added to
-/// its cells.
+/// `_ttl` belongs to the put that carries it, also among others in one atomic step, and to
+/// increments and appends of its cells.
 #[test]
 fn a_time_to_live_is_that_of_its_put() {
     let mut wire = Wire::connect();

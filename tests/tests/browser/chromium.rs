@@ -1,8 +1,8 @@
 //! A headless Chromium, driven through its own pipe: the DevTools protocol, JSON messages that end with a
 //! zero byte.
 //!
-//! Chromium reads from descriptor 3 and writes to 4; a shell puts our pipes there. A thread reads, so that
-//! every wait here has an end.
+//! Chromium reads from descriptor 3 and writes to 4; a shell connects our pipes to these. A thread
+//! reads, so that every wait here has a timeout.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -183,7 +183,7 @@ impl Chromium {
         self.wait_for("Page.frameNavigated");
     }
 
-    /// Shows pages as somebody sees them who likes that scheme, in a window of that size.
+    /// Shows pages in that colour scheme, in a window of that size.
     pub(crate) fn look(&mut self, scheme: &str, width: u32, height: u32) {
         let feature = json!([{ "name": "prefers-color-scheme", "value": scheme }]);
         self.call("Emulation.setEmulatedMedia", json!({ "features": feature }));
@@ -191,7 +191,7 @@ impl Chromium {
         self.call("Emulation.setDeviceMetricsOverride", size);
     }
 
-    /// A picture of what is seen.
+    /// A screenshot of the page.
     pub(crate) fn screenshot(&mut self, file: &Path) {
         let data = self.call("Page.captureScreenshot", json!({ "format": "png" }));
         let data = data["data"].as_str().expect("a picture in base64");
@@ -199,8 +199,8 @@ impl Chromium {
         std::fs::write(file, picture).expect("the folder is there");
     }
 
-    /// Errors that the page has told of since it was opened: exceptions, failed requests, breaches of the
-    /// policy.
+    /// Errors that the page has reported since it was opened: exceptions, failed requests, breaches
+    /// of the policy.
     pub(crate) fn errors(&self) -> Vec<String> {
         let is_error = |event: &&Value| match event["method"].as_str() {
             Some("Runtime.exceptionThrown") => true,

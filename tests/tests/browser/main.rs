@@ -74,8 +74,8 @@ fn check(browser: &Chromium, origin: &str, address: &str) {
     }
 }
 
-/// Goal: every page works in a browser, in both colour schemes. Method: each is opened, and what the browser
-/// tells of it looked at.
+/// Goal: every page works in a browser, in both colour schemes. Method: each is opened, and the
+/// browser's reports are checked.
 #[test]
 fn pages_work_in_a_browser() {
     let Some(mut browser) = Chromium::start() else {
@@ -211,7 +211,7 @@ fn the_map_is_usable_with_a_keyboard() {
     server.stop();
 }
 
-/// Goal: a table of 10,000 regions is as quick as any. Prints how long pages take; what is checked is that
+/// Goal: a table of 10,000 regions is as quick as any. Prints how long pages take; it checks that
 /// they are short.
 #[test]
 fn ten_thousand_regions_are_shown_in_pages() {
@@ -273,7 +273,7 @@ fn ten_thousand_regions_are_shown_in_pages() {
         assert!(rows <= 120, "{address} has {rows} rows");
         check(&browser, &origin, address);
     }
-    // A clean stop would flush ten thousand regions, which is not what this is about.
+    // A clean stop would flush ten thousand regions, which is not part of this test.
     drop(server);
 }
 

@@ -1,5 +1,5 @@
-//! The pages in `docs/getting-started/`: what they show is run as it stands there, with the port of
-//! the test's server in place of 9090, and prints what they say.
+//! The pages in `docs/getting-started/`: their commands and programs are run as they stand there,
+//! with the port of the test's server instead of 9090, and print the output shown there.
 
 use std::path::Path;
 use std::process::Command;
@@ -103,8 +103,8 @@ fn cpp() {
     });
 }
 
-/// Runs the program of a page with the code and the library that the tour of its language has. `run`
-/// gets the program, the tour's folder and an empty one, and returns what the program prints.
+/// Runs the program of a page with the code and the library that the tour of its language has.
+/// `run` gets the program, the tour's folder and an empty one, and returns the program's output.
 fn runs_with_generated_code(
     page: &str,
     language: Language,
@@ -155,7 +155,7 @@ fn runs_as_shown(page: &str, class: &str, project: &str) {
     });
 }
 
-/// What a command prints to its standard output. Panics when it fails.
+/// A command's standard output. Panics when it fails.
 fn printed(command: &mut Command) -> String {
     let output = command.output().expect("the tool is there");
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();

@@ -2,8 +2,8 @@
 //! standard input.
 //!
 //! The shell repeats each command behind its prompt, so its output says which lines belong to which
-//! command. A line of the transcript is a command with its output, in which [`masked`] hides what
-//! differs from one run to the next.
+//! command. A line of the transcript is a command with its output, in which [`masked`] hides parts
+//! that differ between runs.
 
 use std::io::Write;
 use std::path::Path;
@@ -96,8 +96,8 @@ fn quotas_are_set_and_listed() {
     });
 }
 
-/// What the shell prints for these commands, with the server at `port` of this machine. Panics
-/// unless the last command is `exit` and was reached.
+/// The shell's output for these commands, with the server at `port` of this machine. Panics unless
+/// the last command is `exit` and was reached.
 pub(super) fn run(shell: &JavaProgram, port: u16, dir: &Path, commands: &str) -> String {
     let site = format!(
         "<configuration>\

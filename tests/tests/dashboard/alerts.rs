@@ -39,7 +39,7 @@ pub(crate) fn rules() -> Vec<Rule> {
     rules
 }
 
-/// What the rules compare, as queries that have a result whether a rule fires or not.
+/// Both sides of the rules' comparisons, as queries that have a result whether a rule fires or not.
 pub(crate) fn rule_queries() -> Vec<Query> {
     let of = |rule: &Rule| {
         let place = format!("alert {}", rule.name);
@@ -53,7 +53,7 @@ pub(crate) fn rule_queries() -> Vec<Query> {
     rules().iter().flat_map(of).collect()
 }
 
-/// The rules as a file for Prometheus in which each fires as soon as what it watches has a value.
+/// The rules as a file for Prometheus in which each fires as soon as its expression has a value.
 pub(crate) fn rules_that_fire() -> String {
     let mut text = String::from("groups:\n  - name: basalt\n    rules:\n");
     for rule in rules() {
@@ -68,7 +68,7 @@ pub(crate) fn rules_that_fire() -> String {
     text
 }
 
-/// What follows `label` in the lines that have it, up to the end or a comma.
+/// The text behind `label` in the lines that have it, up to the end or a comma.
 fn after<'t>(text: &'t str, label: &str) -> BTreeSet<&'t str> {
     let found = text.lines().filter_map(|line| line.split_once(label));
     found

@@ -1,4 +1,4 @@
-//! The dashboards' files, and what must be true of each beside its queries.
+//! The dashboards' files, and properties of each beside its queries.
 
 use std::collections::BTreeSet;
 
@@ -19,7 +19,7 @@ impl Board {
         found.unwrap_or_else(|| panic!("{}: no list {path}", self.file))
     }
 
-    /// Its panels, without the headings.
+    /// Panels of the dashboard, without the headings.
     pub(crate) fn panels(&self) -> impl Iterator<Item = &Value> {
         self.list("/panels").iter().filter(|panel| panel["type"] != "row")
     }
@@ -52,7 +52,7 @@ pub(crate) fn boards() -> Vec<Board> {
     boards
 }
 
-/// Every panel says what it shows, has a unit and a legend, and lets the data source be chosen; every
+/// Every panel has a description, a unit and a legend, and lets the data source be chosen; every
 /// dashboard leads to the others, and marks the alerts that it explains.
 #[test]
 fn dashboards_are_described_and_lead_to_each_other() {

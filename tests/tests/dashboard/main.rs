@@ -1,8 +1,9 @@
 //! The dashboards, the alert rules and docs/metrics.md against the metrics of a running server.
 //!
-//! A dashboard rots in silence: a renamed metric leaves an empty panel that looks like a quiet server. So the
-//! queries are parsed and compared, name by name and label by label, with what a server under some load
-//! exposes; and, where Prometheus is installed, every query is run in it.
+//! An outdated dashboard fails silently: a renamed metric leaves an empty panel that looks like an
+//! idle server. So the queries are parsed and compared, name by name and label by label, with the
+//! metrics of a server under some load; and, where Prometheus is installed, every query is run in
+//! it.
 
 use std::collections::BTreeSet;
 use std::process::Command;
@@ -143,7 +144,7 @@ fn every_query_names_what_a_server_exposes() {
     assert!(problems.is_empty(), "{}", problems.join("\n"));
 }
 
-/// The check above finds what it is for.
+/// The check above finds each kind of mistake.
 #[test]
 fn wrong_queries_are_found() {
     let scrape = Scrape::parse(
@@ -253,7 +254,7 @@ fn the_page_on_metrics_is_complete_and_true() {
     assert!(problems.is_empty(), "{}", problems.join("\n"));
 }
 
-/// The committed dashboards are what the generator writes: nobody has edited the one without the other.
+/// The committed dashboards equal the generator's output, so neither was edited without the other.
 #[test]
 fn the_dashboards_are_what_the_generator_writes() {
     let dir = tempfile::tempdir().expect("a temporary folder");
@@ -296,10 +297,10 @@ fn the_dashboards_are_what_the_generator_writes() {
     }
 }
 
-/// Goal: every panel shows something when a server is used. Keeps a server busy with a little of everything
-/// and runs all queries, and what the alert rules compare, in Prometheus until each has given a number; an
-/// error, or a query that stays empty, fails. The alerts that it runs fire at once, so that the dashboards'
-/// marks have something to show.
+/// Goal: every panel shows something when a server is used. Keeps a server busy with a little of
+/// everything and runs all queries, and both sides of the alert rules' comparisons, in Prometheus
+/// until each has given a number; an error, or a query that stays empty, fails. The alerts that it
+/// runs fire at once, so that the dashboards' marks have something to show.
 #[test]
 fn every_query_has_a_result_in_prometheus() {
     let dir = tempfile::tempdir().expect("a temporary folder");

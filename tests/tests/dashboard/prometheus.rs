@@ -57,7 +57,7 @@ impl Prometheus {
         // Reads on after the address was found, or Prometheus would block on a full pipe.
         std::thread::spawn(move || {
             for line in log.lines().map_while(Result::ok) {
-                // Nobody listens any more once the address is known.
+                // The receiver is gone once the address is known.
                 let _ = lines.send(line);
             }
         });

@@ -1,4 +1,4 @@
-//! The queries of the dashboards, and what can be wrong with one.
+//! The queries of the dashboards, and the checks of one.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ pub(crate) struct Query {
     pub(crate) place: String,
     /// The query, its variables replaced.
     pub(crate) expr: String,
-    /// Its legend, with `{{label}}` in it.
+    /// Legend of the query, with `{{label}}` in it.
     pub(crate) legend: String,
     /// Whether it must be limited to the servers that are chosen at the top of a dashboard.
     pub(crate) chosen: bool,
@@ -62,7 +62,8 @@ pub(crate) fn queries(board: &Board) -> Vec<Query> {
     queries
 }
 
-/// What an alert rule compares: the parts of its expression that have a value whether it fires or not.
+/// The operands of an alert rule: the parts of its expression that have a value whether it fires or
+/// not.
 pub(crate) fn operands(expr: &str) -> Vec<String> {
     fn collect(expr: &Expr, found: &mut Vec<String>) {
         match expr {
@@ -99,7 +100,7 @@ pub(crate) fn legend_labels(legend: &str) -> impl Iterator<Item = &str> {
         .map(|rest| rest.split("}}").next().expect("split gives one part"))
 }
 
-/// What is wrong in an expression, and the selectors in it.
+/// Errors in an expression, and the selectors in it.
 struct Checker<'a> {
     scrape: &'a Scrape,
     chosen: bool,
@@ -188,7 +189,7 @@ impl Checker<'_> {
     }
 }
 
-/// What is wrong with one query, and the metrics it uses.
+/// Errors in one query, and the metrics it uses.
 pub(crate) fn check(scrape: &Scrape, query: &Query) -> (Vec<String>, BTreeSet<String>) {
     let mut checker = Checker {
         scrape,

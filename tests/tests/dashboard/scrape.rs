@@ -1,13 +1,13 @@
-//! What a server exposes: the text of `/metrics`, taken apart.
+//! The metrics of a server: the text of `/metrics`, parsed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use promql_parser::parser::{self, Expr};
 
-/// What Prometheus adds to every series.
+/// Labels that Prometheus adds to every series.
 pub(crate) const TARGET_LABELS: [&str; 2] = ["job", "instance"];
 
-/// What Prometheus makes itself, with its labels.
+/// Metrics that Prometheus makes itself, with their labels.
 const MADE_BY_PROMETHEUS: [(&str, &[&str]); 2] =
     [("up", &[]), ("ALERTS", &["alertname", "alertstate", "severity"])];
 

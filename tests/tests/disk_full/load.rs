@@ -1,4 +1,4 @@
-//! Writers and readers that know what must be there.
+//! Writers and readers that know the expected data.
 //!
 //! A writer writes its batches one after the other; each is acknowledged or refused as a whole, and a refused
 //! one is sent again. So the number of a batch, which is in every value, tells whether a row is as new as it
@@ -14,7 +14,7 @@ use basalt_client::{Error, Get, Put, Scan, Table};
 pub(crate) const WRITERS: usize = 3;
 pub(crate) const READERS: usize = 2;
 
-/// Rows of one writer, written in batches, again and again: what is stored stays small.
+/// Rows of one writer, written in batches, again and again: the stored data stays small.
 const ROWS: u64 = 2_000;
 const BATCH: u64 = 10;
 const VALUE_BYTES: usize = 1024;
@@ -45,7 +45,7 @@ impl Event {
     }
 }
 
-/// What writers, readers and the test share.
+/// State shared by writers, readers and the test.
 #[derive(Default)]
 pub(crate) struct Shared {
     pub(crate) stop: AtomicBool,
@@ -119,7 +119,7 @@ pub(crate) async fn write(table: Table, writer: usize, shared: Arc<Shared>, even
             ended: Instant::now(),
             outcome,
         };
-        // Nobody listens any more once the test is over.
+        // The receiver is gone once the test is over.
         if events.send(event).is_err() {
             return;
         }
@@ -129,8 +129,8 @@ pub(crate) async fn write(table: Table, writer: usize, shared: Arc<Shared>, even
     }
 }
 
-/// Reads rows that were acknowledged: each must be as new as what had been acknowledged before, and of a
-/// batch that was sent.
+/// Reads rows that were acknowledged: each must be at least as new as the writes acknowledged
+/// before, and of a batch that was sent.
 pub(crate) async fn read(table: Table, reader: usize, shared: Arc<Shared>) {
     let mut number = reader as u64;
     while !shared.stopped() {

@@ -1,9 +1,9 @@
 //! The real server on a small file system that others fill up and make free again, under writers and readers.
 //!
-//! Each cycle: writers write (a batch is acknowledged or refused as a whole), readers read back what was
-//! acknowledged. The file system is filled to its last block. Every write is then refused by name until it
-//! has space again, reads go on, and then writes are accepted by themselves. At the end the server is killed
-//! while its disk is full, and started again.
+//! Each cycle: writers write (a batch is acknowledged or refused as a whole), readers read back the
+//! acknowledged rows. The file system is filled to its last block. Every write is then refused by
+//! name until it has space again, reads go on, and then writes are accepted by themselves. At the
+//! end the server is killed while its disk is full, and started again.
 //!
 //! No time is judged, times are printed. `DISK_FULL_CYCLES=50 cargo test --workspace --test disk_full --
 //! --nocapture` is where the figures in docs/operations.md come from.
@@ -59,7 +59,7 @@ fn wait_for(
     }
 }
 
-/// Waits for so many more reads; returns how many there were in a second.
+/// Waits for this many more reads; returns their rate per second.
 fn read_rate(shared: &Shared, reads: u64) -> f64 {
     let (began, before) = (Instant::now(), shared.reads.load(Ordering::Acquire));
     loop {
@@ -153,7 +153,7 @@ fn cycle(
     assert_eq!(server.http_get("/readyz"), "ready\n");
 }
 
-/// Fills the file system and looks at what the server does then. False when it has made space for writes by
+/// Fills the file system and observes the server. False when it has made space for writes by
 /// itself.
 fn fill_up(
     disk: &mut SmallDisk,
@@ -169,7 +169,7 @@ fn fill_up(
         event.is_refusal() && event.ended > full
     });
     measured.refused_after.push(first.ended - full);
-    // The log may refuse before the disk was looked at; from the next look on all writes are refused.
+    // The log may refuse before the disk was polled; from the next poll on all writes are refused.
     let suspended = |event: &Event| matches!(&event.outcome, Outcome::Refused(why) if why.contains("disk space: writes suspended: "));
     let refused = wait_for(events, longest, shared, suspended);
     measured.refusals.push(refused.took());
@@ -241,7 +241,7 @@ fn a_full_disk_refuses_writes_and_loses_nothing() {
         }
     });
     assert_eq!(*shared.wrong.lock().expect("no thread panics"), None);
-    // What the log had preallocated is free for the start, and mostly enough.
+    // The space that the log had preallocated is free for the start, and mostly enough.
     match Server::try_start(&data, SETTINGS) {
         Ok(server) => {
             runtime.block_on(async { check_rows(&table_of(&server).await.0, &shared).await });

@@ -1,4 +1,4 @@
-//! A client of the HTTP port that sends what it is told and shows what came back.
+//! A client of the HTTP port that sends given bytes and returns the answer.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -11,7 +11,7 @@ use bytes::Bytes;
 /// A connection.
 pub(crate) struct Http(BufReader<TcpStream>);
 
-/// What came back.
+/// An answer.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: u16,

@@ -1,4 +1,4 @@
-//! The key visualiser over HTTP: what was read and written is in the picture, at its keys.
+//! The key visualiser over HTTP: reads and writes are in the picture, at their keys.
 
 #![expect(clippy::float_cmp, reason = "small whole numbers are exact")]
 

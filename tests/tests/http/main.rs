@@ -1,4 +1,4 @@
-//! Thrift calls over the HTTP port, and what else it answers.
+//! Thrift calls over the HTTP port, and its other answers.
 
 use basalt_idl::wire::{BinaryReader, BinaryWriter, MessageKind, Reader, Writer};
 use basalt_idl::{
@@ -140,7 +140,7 @@ fn a_scanner_outlives_the_connection_that_opened_it() {
     server.stop();
 }
 
-/// What is no call gets an HTTP status and a text; the server goes on.
+/// A request that is no call gets an HTTP status and a text; the server goes on.
 #[test]
 fn errors_of_http_say_what_is_wrong() {
     let dir = tempfile::tempdir().expect("a temporary folder");

@@ -1,4 +1,5 @@
-//! The pages for people: what they say, that nobody's bytes become markup, and that looking changes nothing.
+//! The pages for people: their content, that bytes of clients never become markup, and that a GET
+//! changes nothing.
 
 use std::collections::BTreeSet;
 
@@ -22,7 +23,7 @@ const PAGES: [&str; 10] = [
     "/tables?sort=size",
 ];
 
-/// A family's and a row's name that are markup, if somebody lets them.
+/// A family's and a row's name that are markup unless escaped.
 const FAMILY: &str = "<b>\"f'&";
 const ROW: &[u8] = b"<script>alert(1)</script>\"'&\x00\xff\\";
 
@@ -91,7 +92,7 @@ fn region_and_file(server: &Server) -> (String, String) {
     (region, files.first().expect("files are listed").clone())
 }
 
-/// What every page must have, and must not have.
+/// Checks the properties that every page must have.
 fn check(path: &str, answer: &Answer) {
     let text = answer.text();
     assert_eq!(
@@ -189,7 +190,7 @@ fn every_page_is_whole_and_escaped() {
         ),
         "{schema}"
     );
-    // What comes back in a page of an address is escaped, too.
+    // Parts of an address that come back in a page are escaped, too.
     for path in [
         "/tables/%3Cscript%3Ealert(3)",
         "/regions/%3Cscript%3E",
@@ -204,7 +205,7 @@ fn every_page_is_whole_and_escaped() {
     server.stop();
 }
 
-/// The pages say what happened: calls, regions, files with their blocks, jobs, settings.
+/// The pages show the work of the server: calls, regions, files with their blocks, jobs, settings.
 #[test]
 fn pages_say_what_happened() {
     let dir = tempfile::tempdir().expect("a temporary folder");
@@ -279,7 +280,7 @@ fn pages_say_what_happened() {
     server.stop();
 }
 
-/// What is not there gets a page that says so; what makes no sense is refused by name.
+/// A missing thing gets a page that says so; an invalid parameter is refused by name.
 #[test]
 fn what_is_not_there_is_said() {
     let dir = tempfile::tempdir().expect("a temporary folder");

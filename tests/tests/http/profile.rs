@@ -10,7 +10,7 @@ use basalt_tests::Server;
 use super::client::{Answer, Http};
 use super::rows::{bytes, create, put_rows};
 
-/// Tells the load to stop, also when the test fails.
+/// Stops the load when dropped, also when the test fails.
 struct Stop<'a>(&'a AtomicBool);
 
 impl Drop for Stop<'_> {
@@ -19,7 +19,7 @@ impl Drop for Stop<'_> {
     }
 }
 
-/// Puts and scans until told to stop.
+/// Puts and scans until `stop` is set.
 fn load(server: &Server, stop: &AtomicBool) {
     let mut http = Http::connect(server.http);
     while !stop.load(Ordering::Relaxed) {

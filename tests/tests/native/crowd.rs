@@ -1,6 +1,6 @@
-//! Goal: idle connections cost little, and slow clients slow nobody down. Method: thousands of
-//! connections, each served once, against the server's memory; a client that reads no answers and
-//! clients that stop in the middle of a frame, beside one that works.
+//! Goal: idle connections cost little, and slow clients do not slow others down. Method: thousands
+//! of connections, each served once, against the server's memory; a client that reads no answers
+//! and clients that stop in the middle of a frame, beside one that works.
 
 use std::time::{Duration, Instant};
 
@@ -16,15 +16,15 @@ use super::requests::{get, write};
 const CONNECTIONS: usize = 5_000;
 const BYTES_MAX: u64 = 16 << 10;
 
-/// Whether this process, and so the server it starts, may have so many files open. Raises the limit as
-/// far as it may be raised.
+/// Whether this process, and so the server it starts, may have this many files open. Raises the
+/// limit as far as it may be raised.
 fn may_open(files: u64) -> bool {
     let limit = getrlimit(Resource::Nofile);
     let raised = Rlimit {
         current: limit.maximum,
         ..limit
     };
-    // What cannot be raised stays what it is.
+    // If the limit cannot be raised it stays.
     let _ = setrlimit(Resource::Nofile, raised);
     getrlimit(Resource::Nofile)
         .current
@@ -71,8 +71,8 @@ fn idle_native_connections_cost_little() {
 }
 
 const BUDGET_BYTES: u64 = 128 << 20;
-/// For the program with its threads, what the allocator keeps, and calls that were begun when the
-/// limits were reached.
+/// For the program with its threads, memory that the allocator retains, and calls that were begun
+/// when the limits were reached.
 const ALLOWANCE_BYTES: u64 = 64 << 20;
 const IN_FLIGHT: u32 = 1_000;
 const LARGE_BYTES: usize = 1 << 20;
@@ -89,10 +89,10 @@ fn half(server: &Server) -> Client {
     client
 }
 
-/// A client has 1,000 calls in flight on one connection, whose answers have a gigabyte together, and
-/// reads none; others have sent half of a frame. Memory stays within its budget, and small calls of
-/// other clients are served as before. The slow reader gets an answer to every call in the end, or its
-/// connection was closed for others' sake.
+/// A client has 1,000 calls in flight on one connection, whose answers have a gigabyte together,
+/// and reads none; others have sent half of a frame. Memory stays within its budget, and small
+/// calls of other clients are served as before. The slow reader gets an answer to every call in the
+/// end, or its connection was closed to free memory for others.
 #[test]
 fn slow_native_clients_slow_nobody_down() {
     let (_dir, server, region, mut client) =

@@ -211,7 +211,7 @@ fn create(master: &mut Gohbase) {
     finished(master, answer.proc_id);
 }
 
-/// Asks for the result of a procedure, which is finished.
+/// Requests the result of a procedure, which is finished.
 fn finished(master: &mut Gohbase, id: Option<u64>) {
     let call = pb::GetProcedureResultRequest {
         proc_id: id.expect("a procedure has an id"),

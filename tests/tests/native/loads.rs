@@ -1,4 +1,4 @@
-//! Bulk load: PrepareBulkLoad, BulkLoadHFile, CleanupBulkLoad, and what they refuse.
+//! Bulk load: PrepareBulkLoad, BulkLoadHFile, CleanupBulkLoad, and their refusals.
 
 use std::path::{Path, PathBuf};
 
@@ -55,7 +55,7 @@ fn uri(path: &Path) -> String {
     format!("file:{}", path.display())
 }
 
-/// The flow of HBase's BulkLoadHFilesTool: prepare, load, clean up. What is loaded survives a kill,
+/// The flow of HBase's BulkLoadHFilesTool: prepare, load, clean up. Loaded cells survive a kill,
 /// and the file is left where it was.
 #[test]
 fn files_are_loaded_as_the_tool_does_it() {

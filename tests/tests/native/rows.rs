@@ -149,7 +149,7 @@ fn scanners_count_fetches_and_end() {
         (second.more_results, second.more_results_in_region),
         (Some(true), Some(false))
     );
-    // As in HBase: a call that is repeated, or that expects more, is told so.
+    // As in HBase: a call that is repeated, or that expects more, gets an error that says so.
     assert_eq!(
         client.refusal("Scan", &next(1), b"").0,
         "OutOfOrderScannerNextException"

@@ -313,7 +313,7 @@ fn each_call_says_how_far_it_goes() {
     table.server.stop();
 }
 
-/// The limit of rows ends the scan. Whether rows follow in the region is told nevertheless.
+/// The limit of rows ends the scan. The answer says nevertheless whether rows follow in the region.
 #[test]
 fn a_limit_at_the_end_of_a_region_says_so() {
     let mut table = Table::new();

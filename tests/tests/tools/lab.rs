@@ -1,8 +1,8 @@
 //! The schema lab: `family`, `orders`, `twibase` and `report` of `basalt-bench`, and `basalt-twibase`, at
 //! tiny sizes.
 //!
-//! Only claims that are judged by counts have a known verdict here: times depend on what else the machine
-//! does.
+//! Only claims that are judged by counts have a known verdict here: times depend on the machine's
+//! other load.
 
 use std::collections::BTreeMap;
 use std::process::{Command, Output};
@@ -52,7 +52,7 @@ fn check_findings(json: &Value, confirmed: &[&str]) {
     }
 }
 
-/// Every setting of a family shows its effect in what the server counts, whichever interface asks.
+/// Every setting of a family shows its effect in the server's counts, whichever interface asks.
 #[test]
 fn family_settings_show_in_the_servers_counts() {
     let dir = tempfile::tempdir().expect("a temporary folder");
@@ -235,8 +235,8 @@ fn feeds_are_the_same_gathered_and_copied() {
     server.stop();
 }
 
-/// What one interface wrote, the other reads: the terminal program over Thrift 2 finds what the load
-/// generator left over Thrift 1.
+/// Rows written over one interface are read over the other: the terminal program over Thrift 2
+/// finds the rows that the load generator wrote over Thrift 1.
 #[test]
 fn the_application_is_the_same_over_both_interfaces() {
     let dir = tempfile::tempdir().expect("a temporary folder");
@@ -431,8 +431,8 @@ fn twibase_works_from_a_terminal() {
     server.stop();
 }
 
-/// The copied feed has what was delivered, the gathered one everything, each newest first; bad input is one
-/// line.
+/// The copied feed has the delivered twits, the gathered one everything, each newest first; bad
+/// input is one line.
 #[test]
 fn twibase_refuses_what_does_not_fit() {
     let dir = tempfile::tempdir().expect("a temporary folder");

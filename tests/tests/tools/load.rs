@@ -10,13 +10,13 @@ use serde_json::Value;
 use super::shell::shell;
 use super::{bench, report, text};
 
-/// What a workload wrote.
+/// The JSON report of a workload.
 fn json(file: &Path) -> Value {
     serde_json::from_slice(&std::fs::read(file).expect("it was written")).expect("it is JSON")
 }
 
-/// The hotspot workload ends well only if what it reads back is what it wrote; the report tells the designs
-/// apart.
+/// The hotspot workload ends well only if it reads back the rows that it wrote; the report shows
+/// the differences of the designs.
 #[test]
 fn hotspot_shows_which_design_is_hot() {
     let dir = tempfile::tempdir().expect("a temporary folder");
@@ -281,7 +281,8 @@ fn performance_evaluation_finds_what_it_wrote() {
     server.stop();
 }
 
-/// Each core workload of YCSB runs its mix; what was loaded is found; two reports can be compared.
+/// Each core workload of YCSB runs its mix; the loaded records are found; two reports can be
+/// compared.
 #[test]
 fn ycsb_workloads_find_what_was_loaded() {
     let dir = tempfile::tempdir().expect("a temporary folder");
@@ -515,8 +516,8 @@ fn single_calls_are_compared_over_native_rpc() {
     server.stop();
 }
 
-/// Goal: sides that have one load answer all of it, and the load is what the slowest can bear. Method: the
-/// server and the echo, at a twentieth of the slower one's calls a second.
+/// Goal: sides that have one load answer all of it, and the load is within the capacity of the
+/// slowest. Method: the server and the echo, at a twentieth of the slower one's calls a second.
 #[test]
 fn sides_are_compared_under_one_load() {
     let dir = tempfile::tempdir().unwrap();
@@ -560,7 +561,7 @@ fn sides_are_compared_under_one_load() {
     server.stop();
 }
 
-/// Calls that are due are sent and answered, at half of what the server can do, and none is left.
+/// Calls that are due are sent and answered, at half of the server's capacity, and none is left.
 #[test]
 fn calls_are_sent_when_they_are_due() {
     let dir = tempfile::tempdir().unwrap();
@@ -683,7 +684,7 @@ fn closed_pipes_end_a_run_without_a_panic() {
         }
         let output = running.wait_with_output().expect("it ends");
         assert_eq!(output.status.code(), Some(1), "{output:?}");
-        assert_eq!(text(&output.stderr), "", "nobody is told that nobody reads");
+        assert_eq!(text(&output.stderr), "", "a closed reader causes no error text");
         assert!(
             out.join("report.json").exists(),
             "the report is written before it is printed"

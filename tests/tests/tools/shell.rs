@@ -25,7 +25,7 @@ pub(super) fn piped(server: &Server, input: &str) -> Output {
     shell.wait_with_output().expect("the shell ends")
 }
 
-/// Runs these commands and returns what they print; panics when one fails.
+/// Runs these commands and returns their output; panics when one fails.
 pub(super) fn shell(server: &Server, input: &str) -> String {
     let output = piped(server, input);
     assert!(output.status.success(), "{input}\n{output:?}");
@@ -178,7 +178,7 @@ fn the_shell_changes_all_tables_that_match() {
         ),
         (states, &["true", "true", "false", "false"]),
         ("disable_all 'n:.*'", &["n:a3", "1 tables successfully disabled"]),
-        // What is enabled already counts, as with enable.
+        // A table that is enabled already counts, as with enable.
         (
             "enable_all '.*a[23]|ba'",
             &["a2", "ba", "n:a3", "3 tables successfully enabled"],
@@ -429,7 +429,7 @@ fn the_shell_stops_commands_of_its_own_at_the_first_error() {
     server.stop();
 }
 
-/// Opens a terminal, types into a shell there and prints what the screen showed.
+/// Opens a terminal, types into a shell there and prints the screen's content.
 const TYPE: &str = r#"
 import os, pty, sys
 program, target, keys = sys.argv[1:]

@@ -15,15 +15,15 @@ const CONNECTIONS: usize = 5_000;
 const HTTP_CONNECTIONS: usize = 1_000;
 const BYTES_MAX: u64 = 16 << 10;
 
-/// Whether this process, and so the server it starts, may have so many files open. Raises the limit as far as
-/// it may be raised.
+/// Whether this process, and so the server it starts, may have this many files open. Raises the
+/// limit as far as it may be raised.
 fn may_open(files: u64) -> bool {
     let limit = getrlimit(Resource::Nofile);
     let raised = Rlimit {
         current: limit.maximum,
         ..limit
     };
-    // What cannot be raised stays what it is.
+    // If the limit cannot be raised it stays.
     let _ = setrlimit(Resource::Nofile, raised);
     getrlimit(Resource::Nofile)
         .current

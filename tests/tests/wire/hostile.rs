@@ -1,5 +1,6 @@
-//! Goal: input that no client of good will sends harms nobody else. Method: the table of bad messages in
-//! every protocol and over every transport, with another connection that must be served after each.
+//! Goal: input that no well-behaved client sends harms no other client. Method: the table of bad
+//! messages in every protocol and over every transport, with another connection that must be served
+//! after each.
 
 use basalt_idl::thrift1::args::GetTableNames;
 use basalt_idl::wire::{BinaryReader, CompactReader, MessageKind, Protocol, Reader};
@@ -8,7 +9,7 @@ use basalt_tests::Server;
 use super::bad_messages;
 use super::speech::{Answer, Client, PROTOCOLS, Transport};
 
-/// Room for what the allocator keeps, threads and the largest of the messages.
+/// Room for memory that the allocator retains, threads and the largest of the messages.
 const MEMORY_GROWTH_MAX: u64 = 64 << 20;
 
 /// Whether an answer says no: an exception of any kind, an HTTP error, or the end.

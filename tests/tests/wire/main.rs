@@ -1,5 +1,5 @@
-//! What goes over the Thrift port, and over HTTP where both are alike: speech, patience, and input that no
-//! client of good will sends.
+//! The wire of the Thrift port, and of HTTP where both are alike: protocols, timeouts, and input
+//! that no well-behaved client sends.
 
 #[path = "../../../idl/tests/bad_messages/mod.rs"]
 mod bad_messages;

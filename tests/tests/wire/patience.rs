@@ -1,6 +1,6 @@
-//! Goal: idle connections stay, and dead ones are found. Method: look at what the kernel does with the
-//! server's sockets, and wait for ends instead of sleeping. That an idle connection lives for ever is tested
-//! with a clock of its own in the server.
+//! Goal: idle connections stay, and dead ones are found. Method: inspect the kernel's state of the
+//! server's sockets, and wait for ends instead of sleeping. That an idle connection lives for ever
+//! is tested with a clock of its own in the server.
 
 use basalt_idl::thrift1::args::GetTableNames;
 use basalt_idl::wire::Protocol;

@@ -1,5 +1,5 @@
-//! Goal: a client that speaks what the server does not is told so in words that it can read. Method: each
-//! setting, each speech, real bytes.
+//! Goal: a client whose protocol the server does not allow gets an error that it can read. Method:
+//! each setting, each wire format, real bytes.
 
 use std::io::{Read, Write};
 
@@ -78,7 +78,7 @@ fn a_pinned_setting_is_explained_to_those_it_refuses() {
     }
 }
 
-/// Those who do not speak Thrift are told in their own words, if they have any.
+/// Clients that do not speak Thrift get an answer in their own protocol, if it has one.
 #[test]
 fn strangers_are_answered_in_their_own_words() {
     let dir = tempfile::tempdir().expect("a temporary folder");

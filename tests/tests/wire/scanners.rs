@@ -1,5 +1,5 @@
-//! Goal: no path leaks a scanner, and a scan that finds nothing holds nobody up. Method: each way a call can
-//! end badly, against the metrics of the server.
+//! Goal: no path leaks a scanner, and a scan that finds nothing delays no other call. Method: each
+//! way a call can end badly, against the metrics of the server.
 
 use std::io::ErrorKind;
 
@@ -16,7 +16,8 @@ use super::speech::{Client, Transport};
 
 /// More than the server has threads for work that blocks (256).
 const SCANS: usize = 300;
-/// So many rows that looking for [`nothing`] in them takes far longer than everything else in a test.
+/// Number of rows with which looking for [`nothing`] takes far longer than everything else in a
+/// test.
 const ROWS: usize = 50_000;
 
 fn start(settings: &[&str]) -> (tempfile::TempDir, Server) {
@@ -101,7 +102,7 @@ fn calls_that_fail_leak_no_scanner() {
         client.call(&CloseScanner { scanner_id }).expect("closed");
         assert_eq!(open_scanners(&server), 0);
 
-        // Closing what is not there.
+        // Close a missing scanner.
         client
             .call(&CloseScanner { scanner_id })
             .expect("no error in Thrift 2");
@@ -118,8 +119,8 @@ fn calls_that_fail_leak_no_scanner() {
     server.stop();
 }
 
-/// Nobody fetches: the scanner is closed, its place is free, and the id is as unknown as any, in HBase's
-/// words.
+/// Without fetches the scanner is closed, its place is free, and the id is as unknown as any, in
+/// HBase's words.
 #[test]
 fn expired_scanners_are_closed() {
     let (_dir, server) = start(&["scanner.lease_ms=50"]);
@@ -243,7 +244,7 @@ fn scans_that_match_nothing_hold_no_worker() {
         "{answered} scans were done before the increments"
     );
 
-    // Nobody waits for them any more: they end long before they have read everything.
+    // No task waits for them any more: they end long before they have read everything.
     drop(scanning);
     let failed = "basalt_thrift_failed_requests_total{api=\"thrift2\",method=\"getScannerResults\"}";
     until("the scans are given up", || {

@@ -1,4 +1,4 @@
-//! A client that speaks any protocol over any transport, and sends what it is told, however wrong.
+//! A client that speaks any protocol over any transport, and sends given bytes, however wrong.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -25,7 +25,7 @@ pub(crate) enum Transport {
 /// The transports of the Thrift port.
 pub(crate) const SOCKETS: [Transport; 2] = [Transport::Framed, Transport::Unframed];
 
-/// What came back.
+/// An answer.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
     /// A Thrift message.
@@ -89,7 +89,7 @@ impl Client {
         self.send_raw(&wrapped);
     }
 
-    /// Ends what is sent, so that the server does not wait for more.
+    /// Closes the sending side, so that the server does not wait for more.
     pub(crate) fn finish(&mut self) {
         // Fails when the server has ended the connection already.
         let _ = self.socket.shutdown(std::net::Shutdown::Write);

@@ -1,19 +1,19 @@
-//! A claim, what was measured, and the verdict by a rule that is written beside it.
+//! A claim, its measurement, and the verdict by a rule that is written beside it.
 
 use serde::Serialize;
 
 use crate::report::figure;
 
-/// When a claim counts as confirmed: what the first figure has to be, compared with the second.
+/// When a claim counts as confirmed: the relation of the first figure to the second.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Rule {
-    /// At least so many times the second.
+    /// At least this multiple of the second.
     AtLeast(f64),
-    /// At most so many times the second.
+    /// At most this multiple of the second.
     AtMost(f64),
 }
 
-/// What came of a claim.
+/// Outcome of a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub(crate) enum Verdict {
     #[serde(rename = "confirmed")]
@@ -44,7 +44,7 @@ pub(crate) struct Measure {
     pub(crate) value: Option<f64>,
 }
 
-/// A claim and what came of it.
+/// A claim and its outcome.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct Finding {
     pub(crate) claim: String,

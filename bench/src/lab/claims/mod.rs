@@ -1,8 +1,8 @@
 //! The report of workloads that put claims about schemas to the test: `family`, `orders`, `twibase`.
 //!
-//! A part asks one question and has several ways to store the same data. Each way has figures; a claim is
-//! judged by two of them and a rule ([`Finding`]), so that a verdict is always the outcome of what was
-//! measured.
+//! A part asks one question and has several ways to store the same data. Each way has figures; a
+//! claim is judged by two of them and a rule ([`Finding`]), so that a verdict always follows from
+//! measurements.
 
 mod finding;
 mod pages;
@@ -24,9 +24,9 @@ use crate::report::Head;
 pub(crate) struct LabReport {
     #[serde(flatten)]
     pub(crate) head: Head,
-    /// What the run asks.
+    /// The run's question.
     pub(crate) title: &'static str,
-    /// What the parts had in common, by its name on the command line.
+    /// Settings shared by the parts, by their names on the command line.
     pub(crate) settings: BTreeMap<String, String>,
     pub(crate) parts: Vec<PartReport>,
 }
@@ -37,7 +37,7 @@ pub(crate) struct PartReport {
     /// As on the command line.
     pub(crate) name: &'static str,
     pub(crate) title: &'static str,
-    /// What was done.
+    /// Description of the part's setup.
     pub(crate) setup: String,
     /// The names of the figures, in the order of the table.
     pub(crate) columns: Vec<&'static str>,

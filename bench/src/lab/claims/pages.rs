@@ -47,7 +47,7 @@ fn findings(part: &PartReport) -> impl Iterator<Item = [String; 4]> {
     })
 }
 
-/// What is said below the tables.
+/// The remarks below the tables.
 fn remarks(part: &PartReport) -> Vec<String> {
     let equal = (part.equal == Some(true))
         .then(|| format!("All ways gave equal answers to {} questions.", part.compared));

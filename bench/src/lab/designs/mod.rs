@@ -1,7 +1,7 @@
 //! The row-key designs that `hotspot` compares, for rows that are events in time.
 //!
-//! The logical key of a row is its minute and a sequence number that tells events of one minute apart, so
-//! every row has a key of its own. Its text is 22 digits that sort by time:
+//! The logical key of a row is its minute and a sequence number that distinguishes events of one
+//! minute, so every row has a key of its own. Its text is 22 digits that sort by time:
 //!
 //! ```text
 //! key = yyyyMMddHHmm | sequence, 10 digits       2001-01-01 00:01, row 7: 2001010100010000000007
@@ -19,8 +19,8 @@
 //! Most are designs of the client's toolkit; `tests/python/flights_verify.py` computes the same bytes for the
 //! four that flights are verified with most.
 //!
-//! Two of them cannot answer a query for a time: the rows of an hour are all over the table and nothing in a
-//! row key can be looked for. Such a query reads the whole table.
+//! Two of them cannot answer a query for a time: the rows of an hour are spread over the table and
+//! their keys cannot be derived from the time. Such a query reads the whole table.
 //!
 //! Tables are split for the design. For `sequential` and `reversed-timestamp` future keys are
 //! unknown: their tables are split into equal spans of past time that end where the rows begin. A table
@@ -89,7 +89,8 @@ impl DesignName {
     }
 }
 
-/// What the designs leave open. Part of the data: rows written with another choice are not found.
+/// Parameters that the designs leave open. Part of the data: rows written with another choice are
+/// not found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::Args)]
 pub(crate) struct DesignOptions {
     /// Buckets of the salted design.
@@ -170,8 +171,8 @@ impl Design {
         }
     }
 
-    /// Keys that split the design's table. `minutes` are those of the rows to come; see the module comment
-    /// for what the designs that follow time do with them.
+    /// Keys that split the design's table. `minutes` are those of the rows to come; see the module
+    /// comment for their use by designs that follow time.
     pub(crate) fn split_points(&self, regions: usize, minutes: &Range<u32>) -> Result<Vec<Vec<u8>>> {
         match self {
             Design::Sequential => {

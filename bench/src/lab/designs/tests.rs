@@ -1,4 +1,5 @@
-//! What every design promises: keys come back, scans hold what they should, tables are split where rows go.
+//! Properties of every design: keys come back, scans cover exactly their rows, tables are split
+//! where rows go.
 
 use super::*;
 use crate::time_text::minute_text;

@@ -10,7 +10,7 @@ use crate::lab::compare;
 
 /// Bytes of a block, and its name.
 const SIZES: [(i32, &str); 3] = [(4 << 10, "4 KiB"), (64 << 10, "64 KiB"), (256 << 10, "256 KiB")];
-/// One cold read for so many warm ones, so that cold reads seldom meet in a block.
+/// Warm reads for each cold one, so that cold reads seldom meet in a block.
 const WARM_PER_COLD: u64 = 20;
 
 impl Run {

@@ -19,9 +19,9 @@ const FLUSHES: u64 = 4;
 const LARGE_BYTES: usize = 1_000;
 /// Bytes of the values that every tenth row has.
 const SMALL_BYTES: usize = 10;
-/// One row in so many has the small columns.
+/// One row in this many has the small columns.
 const ROWS_PER_SMALL: u64 = 10;
-/// Whole-table reads of one small column: one for so many range reads.
+/// Range reads for each whole-table read of one small column.
 const SCANS_PER_READ: u64 = 10;
 
 /// The families of the large column and of the two small ones.
@@ -136,7 +136,7 @@ fn uneven_row(
             Column::new(large, Bytes::from_static(b"l")),
             values.next(&mut random, LARGE_BYTES),
         )];
-        // Of the row's place within its flush, so that every flush has some.
+        // By the row's place within its flush, so that every flush has some.
         if (number / FLUSHES).is_multiple_of(ROWS_PER_SMALL) {
             for (family, qualifier) in [(small, &b"s"[..]), (other, b"t")] {
                 let column = Column::new(family, Bytes::from_static(qualifier));

@@ -65,7 +65,7 @@ impl Run {
         lab.fill(&polluting, rows, true, polluting_row()).await?;
         lab.flush(&polluting).await?;
         for table in &hot {
-            // A scan reads the rows, a get what only gets need: the bloom filter, which would count as a miss
+            // A scan reads the rows, a get also the bloom filter, which would count as a miss
             // afterwards.
             for read in [self.reads(Ask::All, self.few_rows()), self.reads(Ask::Row, 1)] {
                 lab.ask("warm up", std::slice::from_ref(table), 1, read).await?;
@@ -110,7 +110,7 @@ impl Run {
     }
 }
 
-/// Random bytes, so that what is scanned is as large on disk as in memory.
+/// Random bytes, so that the scanned data is as large on disk as in memory.
 fn polluting_row() -> impl Fn(u64) -> RowCells + Send + Sync + 'static {
     let values = Values::new(0, POLLUTING_BYTES);
     move |number| {

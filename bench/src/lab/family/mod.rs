@@ -1,10 +1,11 @@
-//! `family`: what do the settings of a column family buy, and what do they cost?
+//! `family`: costs and benefits of the settings of a column family.
 //!
-//! Each part makes one table for each setting, fills all of them with the same rows, brings them to rest, and
-//! asks all of them the same questions. The server's counters (blocks requested, misses, files,
-//! bytes) decide most claims, because counts do not depend on what else the machine does; times are medians.
+//! Each part makes one table for each setting, fills all of them with the same rows, brings them to
+//! rest, and asks all of them the same questions. The server's counters (blocks requested, misses,
+//! files, bytes) decide most claims, because counts do not depend on the machine's other load;
+//! times are medians.
 //!
-//! Rows have even numbers as keys, so the odd ones are misses that lie between them.
+//! Rows have even numbers as keys; odd numbers are misses between them.
 
 mod block_size;
 mod bloom;
@@ -55,7 +56,7 @@ pub(crate) enum Part {
 pub(crate) struct Arguments {
     #[command(flatten)]
     lab: LabOptions,
-    /// What to test, in this order.
+    /// Parts to test, in this order.
     #[arg(
         long,
         value_delimiter = ',',

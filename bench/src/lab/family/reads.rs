@@ -21,14 +21,14 @@ fn missing_key(number: u64) -> Bytes {
     Bytes::from(format!("{:012}", number * 2 + 1))
 }
 
-/// What to ask.
+/// A question to the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ask {
     /// A row that is there, all columns or those named.
     Row,
     /// A row that is not there.
     MissingRow,
-    /// So many rows in the order of keys.
+    /// A range of this many rows in the order of keys.
     Range(u32),
     /// The whole table.
     All,

@@ -11,7 +11,7 @@ use crate::lab::claims::{PartReport, Rule, Way};
 
 /// Between two looks at whether all rows have expired.
 const LOOK_AGAIN: Duration = Duration::from_millis(200);
-/// After its time to live, a row is looked for so much longer.
+/// Time after its time to live for which a row is looked for.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 impl Run {

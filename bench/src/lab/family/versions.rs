@@ -63,7 +63,7 @@ impl Run {
             lab.drop_tables(&tables).await?;
         }
         part.judge_figures(
-            "Versions that nobody may read stay on disk until a compaction.",
+            "Versions that no read may return stay on disk until a compaction.",
             (one, "file_bytes_before"),
             (one, "file_bytes_after"),
             Rule::AtLeast(3.0),

@@ -18,7 +18,7 @@ use crate::load::retry::{Failures, retried};
 use crate::load::{self, Measured, Operations, Outcome};
 use crate::session::{Column, RowCells, Session};
 
-/// What to write where.
+/// Rows to write, and their table.
 #[derive(Clone, Debug)]
 pub(super) struct Ingest {
     pub(super) session: Session,
@@ -31,7 +31,7 @@ pub(super) struct Ingest {
     pub(super) counter: Option<Counter>,
 }
 
-/// What came of it.
+/// Result of an ingest.
 #[derive(Debug)]
 pub(super) struct Ingested {
     pub(super) measured: Measured,

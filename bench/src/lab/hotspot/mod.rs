@@ -1,4 +1,4 @@
-//! `hotspot`: does a row-key design make a hot region, and what do its range reads cost?
+//! `hotspot`: finds whether a row-key design makes a hot region, and the cost of its range reads.
 //!
 //! For each design, one after the other:
 //!
@@ -6,13 +6,13 @@
 //! 2. Rows in the order of time are written in batches, over several connections (`ingest`).
 //! 3. Writes are counted by region and by server: by the server where it is Basalt, else here from the
 //!    boundaries of the regions (`spread`).
-//! 4. Memstores are flushed, so that reads find every design's rows where they will be: in files.
-//! 5. Single rows are read and compared with what was written (`point_reads`).
+//! 4. Memstores are flushed, so that reads find every design's rows in files.
+//! 5. Single rows are read and compared with the written ones (`point_reads`).
 //! 6. One hour or day is read through the scans that the design needs, and compared (`range_read`).
 //! 7. The table is dropped, unless it is to be kept.
 //!
-//! Everything is the same for each design but the row keys, so differences in the report are theirs. Rows are
-//! written and read over either of HBase's Thrift interfaces.
+//! Everything is the same for each design but the row keys, so differences in the report come from
+//! these. Rows are written and read over either of HBase's Thrift interfaces.
 
 pub(super) mod design_report;
 mod ingest;
@@ -121,7 +121,7 @@ pub(crate) struct Arguments {
     /// Single rows to read from each design's table, chosen at random.
     #[arg(long, default_value_t = 10_000)]
     pub(crate) point_reads: u64,
-    /// What to read back in the order of time.
+    /// Range to read back in the order of time.
     #[arg(long, default_value = "hour")]
     pub(crate) range: RangeLength,
     /// How often it is read for each design.
@@ -148,7 +148,7 @@ pub(crate) struct Arguments {
 /// Rows for each design when nothing else bounds them.
 const SYNTHETIC_ROWS: u64 = 1_000_000;
 
-/// What all designs have in common.
+/// Settings shared by all designs.
 struct Run {
     arguments: Arguments,
     target: Target,
@@ -157,7 +157,7 @@ struct Run {
     rows: Arc<Rows>,
     /// Rows to write for each design; `u64::MAX` if only the time ends the run.
     row_count: u64,
-    /// What to read back.
+    /// Minutes to read back.
     minutes: Range<u32>,
 }
 

@@ -96,12 +96,12 @@ pub(super) enum Numbering {
     Counter(CounterRuns),
 }
 
-/// What all tasks handed out.
+/// The numbers that all tasks handed out.
 #[derive(Debug)]
 pub(super) struct CounterRuns(Vec<Run>);
 
 impl Numbering {
-    /// What these tasks handed out.
+    /// The numbering of these tasks together.
     pub(super) fn of(tasks: impl IntoIterator<Item = Numbers>) -> Numbering {
         let mut runs: Vec<Run> = tasks.into_iter().flat_map(|task| task.handed_out).collect();
         runs.sort_by_key(|run| run.first_row);

@@ -1,4 +1,4 @@
-//! Reads single rows of a design's table, chosen at random, and compares each with what was written.
+//! Reads single rows of a design's table, chosen at random, and compares each with the written one.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -16,14 +16,14 @@ use crate::load::retry::{Failures, retried};
 use crate::load::{self, Measured, Operations, Outcome};
 use crate::session::Session;
 
-/// What to read.
+/// Parameters of the reads.
 #[derive(Debug)]
 pub(super) struct PointReads {
     pub(super) session: Session,
     pub(super) design: Arc<Design>,
     pub(super) rows: Arc<Rows>,
     pub(super) numbering: Arc<Numbering>,
-    /// The first so many rows are in the table. At least one.
+    /// Number of first rows that are in the table. At least one.
     pub(super) rows_in_order: u64,
     pub(super) seed: u64,
 }

@@ -1,8 +1,8 @@
-//! Reads one hour or day of a design's table and compares it with what was written.
+//! Reads one hour or day of a design's table and compares it with the written rows.
 //!
-//! As an application would with the client's toolkit: the scans that the design needs, many at once, merged
-//! back into the order of time. Where the design has no order to scan, the whole table is read and what was
-//! not asked for is thrown away here.
+//! It does so as an application would with the client's toolkit: it runs the design's scans, many
+//! at once, and merges them into the order of time. Where the design has no order to scan, the
+//! whole table is read and filtered here.
 
 use std::ops::Range;
 use std::time::{Duration, Instant};
@@ -27,7 +27,7 @@ const ROWS_PER_FETCH: i32 = 1_000;
 /// Scans that are open at once, each with a connection of its own.
 pub(crate) const SCANS_MAX: usize = 256;
 
-/// What to read.
+/// Parameters of the read.
 pub(super) struct Reading<'a> {
     pub(super) target: &'a Target,
     /// Over a pool that keeps as many connections as scans may be open at once.
@@ -35,7 +35,7 @@ pub(super) struct Reading<'a> {
     pub(super) design: &'a Design,
     pub(super) rows: &'a Rows,
     pub(super) numbering: &'a Numbering,
-    /// The first so many rows are known to be in the table.
+    /// Number of first rows that are known to be in the table.
     pub(super) rows_in_order: u64,
     pub(super) minutes: Range<u32>,
 }
@@ -44,7 +44,7 @@ pub(super) struct Reading<'a> {
 struct Found {
     /// In the order of time.
     rows: Vec<(MinuteKey, Row)>,
-    /// Of all rows that came, wanted or not.
+    /// Bytes of all received rows, wanted or not.
     bytes_received: u64,
     took: Duration,
 }
@@ -144,8 +144,8 @@ impl Reading<'_> {
     }
 }
 
-/// How what was found differs from what was written. A table that may hold more than is known to be in it,
-/// because the ingest ended early within the time, may return more.
+/// Difference between the rows found and those written. If the ingest ended early within the time,
+/// the table may hold, and return, more rows than are known.
 fn differs(
     found: &[(MinuteKey, Row)],
     rows: &Rows,

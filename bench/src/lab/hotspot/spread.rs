@@ -1,6 +1,6 @@
-//! How a design's writes fell on regions, and on the servers that the regions are said to be on: in sum, and
-//! within a minute of the rows' own time. A benchmark writes days in seconds, so what happens within a minute
-//! of real time would be invisible in any moment of the run.
+//! Distribution of a design's writes over regions, and over the servers of these regions: in sum,
+//! and within a minute of the rows' own time. A benchmark writes days in seconds, so the skew
+//! within a minute of the rows' time is not visible in the run's own time.
 
 use std::collections::BTreeMap;
 
@@ -23,8 +23,8 @@ impl Run {
         ))
     }
 
-    /// Writes by region, as the server counted them; as counted here if it does not count, or if regions were
-    /// split or merged on the way, since theirs begin at zero then.
+    /// Writes by region, as the server counted them; as counted here if it does not count, or if
+    /// regions were split or merged meanwhile, since the counts of new ones begin at zero.
     pub(super) async fn spread(
         &self,
         table: &str,

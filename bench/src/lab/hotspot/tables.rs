@@ -1,4 +1,4 @@
-//! The tables of a run: created, flushed and dropped; and what the server did meanwhile.
+//! The tables of a run: created, flushed and dropped; and the server's work meanwhile.
 
 use basalt_client::FamilySchema;
 
@@ -60,7 +60,7 @@ impl Run {
         self.tables().flush(name).await
     }
 
-    /// What the server has done in the background since it started; `None` where it does not say.
+    /// The server's background work since its start; `None` where the server does not report it.
     pub(super) async fn server_work(&self) -> Result<Option<ServerWork>> {
         if !self.target.is_basalt {
             return Ok(None);

@@ -43,7 +43,7 @@ pub(super) enum IdKind {
     Minute,
 }
 
-/// When ids are made, and by whom.
+/// Times and makers of ids.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub(crate) struct Clock {
     /// Ids that are made in a millisecond of the run's own time.

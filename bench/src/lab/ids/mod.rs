@@ -11,8 +11,9 @@
 //!    says.
 //! 4. All rows are counted by a scan: an id that was made twice would be missing.
 //!
-//! Ids are made for a clock of the run's own, which advances by a millisecond after a fixed number of ids, and
-//! for several machines in turn. So they are equal in each run, and as dense as under real load.
+//! Ids are made for a clock of the run's own, which advances by a millisecond after a fixed number
+//! of ids, and for several machines in turn. So they are equal in each run, and as dense as under
+//! real load.
 
 mod generators;
 mod operations;

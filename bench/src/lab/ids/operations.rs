@@ -17,7 +17,7 @@ use crate::load::{Operations, Outcome};
 use crate::session::{Column, RowCells, Session};
 use crate::target::TargetOptions;
 
-/// What to write where.
+/// Rows to write, and their table.
 #[derive(Debug)]
 pub(super) struct Writes {
     kind: IdKind,

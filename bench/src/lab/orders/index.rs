@@ -5,8 +5,8 @@
 //! index       city | 0 | state | 0 | MAX - day (4 bytes) | o00000001  i:k = o00000001          and, if covering, i:total
 //! ```
 //!
-//! The conditions stand in front of the key, each with an end of its own so that none is the beginning of
-//! another; what sorts stands behind them.
+//! The conditions stand in front of the key, each with an end of its own so that none is the
+//! beginning of another; the sort key follows them.
 
 use basalt_client::FamilySchema;
 use bytes::Bytes;
@@ -30,7 +30,7 @@ enum Stored {
     Filter,
     /// The index gives keys, and the orders are read.
     Index,
-    /// The index has what is asked for.
+    /// The index has all requested columns.
     Covering,
 }
 
@@ -273,7 +273,7 @@ mod tests {
         assert_eq!(inside, 3, "no other city or state begins so");
     }
 
-    /// Flights change what is stored, and not what is found.
+    /// Flights change stored values, and not the rows that are found.
     #[test]
     fn only_totals_are_flights() {
         let (made, flights) = (Data::generated(), Data::small_file());

@@ -17,7 +17,7 @@ use crate::lab::{Asked, Caller, Question, compare, describe};
 use crate::load::choose::fnv_hash;
 use crate::session::{Answer, RowCells, RowScan};
 
-/// Who takes what: a function of the numbers alone.
+/// Enrolment of students in courses: a function of the numbers alone.
 #[derive(Clone, Copy, Debug)]
 struct Enrolment {
     students: u64,
@@ -80,7 +80,7 @@ enum Asks {
     StudentsOf,
 }
 
-/// Keys of what is related, and its name or title.
+/// Keys of the related things, and their names or titles.
 struct Related {
     stored: Stored,
     asks: Asks,

@@ -1,15 +1,16 @@
 //! `orders`: how are relations stored, if a row can be found by its key only?
 //!
-//! Each part stores the same data in several ways, asks all of them the same questions, compares the answers,
-//! and measures what a question takes: calls, bytes, rows that the server read, latency; and what the data
-//! takes to be written.
+//! Each part stores the same data in several ways, asks all of them the same questions, compares
+//! the answers, and measures the cost of a question: calls, bytes, rows that the server read,
+//! latency; and the cost of writing the data.
 //!
 //! | part | relation | ways |
 //! | --- | --- | --- |
 //! | `many-to-many` | students and courses | the relation as columns in both tables; a table of the relation, in both directions or in one |
 //! | `one-to-one` | person and card | two tables; one |
 //! | `one-to-many` | order and items | two tables; one, with the items as columns |
-//! | `index` | orders of a city in a state | a scan with a filter; an index table; one that holds what is asked for |
+//! | `index` | orders of a city in a state | a scan with a filter; an index table; one that holds
+//! the requested columns |
 
 mod index;
 mod many_to_many;
@@ -26,7 +27,7 @@ use crate::load::choose::fnv_hash;
 use crate::report::{self, Head};
 use crate::session::{Column, RowCells};
 
-/// The family of what is said of a thing itself.
+/// The family of a thing's own columns.
 const INFO: &str = "i";
 /// The family of its relations.
 const RELATED: &str = "r";
@@ -52,7 +53,7 @@ pub(crate) enum Part {
 pub(crate) struct Arguments {
     #[command(flatten)]
     lab: LabOptions,
-    /// What to compare, in this order.
+    /// Parts to compare, in this order.
     #[arg(
         long,
         value_delimiter = ',',
@@ -119,7 +120,7 @@ impl Run {
     }
 }
 
-/// What writing took, as figures.
+/// The cost of writing, as figures.
 fn describe_writing(way: &mut Way, filled: Filled, things: u64) {
     let things = things.max(1) as f64;
     way.figure("written_bytes_each", filled.bytes / things);

@@ -1,6 +1,6 @@
 //! The home feed: gathered on read, or read from copies that were delivered on write.
 //!
-//! The same twits serve both: every twit is published, which is all that a gathered feed needs, and then
+//! The same twits serve both: every twit is published, which suffices for a gathered feed, and then
 //! delivered. Both are measured by themselves.
 
 use std::time::Instant;
@@ -32,7 +32,7 @@ struct Write<S> {
     data: Data,
 }
 
-/// What twit `place` says: a flight, or its number; about one of fifty tags.
+/// Text of twit `place`: a flight, or its number; about one of fifty tags.
 fn text(data: &Data, place: u64) -> String {
     let tag = format!(" #topic{}", place % 50);
     let about = data.text(place, || format!("Twit {place} is about"));
@@ -215,7 +215,7 @@ impl<S: Store> Run<S> {
         Ok(part)
     }
 
-    /// Delivers what was published, so that both kinds of feeds have it.
+    /// Delivers the published twits, so that both kinds of feeds have them.
     async fn deliver_published(&self, twits: u64) -> Result<()> {
         let during = || "delivering twits".to_owned();
         for number in 0..self.population.users {
@@ -227,7 +227,7 @@ impl<S: Store> Run<S> {
         Ok(())
     }
 
-    /// The celebrity's twits, after so many others. Medians.
+    /// Figures of the celebrity's twits, after `offset` others. Medians.
     async fn celebrity_posts(&self, offset: u64) -> Result<Celebrity> {
         let during = || "posting as the celebrity".to_owned();
         let (mut published, mut delivered, mut copies) = (Vec::new(), Vec::new(), 0);
@@ -250,7 +250,7 @@ impl<S: Store> Run<S> {
     }
 }
 
-/// What a twit of the celebrity takes.
+/// The cost of a twit of the celebrity.
 struct Celebrity {
     published_s: f64,
     /// Publishing included.

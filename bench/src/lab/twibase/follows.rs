@@ -1,4 +1,4 @@
-//! Wide against tall, and how to find out whether A follows B.
+//! Wide against tall rows, and two ways to check whether A follows B.
 //!
 //! ```text
 //! tall   follows, followedBy    MD5(A) MD5(B)  f:n = B
@@ -39,7 +39,7 @@ enum Asks {
     Page,
     /// Whether A follows B, asked for exactly that.
     IsFollowing,
-    /// The same by reading the whole list of A.
+    /// Whether A follows B, by reading the whole list of A.
     IsInList,
 }
 

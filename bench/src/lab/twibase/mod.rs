@@ -6,8 +6,9 @@
 //! | `is-following` | by a get, or by reading the list, tall and wide |
 //! | `feed` | gathered from everyone who is followed, or read from copies that were delivered; a celebrity's twit |
 //!
-//! All parts share one population, which is made first: every user follows the same number of others, and a
-//! tenth of them the celebrity, who has `--followers` more. `follows` and `is-following` also share the wide tables.
+//! All parts share one population, which is made first: every user follows the same number of
+//! others, and a tenth of them the celebrity, who has `--followers` more. `follows` and
+//! `is-following` also share the wide tables.
 
 mod feed;
 mod follows;
@@ -44,13 +45,13 @@ pub(crate) enum Part {
 pub(crate) struct Arguments {
     #[command(flatten)]
     lab: LabOptions,
-    /// What to test, in this order.
+    /// Parts to test, in this order.
     #[arg(long, value_delimiter = ',', default_value = "follows,is-following,feed")]
     parts: Vec<Part>,
     /// Users who write and read.
     #[arg(long, default_value_t = 1_000, value_parser = clap::value_parser!(u32).range(20..=10_000_000))]
     users: u32,
-    /// How many each of them follows.
+    /// Users that each of them follows.
     #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     following: u32,
     /// Followers of the celebrity besides them.

@@ -1,4 +1,4 @@
-//! Who is there and who follows whom: functions of numbers, the same in each run.
+//! The users and their follows: functions of numbers, identical in each run.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -14,7 +14,7 @@ use crate::load::{self, Operations, Outcome};
 
 /// Everybody's name but the fans'.
 pub(super) const CELEBRITY: &str = "celebrity";
-/// One user in so many follows the celebrity.
+/// One user in this many follows the celebrity.
 pub(super) const USERS_PER_FAN: u32 = 10;
 /// Pairs of an operation.
 const PAIRS: u64 = 500;
@@ -24,7 +24,7 @@ const PAIRS: u64 = 500;
 pub(super) struct Population {
     /// Users who write and read.
     pub(super) users: u32,
-    /// How many each of them follows.
+    /// Users that each of them follows.
     pub(super) following: u32,
     /// Followers of the celebrity who do nothing else.
     pub(super) fans: u32,

@@ -1,9 +1,9 @@
 //! The tables of the example application ([`basalt_twibase`]) over HBase's first interface.
 //!
-//! The client library has them over Thrift 2. What differs: a user's full name and address are written right
-//! after his name, which alone can be checked in the same step; copies of twits wait for the disk, because
-//! there is only a switch for no log at all; and the beginning of a feed takes calls to open and close its
-//! scanner.
+//! The client library has them over Thrift 2. Differences: a user's full name and address are
+//! written right after his name, which alone can be checked in the same step; copies of twits wait
+//! for the disk, because there is only a switch for no log at all; and the beginning of a feed
+//! takes calls to open and close its scanner.
 
 use basalt_client::Row;
 use basalt_twibase::store::{NewRow, Rows, Store};

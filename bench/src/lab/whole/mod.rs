@@ -33,7 +33,7 @@ pub(crate) struct Arguments {
     target: TargetOptions,
     #[command(flatten)]
     data: DataOptions,
-    /// What to run, in this order.
+    /// Sections to run, in this order.
     #[arg(
         long,
         value_delimiter = ',',
@@ -72,7 +72,7 @@ struct VerdictReport {
     finding: Finding,
 }
 
-/// What a section left.
+/// The report of a section.
 #[derive(Debug, Serialize)]
 struct SectionReport {
     name: &'static str,
@@ -126,7 +126,7 @@ impl Measured {
         }
     }
 
-    /// What was read and is not what was written.
+    /// Difference between read and written data.
     fn difference(&self) -> Option<String> {
         match self {
             Measured::Hotspot(report) => report
@@ -187,7 +187,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<()> {
     write(&arguments, &whole, &measured)
 }
 
-/// What these sections run, in order.
+/// The runs of these sections, in order.
 fn runs(sections: &[SectionName], size: Size) -> impl Iterator<Item = (SectionName, Run)> {
     let runs_of = move |section: &SectionName| {
         let section = *section;
@@ -243,7 +243,7 @@ async fn measure(words: &[OsString]) -> Result<Measured> {
     })
 }
 
-/// Drops what a run keeps.
+/// Drops the tables that a run keeps.
 async fn drop_table(target: &Target, run: &Run) -> Result<()> {
     let tables = Tables {
         target,
@@ -255,7 +255,7 @@ async fn drop_table(target: &Target, run: &Run) -> Result<()> {
     }
 }
 
-/// What the row-key designs show, by the same kind of rules as the lab's claims.
+/// Findings about the row-key designs, by rules like those of the lab's claims.
 fn key_findings(report: &design_report::Report) -> Vec<Finding> {
     let mut part = PartReport::new("keys", "", "");
     for design in &report.designs {

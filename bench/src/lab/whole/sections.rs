@@ -21,10 +21,10 @@ pub(crate) enum SectionName {
     Ycsb,
 }
 
-/// How many rows and questions the sections have.
+/// Size of the sections: rows and questions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Size {
-    /// Seconds: for a look at the report.
+    /// Seconds: to see what the report looks like.
     Tiny,
     /// Minutes.
     Small,
@@ -35,7 +35,7 @@ pub(crate) enum Size {
 /// One run of a section's workload.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Run {
-    /// Of its place in the report, unlike any other.
+    /// Unique name of its place in the report.
     pub(super) name: &'static str,
     /// The options of the workload, but for the server's.
     pub(super) options: &'static str,
@@ -63,7 +63,7 @@ impl SectionName {
         }
     }
 
-    /// What the section runs, in this order.
+    /// The runs of the section, in this order.
     pub(super) fn runs(self, size: Size) -> impl Iterator<Item = Run> {
         let runs = self.names_and_options(size).iter();
         runs.map(|(name, options)| Run { name, options })

@@ -75,7 +75,7 @@ impl Database {
         })
     }
 
-    /// The same database without what is in it.
+    /// An empty database with the same options.
     pub(super) fn emptied(self, arguments: &Arguments) -> Result<Database> {
         let dir = self.dir.clone();
         self.close()?;

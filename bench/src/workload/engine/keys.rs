@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! key    number, 8 bytes big-endian | '0' eight times
-//! value  a piece of a megabyte in which every 100 bytes repeat so many random ones as the compression ratio says
+//! value  a piece of a megabyte in which every 100 bytes repeat as many random ones as the compression ratio says
 //! ```
 
 use rand::rngs::SmallRng;

@@ -4,11 +4,11 @@
 //! options have db_bench's names (with `-` or `_`), meanings and defaults, so that the two can be run side by
 //! side; a fill begins with an empty database, and every thread does `--num` operations.
 //!
-//! | benchmark | what it does |
+//! | benchmark | operations |
 //! | --- | --- |
 //! | `fillseq`, `fillrandom` | write into an empty database, in key order or not; WAL without sync |
 //! | `fillsync` | `fillrandom` with a sync for each write, over a thousandth of the keys |
-//! | `overwrite` | random writes into what is there |
+//! | `overwrite` | random writes into the present keys |
 //! | `readrandom`, `readmissing` | get a random key; one that is not there |
 //! | `seekrandom` | open a scan at a random key and read `--seek-nexts` rows behind the first |
 //! | `readseq`, `readreverse` | one scan of `--reads` rows: forward; backward from the last key |
@@ -45,7 +45,7 @@ pub(crate) struct Arguments {
     /// Benchmarks, in this order.
     #[arg(value_name = "BENCHMARKS", value_delimiter = ',')]
     pub(crate) names: Vec<Benchmark>,
-    /// The same, as db_bench takes them.
+    /// Benchmarks, under db_bench's name of the option.
     #[arg(long, value_name = "BENCHMARKS", value_delimiter = ',')]
     pub(crate) benchmarks: Vec<Benchmark>,
     /// Directory of the database. Fills empty it first, so it must be new, empty, or made by this tool.
@@ -63,7 +63,7 @@ pub(crate) struct Arguments {
     /// Bytes of the block cache.
     #[arg(long, alias = "cache_size", default_value_t = 8 << 20, value_name = "BYTES")]
     pub(crate) cache_size: u64,
-    /// Keep what is in the database; fills are left out then.
+    /// Keep the content of the database; fills are left out then.
     #[arg(long, alias = "use_existing_db", num_args = 0..=1, default_value = "false", default_missing_value = "true",
         action = ArgAction::Set, value_parser = BoolishValueParser::new())]
     pub(crate) use_existing_db: bool,
@@ -77,7 +77,7 @@ pub(crate) struct Arguments {
     /// How cells lie in a block. RocksDB's blocks are most like those of `prefix`.
     #[arg(long, default_value = "row-index")]
     pub(crate) encoding: Encoding,
-    /// How far values can be compressed: a share of their size.
+    /// Size of compressed values, as a share of the plain size.
     #[arg(long, alias = "compression_ratio", default_value_t = 0.5, value_parser = ratio)]
     pub(crate) compression_ratio: f64,
     /// Sync the WAL after each write.
@@ -200,7 +200,7 @@ impl Compression {
 pub(crate) enum Encoding {
     /// Whole.
     None,
-    /// Without what a key has in common with the one before.
+    /// Without the part that a key shares with the one before.
     Prefix,
     /// As differences of all key parts.
     Diff,

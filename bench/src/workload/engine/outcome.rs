@@ -1,4 +1,4 @@
-//! What a benchmark found, and db_bench's line for it.
+//! Result of a benchmark, and db_bench's line for it.
 //!
 //! ```text
 //! readrandom   :       2.412 micros/op 414593 ops/sec;   45.9 MB/s (1000000 of 1000000 found)
@@ -17,7 +17,7 @@ use super::standing::Standing;
 use crate::load::latency::{Latencies, LatencyReport};
 use crate::load::timeline::{Timeline, TimelineReport};
 
-/// What one thread did.
+/// Operations of one thread.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
     pub(super) operations: u64,
@@ -51,11 +51,11 @@ impl Tally {
     }
 }
 
-/// What a benchmark found.
+/// Result of a benchmark.
 #[derive(Debug)]
 pub(super) struct Outcome {
     pub(super) benchmark: Benchmark,
-    /// Of all threads.
+    /// Operations of all threads.
     pub(super) tally: Tally,
     /// By the clock on the wall.
     pub(super) elapsed: Duration,

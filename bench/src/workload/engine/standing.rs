@@ -1,4 +1,4 @@
-//! What the database is, and what it has done since it was opened, at the end of a benchmark.
+//! The state of the database at the end of a benchmark, and its work since it was opened.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::database::{Database, during};
 use crate::error::{Error, Result};
 
-/// Figures of the database. Those of what was done count from its opening; a fill opens it anew.
+/// Figures of the database. Those of its work count from its opening; a fill opens it anew.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub(super) struct Standing {
     /// How long it took to open, log and all.
@@ -17,8 +17,8 @@ pub(super) struct Standing {
     /// Store files, and their bytes.
     pub(super) store_files: u64,
     pub(super) store_bytes: u64,
-    /// Memory of block index and bloom filters that stays: what is always there, and the blocks that reads
-    /// have pinned.
+    /// Memory of block index and bloom filters that stays: the permanent part, and the blocks that
+    /// reads have pinned.
     pub(super) index_bytes: u64,
     pub(super) memstore_bytes: u64,
     /// Bytes written, by what wrote them.

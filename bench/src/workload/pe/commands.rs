@@ -111,7 +111,7 @@ impl Command {
         }
     }
 
-    /// What it needs that Thrift 1 does not have.
+    /// The feature that it needs and Thrift 1 does not have.
     pub(super) fn thrift2_only(self) -> Option<Thrift2Only> {
         match self {
             Command::CheckAndDelete => Some(Thrift2Only::CheckAndDelete),

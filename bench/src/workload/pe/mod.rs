@@ -5,9 +5,10 @@
 //! at once, random ones choose among all. Row `n` is its number as 26 decimal digits, families are `info0`,
 //! `info1`, ..., columns `0`, `1`, .... Commands run one after the other, each as a phase of the report.
 //!
-//! What is different: options of Hadoop's Java side (MapReduce, RPC tracing, replicas, ...) have no meaning
-//! over Thrift and are not there; a batch (`--multiGet`, `--multiPut`) is one operation with one latency; and
-//! what the server refuses for now is sent again, increments and appends too.
+//! Differences: options of Hadoop's Java side (MapReduce, RPC tracing, replicas, ...) have no
+//! meaning over Thrift and are not there; a batch (`--multiGet`, `--multiPut`) is one operation
+//! with one latency; and calls that the server refuses for now are retried, increments and appends
+//! too.
 
 mod commands;
 mod operations;

@@ -25,9 +25,9 @@ use crate::values::Values;
 const ROW_DIGITS: usize = 26;
 /// Most rows of a scan of `randomSeekScan`.
 const SEEK_SCAN_ROWS: u32 = 120;
-/// What ends a scan of `randomSeekScan`: the filter of PerformanceEvaluation.
+/// The end of a scan of `randomSeekScan`: the filter of PerformanceEvaluation.
 const SEEK_SCAN_FILTER: &str = "WHILE (PageFilter(120))";
-/// Operations of `randomSeekScan`: one for so many rows.
+/// Rows for each operation of `randomSeekScan`.
 const ROWS_PER_SEEK_SCAN: u64 = 100;
 
 /// The row key of a number.
@@ -50,7 +50,7 @@ pub(super) struct Evaluation {
     clients: u64,
     client_rows: u64,
     sample_rate: f64,
-    /// What is written, and read if columns are named.
+    /// Columns to write, and to read if columns are named.
     columns: Vec<Column>,
     named: Vec<Column>,
     /// Rows of a get or put.
@@ -207,8 +207,8 @@ impl Evaluation {
         )
     }
 
-    /// What `filterScan` reads: of the whole table the columns of the first family, or all if columns are not
-    /// named.
+    /// The scan of `filterScan`: over the whole table, of the columns of the first family, or all
+    /// if columns are not named.
     pub(super) fn filter_scan(&self, random: &mut SmallRng) -> RowScan {
         let first = family_name(0);
         let columns = self.named.iter();
@@ -264,7 +264,7 @@ impl Evaluation {
         }
     }
 
-    /// What PerformanceEvaluation does with the rows that all clients share; 1 if it had an effect.
+    /// PerformanceEvaluation's operation on the rows that all clients share; 1 if it had an effect.
     async fn compare(&self, session: &Session, row: u64, failures: &mut Failures) -> Option<u64> {
         let key = row_key(row);
         let column = Column {

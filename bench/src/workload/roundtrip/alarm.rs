@@ -1,9 +1,8 @@
 //! Waking up when something is due.
 //!
-//! The runtime's own timers count in milliseconds, in which a server answers a hundred calls. An alarm is a
-//! timer of the system: it is late by some tens of microseconds. It is a file descriptor (timerfd_create(2))
-//! that can be read once it has rung, as a pipe can with something in it, and tokio waits for it as it does
-//! for a pipe's.
+//! The runtime's own timers have a resolution of milliseconds, too coarse here. An alarm is a timer
+//! of the system (timerfd_create(2)), precise to some tens of microseconds: a file descriptor that
+//! becomes readable when the timer fires, for which tokio waits as for a pipe.
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -47,7 +46,7 @@ impl Alarm {
         loop {
             self.0.readable().await?;
             match self.0.try_read(&mut [0; 8]) {
-                // What was seen of it was of a time before.
+                // The readiness was that of an earlier alarm.
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 read => return read.map(drop),
             }

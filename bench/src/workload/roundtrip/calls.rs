@@ -1,5 +1,6 @@
-//! The calls as bytes, over Thrift 2 here and over native RPC in [`native`]. All messages of a kind have one
-//! length, and so have their replies over Thrift, so that a reply is known to be whole by its length alone.
+//! The calls as bytes, over Thrift 2 here and over native RPC in [`native`]. All messages of a kind
+//! have one length, and so have their replies over Thrift, so that a reply is known to be complete
+//! by its length alone.
 
 use basalt_idl::call::{Call, read_reply, write_call};
 use basalt_idl::thrift2::{TColumn, TColumnIncrement, TColumnValue, TGet, TIncrement, TPut, TScan, args};
@@ -193,7 +194,7 @@ impl Exchange {
         (self.messages[0].len(), self.replies[0].len())
     }
 
-    /// The same messages with the echo's replies.
+    /// These messages with the echo's replies.
     pub(super) fn echoed(&self) -> Exchange {
         let reply = Bytes::from(vec![0; self.replies[0].len()]);
         Exchange {

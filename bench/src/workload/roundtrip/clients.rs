@@ -1,8 +1,8 @@
 //! The threads of the client: each drives its share of the connections by itself.
 //!
-//! A runtime that deals tasks out to several threads wakes one of them whenever another finds replies, and on
-//! few cores that costs the server as much as the client. Here each thread has a runtime of one thread, and
-//! connections stay where they are.
+//! A runtime with several threads wakes one of them whenever another receives replies, which on few
+//! cores slows down the server as well as the client. Here each thread has a runtime of one thread,
+//! and connections stay where they are.
 
 use std::num::NonZeroUsize;
 use std::thread::available_parallelism;
@@ -23,7 +23,7 @@ pub(super) struct ClientOptions {
 }
 
 impl ClientOptions {
-    /// How many threads: the servers have the other half of the cores.
+    /// Number of threads: the servers have the other half of the cores.
     pub(super) fn threads(self) -> usize {
         let cores = available_parallelism().map_or(1, NonZeroUsize::get);
         self.client_threads
@@ -49,7 +49,7 @@ where
     let mut shares: Vec<Vec<(u16, std::net::TcpStream)>> = Vec::new();
     shares.resize_with(threads.min(connections.len()), Vec::new);
     for (number, connection) in (0..).zip(connections) {
-        // A connection belongs to the runtime that made it; what is under it can be given to another.
+        // A connection belongs to the runtime that made it; its socket can be moved to another.
         let connection = connection.into_std().map_err(|error| broken(&error))?;
         let share = usize::from(number) % shares.len();
         shares[share].push((number, connection));

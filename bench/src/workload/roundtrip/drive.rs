@@ -14,7 +14,7 @@ use super::{clients, native, window};
 use crate::error::{Error, Result};
 use crate::load::latency::Latencies;
 
-/// What came of driving a side once.
+/// Result of driving a side once.
 #[derive(Debug)]
 pub(super) struct Driven {
     calls: u64,
@@ -27,7 +27,7 @@ impl Driven {
         self.calls as f64 / self.took.as_secs_f64()
     }
 
-    /// Those of all rounds.
+    /// Latencies of all rounds together.
     pub(super) fn latencies(rounds: &[Driven]) -> Latencies {
         let mut all = Latencies::new();
         for round in rounds {
@@ -222,8 +222,8 @@ mod tests {
         }
     }
 
-    /// Goal: replies that arrive together, or in pieces, are told apart, whatever room there is. Method:
-    /// three replies, of which the second is none of the known ones, cut at every place.
+    /// Goal: replies that arrive together, or in pieces, are separated, whatever room there is.
+    /// Method: three replies, of which the second is none of the known ones, cut at every place.
     #[tokio::test]
     async fn replies_of_calls_that_were_sent_together_are_told_apart() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

@@ -44,7 +44,7 @@ fn failed(what: &str, error: &dyn std::fmt::Display) -> Error {
 }
 
 impl Echo {
-    /// Starts one for calls and replies of so many bytes.
+    /// Starts one for calls of `call_bytes` and replies of `reply_bytes`.
     pub(super) fn start(style: Style, call_bytes: usize, reply_bytes: usize) -> Result<Echo> {
         let program = std::env::current_exe().map_err(|error| failed("is not found", &error))?;
         let mut child = Command::new(program)
@@ -107,7 +107,7 @@ pub(super) async fn answer(
     let accepting = |error| failed("cannot accept a connection", &error);
     let calls = move || Calls::new(call_bytes, reply_bytes);
     match style {
-        // Nothing else runs in the echo's process, so that waiting here keeps nobody.
+        // Nothing else runs in the echo's process, so waiting here delays nothing.
         Style::Threads => loop {
             let (stream, _) = listener.accept().map_err(accepting)?;
             // It ends with its connection.
@@ -124,8 +124,8 @@ pub(super) async fn answer(
     }
 }
 
-/// What a connection of the echo has received and not answered. Calls that arrive together are answered
-/// together.
+/// Received and unanswered calls of a connection of the echo. Calls that arrive together are
+/// answered together.
 struct Calls {
     buffer: Vec<u8>,
     filled: usize,
@@ -156,7 +156,7 @@ impl Calls {
         &mut self.buffer[self.filled..]
     }
 
-    /// So many bytes have come. How many calls are whole; they are forgotten.
+    /// Counts received bytes. Returns and removes the number of whole calls.
     fn received(&mut self, count: usize) -> usize {
         self.filled += count;
         let calls = self.filled / self.call_bytes;
@@ -165,7 +165,7 @@ impl Calls {
         calls
     }
 
-    /// The bytes that answer so many calls, in pieces.
+    /// The bytes that answer `calls` calls, in pieces.
     fn answers(&self, mut calls: usize) -> impl Iterator<Item = &[u8]> {
         let most = self.replies.len() / self.reply_bytes;
         std::iter::from_fn(move || {

@@ -29,8 +29,8 @@ pub(super) enum Kind {
     Increment,
     /// `getScannerResults`: 100 rows of one cell.
     Scan,
-    /// The same with a `PageFilter`: Basalt begins it on its pool of threads, other calls of cached rows on
-    /// the network threads.
+    /// A scan of 100 rows with a `PageFilter`: Basalt begins it on its pool of threads, other calls
+    /// of cached rows on the network threads.
     FilteredScan,
 }
 

@@ -1,5 +1,5 @@
-//! `roundtrip`: what one call costs, side by side with a bare TCP echo of the same sizes and, if asked for,
-//! with another server.
+//! `roundtrip`: the cost of one call, side by side with a bare TCP echo of the same sizes and, if
+//! asked for, with another server.
 //!
 //! For each kind of call and each number of connections:
 //!
@@ -8,13 +8,13 @@
 //! 2. 256 messages are made, each is sent once, and the reply is kept ([`calls`]).
 //! 3. An echo is started in a process of its own: it answers as many bytes as a call has with as many as its
 //!    reply has ([`echo`]).
-//! 4. In each round every side is driven for some seconds by the same loop over the same connections
-//!    ([`drive`]): send a message, wait for the whole reply, compare it with the one that was kept. The side
-//!    that begins changes with the round. The connections are dealt out to the threads of the client
-//!    ([`clients`]). With `--pipeline N` a connection sends N messages together and then waits for their
-//!    replies, as a client does that has several calls to make: the system's work for a message is shared by
-//!    N, so that the servers' own is what differs. A call's latency is counted from when it was sent, with
-//!    the others.
+//! 4. In each round every side is driven for some seconds by the same loop over the same
+//!    connections ([`drive`]): send a message, wait for the whole reply, compare it with the one
+//!    that was kept. The side that begins changes with the round. The connections are dealt out to
+//!    the threads of the client ([`clients`]). With `--pipeline N` a connection sends N messages
+//!    together and then waits for their replies, as a client does that has several calls to make:
+//!    the system's work for a message is shared by N, so that the servers' own part shows. A call's
+//!    latency is counted from when it was sent, with the others.
 //! 5. Ratios are those of one round; the table has medians over the rounds.
 //!
 //! With `--api native` the calls are those of HBase's native protocol, and the addresses those of ZooKeeper,
@@ -23,8 +23,8 @@
 //!
 //! With `--share-of-slowest S` the sides have one load instead, which all of them can bear ([`same_load`]).
 //!
-//! Nothing is decoded in the loop, so what is measured is the server, the loopback device, and as little of a
-//! client as there can be. Client, servers and echo share the machine's cores.
+//! Nothing is decoded in the loop, so the measurement covers the server, the loopback device, and
+//! as little of a client as possible. Client, servers and echo share the machine's cores.
 
 mod alarm;
 mod calls;
@@ -103,7 +103,7 @@ pub(crate) struct Arguments {
     /// Where roundtrip.json goes, if it is wanted.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Be the echo: answer so many bytes with so many. For the tool itself.
+    /// Be the echo: answer calls of this many bytes with replies of this many. For the tool itself.
     #[arg(long, hide = true, num_args = 2, value_names = ["CALL", "REPLY"])]
     serve_echo: Option<Vec<usize>>,
 }
@@ -150,11 +150,11 @@ struct Report {
     inflight: u16,
     echo: Style,
     comparisons: Vec<Comparison>,
-    /// With `--share-of-slowest`, in place of the others.
+    /// With `--share-of-slowest`, instead of the others.
     same_load: Vec<same_load::Comparison>,
 }
 
-/// One kind of call over so many connections.
+/// One kind of call over a number of connections.
 #[derive(Debug, Serialize)]
 struct Comparison {
     call: Kind,
@@ -365,7 +365,7 @@ impl Contest {
         })
     }
 
-    /// Whose turn it is, round by round: another one begins in each.
+    /// The order of the sides, round by round: another one begins in each.
     fn turns(&self, rounds: usize) -> impl Iterator<Item = usize> + use<> {
         let parties = self.parties.len();
         (0..rounds).flat_map(move |round| (0..parties).map(move |place| (round + place) % parties))

@@ -7,10 +7,10 @@
 //!    `roundtrip`.
 //! 2. For each share of the peak a crowd of connections sends calls at that rate ([`paced`]).
 //!
-//! An answer is the one that is known (accepted) or a RegionTooBusyException (refused); anything else ends
-//! the run. Times count from when the call was sent, and in a column of their own from when it was due: a
-//! crowd that is too small for the rate falls behind. Client and server share the machine's cores, so what
-//! the client takes at four times the peak is missing to the server.
+//! An answer is the one that is known (accepted) or a RegionTooBusyException (refused); anything
+//! else ends the run. Times count from when the call was sent, and in a column of their own from
+//! when it was due: a crowd that is too small for the rate falls behind. Client and server share
+//! the machine's cores, so the client's share at four times the peak is missing to the server.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -27,7 +27,7 @@ use crate::load::latency::{Latencies, LatencyReport};
 use crate::report::{self, Head, figure, terminal_table};
 use crate::target::TargetOptions;
 
-/// Send more calls than the server can answer, and see what becomes of them.
+/// Send more calls than the server can answer, and report their outcomes.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Arguments {
     #[command(flatten)]

@@ -1,8 +1,9 @@
 //! Sending messages when they are due, at a rate, over many connections for some time (open loop).
 //!
-//! Connection `i` of `n` sends its call number `k` when call `k * n + i` of all is due, or as soon as it has
-//! the answer to its last one. Latencies count from when the call was sent, and once more from when it was
-//! due: what a connection waits for, because the server still has its last call, is part of the second.
+//! Connection `i` of `n` sends its call number `k` when call `k * n + i` of all is due, or as soon
+//! as it has the answer to its last one. Latencies count from when the call was sent, and once more
+//! from when it was due: the second includes the time that a connection waits because the server
+//! still has its last call.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -19,7 +20,7 @@ use super::replies::{Replies, Reply, broken};
 use crate::error::{Error, Result};
 use crate::load::latency::Latencies;
 
-/// What HBase says when it has too much to do, and Basalt with it.
+/// The exception of HBase, and of Basalt, under overload.
 const BUSY: &[u8] = b"RegionTooBusyException";
 
 /// How a side is driven.
@@ -32,12 +33,12 @@ pub(super) struct Pace {
     pub(super) time: Duration,
 }
 
-/// What calls came to: those of a connection, or of all.
+/// Outcome of calls: those of a connection, or of all.
 #[derive(Debug)]
 pub(super) struct Outcome {
     /// Calls with the answer that is known, from when they were sent.
     pub(super) accepted: Latencies,
-    /// The same, from when they were due.
+    /// Calls with the expected answer, from when they were due.
     pub(super) accepted_from_due: Latencies,
     /// Calls with a RegionTooBusyException for an answer, from when they were sent.
     pub(super) refused: Latencies,
@@ -72,7 +73,8 @@ struct Schedule {
 }
 
 impl Schedule {
-    /// That of connection `number` of so many, all of which together send `rate` calls a second.
+    /// The schedule of connection `number` of `connections`, all of which together send `rate`
+    /// calls a second.
     fn new(began: Instant, time: Duration, rate: f64, number: u16, connections: u16) -> Schedule {
         let call = |calls: f64| Duration::from_secs_f64(calls / rate);
         Schedule {
@@ -89,8 +91,8 @@ impl Schedule {
     }
 }
 
-/// Drives a side. Returns what became of the calls, and how long it took until the last one was answered. An
-/// error if an answer is neither the one that is known nor a refusal.
+/// Drives a side. Returns the outcomes of the calls, and how long it took until the last one was
+/// answered. An error if an answer is neither the one that is known nor a refusal.
 pub(super) async fn run(address: SocketAddr, exchange: &Exchange, pace: Pace) -> Result<(Outcome, Duration)> {
     let exchange = Arc::new(exchange.clone());
     let mut streams = Vec::new();

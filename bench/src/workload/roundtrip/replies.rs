@@ -33,7 +33,7 @@ pub(super) enum Reply<'a> {
 pub(super) struct Replies {
     wire: Wire,
     buffer: Vec<u8>,
-    /// Of the buffer: what has arrived and belongs to no reply yet.
+    /// Received bytes in the buffer that belong to no reply yet.
     arrived: Range<usize>,
 }
 

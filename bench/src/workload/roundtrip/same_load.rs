@@ -1,15 +1,15 @@
-//! The same load for every side: how long calls take where none of them has more to do than it can.
+//! The same load for every side: latencies where no side is overloaded.
 //!
-//! As fast as replies come, a call waits for those of the other connections, so that its latency says again
-//! how many calls a second there are. Here every side is sent the same calls at one rate, which all of them
-//! can answer ([`paced`]):
+//! At full speed a call waits for those of the other connections, so that its latency only restates
+//! the throughput. Here every side gets the same calls at one rate, which all of them can answer
+//! ([`paced`]):
 //!
 //! 1. Each side is driven once as fast as it answers.
 //! 2. The rate is a share of the slowest side's calls a second then.
 //! 3. In each round every side has that rate. The side that begins changes with the round.
 //!
-//! Latencies count from when a call was due: that a connection had to wait for its last reply is part of
-//! them. They are those of all rounds.
+//! Latencies count from when a call was due, so they include the wait of a connection for its last
+//! reply. They cover all rounds.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ use crate::error::{Error, Result};
 use crate::load::latency::LatencyReport;
 use crate::report::{figure, terminal_table};
 
-/// One kind of call over so many connections.
+/// One kind of call over a number of connections.
 #[derive(Debug, Serialize)]
 pub(super) struct Comparison {
     call: Kind,

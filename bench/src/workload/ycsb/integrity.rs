@@ -27,7 +27,7 @@ pub(super) fn value(key: &[u8], field: &[u8], length: usize) -> Bytes {
     value.into()
 }
 
-/// What is wrong with rows that were read by `key`, at most one; `None` if all is as it was written.
+/// The error in rows that were read by `key`, at most one; `None` if all is as written.
 pub(super) fn difference(key: &[u8], rows: &[Row], length: usize) -> Option<String> {
     let key_text = key.escape_ascii();
     let Some(row) = rows.first() else {

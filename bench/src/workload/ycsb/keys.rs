@@ -38,7 +38,7 @@ struct State {
 }
 
 impl Inserted {
-    /// So many records are there.
+    /// The keys when `end` records are there.
     pub(super) fn new(end: u64) -> Inserted {
         let state = State {
             next: end,

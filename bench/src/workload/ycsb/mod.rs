@@ -5,8 +5,8 @@
 //! workload's mix. Row `n` is `user` and the hash of `n` (`insertorder=hashed`) or `n` itself (`ordered`);
 //! its fields are `field0`, `field1`, ... of one family.
 //!
-//! With `dataintegrity=true` a value is a function of its row key and field, and what gets read is compared
-//! with it: a get of another value, or of no row, is an operation that failed.
+//! With `dataintegrity=true` a value is a function of its row key and field, and the results of
+//! gets are compared with it: a get of another value, or of no row, is an operation that failed.
 //!
 //! | workload | mix | requests |
 //! | --- | --- | --- |
@@ -46,7 +46,7 @@ pub(crate) enum Workload {
     B,
     /// Only reads.
     C,
-    /// Reads of what is new.
+    /// Reads of new records.
     D,
     /// Short scans.
     E,
@@ -54,7 +54,7 @@ pub(crate) enum Workload {
     F,
 }
 
-/// Which phases to run.
+/// The phases of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Phases {
     /// Insert the records.
@@ -73,7 +73,7 @@ pub(crate) struct Arguments {
     workload: Workload,
     #[command(flatten)]
     load: LoadOptions,
-    /// Which phases to run.
+    /// Phases to run.
     #[arg(long, default_value = "both")]
     phase: Phases,
     /// Records to load: the property `recordcount`.

@@ -24,7 +24,7 @@ use crate::values::Values;
 /// Most rows fetched by one call of a scan.
 const ROWS_PER_FETCH: u32 = 100;
 
-/// What both phases share: records and how to write them.
+/// Shared by both phases: records and how to write them.
 #[derive(Debug)]
 struct Records {
     properties: Properties,
@@ -187,7 +187,7 @@ impl Mix {
         self.verified(&key[0], &found, failures)
     }
 
-    /// The number of rows that a get found; `None` if they have to be what was written and are not.
+    /// The number of rows that a get found; `None` if they must equal the written ones and do not.
     pub(super) fn verified(&self, key: &[u8], found: &[Row], failures: &mut Failures) -> Option<u64> {
         let properties = &self.records.properties;
         if properties.data_integrity {

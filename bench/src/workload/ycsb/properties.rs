@@ -8,7 +8,7 @@ use super::Workload;
 use crate::error::{Error, Result};
 use crate::load::choose::{Distribution, Shape};
 
-/// What a workload is made of.
+/// Parameters of a workload.
 #[allow(clippy::struct_excessive_bools, reason = "they are properties of YCSB")]
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Properties {

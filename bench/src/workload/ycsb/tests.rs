@@ -161,7 +161,7 @@ fn row_keys_are_those_of_ycsb() {
     assert_eq!(row_key(&properties, 42), "user00042");
 }
 
-/// What is being inserted is not read before it, and everything before it, is there.
+/// A record that is being inserted is not read yet, and every record before it is there.
 #[test]
 fn readers_wait_for_inserts_without_gaps() {
     let inserted = Inserted::new(10);

@@ -7,8 +7,8 @@
 //! copy          MD5(reader or tag) | i64::MAX - milliseconds | MD5(author) | u32::MAX - number
 //! ```
 //!
-//! Keys of copies sort by time from new to old, then by author, then by number from high to low. This is the
-//! order of feeds ([`FeedOrder`]), whichever way they come about.
+//! Keys of copies sort by time from new to old, then by author, then by number from high to low.
+//! This is the order of all feeds ([`FeedOrder`]).
 
 use md5::{Digest, Md5};
 
@@ -18,7 +18,8 @@ pub const HASH_BYTES: usize = 16;
 /// The key of a user or tag.
 pub type Hash = [u8; HASH_BYTES];
 
-/// The key of a user, and the first part of keys of what belongs to him; of a tag, without the `#`, likewise.
+/// The key of a user, and the first part of keys of the user's rows in other tables; of a tag,
+/// without the `#`, likewise.
 pub fn hash(name: &str) -> Hash {
     Md5::digest(name.as_bytes()).into()
 }
@@ -33,7 +34,7 @@ pub fn related(row: &[u8]) -> Option<Hash> {
     row.get(HASH_BYTES..)?.try_into().ok()
 }
 
-/// The place of a twit in a feed: what sorts first is shown first.
+/// The place of a twit in a feed: feeds are shown in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FeedOrder {
     reversed_time: u64,
@@ -42,7 +43,7 @@ pub struct FeedOrder {
 }
 
 impl FeedOrder {
-    /// Of a twit. Time that is negative counts as 0.
+    /// The order of a twit. A negative time counts as 0.
     pub fn new(author: Hash, time_ms: i64, number: u32) -> FeedOrder {
         FeedOrder {
             reversed_time: i64::MAX.unsigned_abs() - u64::try_from(time_ms).unwrap_or_default(),
@@ -75,14 +76,14 @@ impl FeedOrder {
         [&of[..], &time, &self.author, &number].concat()
     }
 
-    /// Of a row of `twits`; `None` if its key is not a twit's.
+    /// The order of a row of `twits`; `None` if its key is not a twit's.
     pub fn of_twit(row: &[u8]) -> Option<FeedOrder> {
         let (author, rest) = row.split_at_checked(HASH_BYTES)?;
         let (time, number) = rest.split_at_checked(8)?;
         FeedOrder::of_parts(time, author, number)
     }
 
-    /// Of a row of `twitsStream` or `tags`; `None` if its key is not a copy's.
+    /// The order of a row of `twitsStream` or `tags`; `None` if its key is not a copy's.
     pub fn of_copy(row: &[u8]) -> Option<FeedOrder> {
         let (time, rest) = row.get(HASH_BYTES..)?.split_at_checked(8)?;
         let (author, number) = rest.split_at_checked(HASH_BYTES)?;

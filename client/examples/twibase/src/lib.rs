@@ -21,33 +21,36 @@
 //!
 //! | table | row key | a row is | answers |
 //! | --- | --- | --- | --- |
-//! | `users` | MD5(user) | a user; counts his twits | who is it? |
-//! | `twits` | MD5(user), reversed time, reversed number | a twit | what did he write last? |
-//! | `follows` | MD5(follower), MD5(followed) | a relation | whom does he follow? does A follow B? |
-//! | `followedBy` | MD5(followed), MD5(follower) | the same relation | who follows him? |
-//! | `twitsStream` | MD5(reader), reversed time, MD5(author), reversed number | a copy of a twit | what did those he follows write last? |
-//! | `tags` | MD5(tag), reversed time, MD5(author), reversed number | a copy of a twit | what was written last about a tag? |
+//! | `users` | MD5(user) | a user; counts the user's twits | who is it? |
+//! | `twits` | MD5(user), reversed time, reversed number | a twit | the user's latest twits? |
+//! | `follows` | MD5(follower), MD5(followed) | a relation | whom does the user follow? does A
+//! follow B? |
+//! | `followedBy` | MD5(followed), MD5(follower) | the relation, reversed | who follows the user? |
+//! | `twitsStream` | MD5(reader), reversed time, MD5(author), reversed number | a copy of a twit |
+//! the latest twits of those the reader follows? |
+//! | `tags` | MD5(tag), reversed time, MD5(author), reversed number | a copy of a twit | which
+//! twits are the latest about a tag? |
 //!
-//! The sixth table is an index: none of the other five can find a twit by what it says without reading all of
-//! them.
+//! The sixth table is an index: none of the other five can find a twit by its text without reading
+//! all of them.
 //!
-//! - MD5 makes keys of one length, so that one user's rows cannot lie among another's, and spreads users over
-//!   regions.
+//! - MD5 makes keys of one length, so that one user's rows cannot be mixed with another's, and
+//!   spreads users over regions.
 //! - Time counts down, so a scan from the start of a user finds the newest first and stops after as many as
 //!   are wanted.
 //! - The number counts a user's twits, so that two within one millisecond have keys of their own.
-//! - All tables have one family with a short name: what is read together is in one row.
+//! - All tables have one family with a short name: columns that are read together are in one row.
 //!
 //! There are two ways to a feed. [`Twibase::deliver`] copies a twit to every follower, so that
-//! [`Twibase::feed`] is one short scan; [`Twibase::feed_gathered`] copies nothing and asks everyone who is
-//! followed. Both return the same twits in the same order, except that copies begin when one follows, and
-//! stay when one stops.
+//! [`Twibase::feed`] is one short scan; [`Twibase::feed_gathered`] copies nothing and reads from
+//! every followed user. Both return the same twits in the same order, except that copies begin with
+//! the follow, and stay after its end.
 //!
-//! The application asks little of a table, [`store::Store`] has all of it: so it runs on other ways to rows
-//! than this client's [`Table`], too.
+//! The application needs little from a table: [`store::Store`] has all of it, so other
+//! implementations than this client's [`Table`] are possible.
 //!
-//! A change of several rows is not atomic. Each is written so that doing it again completes it: relations
-//! before their mirror, twits before their copies.
+//! A change of several rows is not atomic. Repeating a change completes it: relations before their
+//! mirror, twits before their copies.
 
 mod feed;
 pub mod keys;
@@ -88,16 +91,16 @@ mod qualifier {
 pub struct User {
     /// Unique: letters, digits and `_`.
     pub name: String,
-    /// As people call him.
+    /// Full name, for display.
     pub full_name: String,
     /// Where to write to.
     pub email: String,
-    /// Twits that he wrote.
+    /// Number of the user's twits.
     pub twits: i64,
 }
 
 impl User {
-    /// A user who has nothing but a name.
+    /// A user with only a name.
     pub fn new(name: impl Into<String>) -> User {
         User {
             name: name.into(),
@@ -109,13 +112,13 @@ impl User {
 /// A twit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Twit {
-    /// The name of who wrote it.
+    /// Name of the author.
     pub author: String,
     /// Milliseconds since 1970.
     pub time_ms: i64,
     /// Counts the author's twits, from 1.
     pub number: u32,
-    /// What it says.
+    /// Text of the twit.
     pub text: String,
 }
 
@@ -159,8 +162,8 @@ impl<S: Store> Twibase<S> {
 }
 
 impl Twibase {
-    /// The application on tables whose names begin with `prefix`, which may have a namespace in front. Asks
-    /// nothing of the server.
+    /// The application on tables whose names begin with `prefix`, which may have a namespace in
+    /// front. Sends nothing to the server.
     pub fn new(client: &Client, prefix: &str) -> Result<Twibase> {
         Twibase::on(|name| client.table(&format!("{prefix}{name}")))
     }

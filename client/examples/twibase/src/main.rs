@@ -1,6 +1,6 @@
 //! `basalt-twibase`: the example application [`basalt_twibase`] from a terminal.
 //!
-//! Each command is a few calls on its tables. What cannot be done is one line on standard error and exit code
+//! Each command is a few calls on its tables. A failure is one line on standard error and exit code
 //! 1; the answer no to a question is printed, and exit code 0.
 
 use std::io::Write;
@@ -62,7 +62,7 @@ enum Call {
     /// Add a user.
     Join {
         name: String,
-        /// As people call him.
+        /// Full name, for display.
         #[arg(long, default_value = "")]
         full_name: String,
         #[arg(long, default_value = "")]
@@ -82,7 +82,7 @@ enum Call {
         #[command(flatten)]
         limit: Limit,
     },
-    /// Who follows a user.
+    /// List the followers of a user.
     Followers {
         name: String,
         #[command(flatten)]
@@ -92,7 +92,7 @@ enum Call {
     Post {
         name: String,
         text: String,
-        /// Copy it to nobody: followers see it in a gathered feed only.
+        /// Make no copies: followers see it in a gathered feed only.
         #[arg(long)]
         no_copies: bool,
     },
@@ -143,7 +143,7 @@ fn main() -> ExitCode {
     match printed {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            // Nobody is left to tell if standard error is closed.
+            // If standard error is closed, the message is lost.
             drop(writeln!(std::io::stderr(), "basalt-twibase: {error}"));
             ExitCode::FAILURE
         }

@@ -65,14 +65,15 @@ impl<S: Store> Twibase<S> {
         }
     }
 
-    /// Lets one user follow another. Doing it twice is the same as once.
+    /// Lets one user follow another. Repeating it has no effect.
     pub async fn follow(&self, follower: &str, followed: &str) -> Result<()> {
         self.check_users(&[follower, followed]).await?;
         self.follow_all(&[(follower.to_owned(), followed.to_owned())])
             .await
     }
 
-    /// The same for many pairs, follower first, in few calls. Names are not looked up.
+    /// Lets users follow others, given as pairs, follower first, in few calls. Names are not looked
+    /// up.
     pub async fn follow_all(&self, pairs: &[(String, String)]) -> Result<()> {
         for (follower, followed) in pairs {
             check_name(follower)?;
@@ -115,7 +116,7 @@ impl<S: Store> Twibase<S> {
         self.relations(&self.follows, name, limit).await
     }
 
-    /// Who follows a user, in the order of keys; at most `limit`.
+    /// The followers of a user, in the order of keys; at most `limit`.
     pub async fn followers(&self, name: &str, limit: usize) -> Result<Vec<Person>> {
         self.relations(&self.followed_by, name, limit).await
     }

@@ -1,5 +1,5 @@
-//! What the application asks of a table. [`Table`] answers over Thrift 2; a program that has another way to
-//! rows can bring its own.
+//! The application's interface to a table. [`Table`] implements it over Thrift 2; a program that
+//! has another way to rows can bring its own.
 
 use bytes::Bytes;
 
@@ -13,7 +13,7 @@ pub struct NewRow {
     pub key: Bytes,
     /// Qualifiers and values, all of [`FAMILY`].
     pub cells: Vec<(&'static str, Bytes)>,
-    /// It can be written again from what it is a copy of, so it need not wait for the disk.
+    /// The row is a copy and can be rebuilt from its original, so it need not wait for the disk.
     pub is_copy: bool,
 }
 
@@ -49,7 +49,7 @@ pub trait Store: Clone + Send + Sync + 'static {
     /// The rows whose keys begin so, at most `limit`, [`BATCH`] fetched in a call.
     fn scan(&self, prefix: &[u8], limit: usize) -> Result<Self::Rows>;
 
-    /// The same all at once: for few rows.
+    /// The first rows of a scan in one call: for few rows.
     fn first(&self, prefix: &[u8], limit: usize) -> impl Future<Output = Result<Vec<Row>>> + Send;
 }
 

@@ -1,4 +1,4 @@
-//! Key layouts, the order of feeds, tags, and what is refused. The application on a server is in the
+//! Key layouts, the order of feeds, tags, and refused input. The application on a server is in the
 //! workspace's black-box tests.
 
 use proptest::prelude::*;

@@ -20,7 +20,7 @@ use std::fmt;
 pub struct Command {
     /// The command.
     pub name: String,
-    /// Its arguments; pairs without braces are a hash at the end.
+    /// Arguments of the command; pairs without braces are a hash at the end.
     pub arguments: Vec<Value>,
 }
 
@@ -48,9 +48,9 @@ pub enum Value {
 /// Why text is no command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SyntaxError {
-    /// What is wrong.
+    /// Description of the error.
     pub message: String,
-    /// What may have been meant.
+    /// The intended form, perhaps.
     pub hint: Option<String>,
     /// Line of the mistake, from 1.
     pub line: usize,
@@ -439,7 +439,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// What stands behind a backslash in double quotes.
+    /// An escape sequence after a backslash in double quotes.
     fn escape(&mut self, begin: usize, bytes: &mut Vec<u8>) -> Result<(), SyntaxError> {
         let at = self.at - 1;
         let Some(kind) = self.take() else {
@@ -485,7 +485,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// A number of at most so many digits; `None` if there is no digit.
+    /// A number of at most `most` digits; `None` if there is no digit.
     fn digits(&mut self, radix: u32, most: usize) -> Option<u32> {
         let mut number = None;
         for _ in 0..most {

@@ -1,4 +1,4 @@
-//! Commands as text against what they mean, written in Rust's debug form.
+//! Commands as text against their meaning, written in Rust's debug form.
 
 use super::{Command, Value, parse};
 

@@ -1,4 +1,5 @@
-//! Goal: every way to open a connection is told apart, early. Method: real messages and their prefixes.
+//! Goal: every way to open a connection is recognised, early. Method: real messages and their
+//! prefixes.
 
 use super::*;
 

@@ -60,8 +60,8 @@ fn depth_is_bounded_in_every_container() {
     });
 }
 
-/// The same inside a message: as an unknown field of the arguments, as a known field of the wrong shape,
-/// and in the scanner, which sees no difference.
+/// Depth is bounded inside a message, too: in an unknown field of the arguments, in a known field
+/// of the wrong shape, and in the scanner, which sees no difference.
 #[test]
 fn depth_is_bounded_in_messages() {
     on_small_stack(|| {

@@ -15,7 +15,7 @@ use crate::{thrift1, thrift2};
 
 const PROTOCOLS: [Protocol; 3] = [Protocol::BinaryStrict, Protocol::BinaryOld, Protocol::Compact];
 
-/// Runs the body with a writer of either protocol and gives what each wrote.
+/// Runs the body with a writer of either protocol and returns the bytes of each.
 macro_rules! written {
     (|$writer:ident| $body:expr) => {{
         let (mut binary, mut compact) = (Vec::new(), Vec::new());
@@ -230,7 +230,7 @@ fn required_fields_are_missed_by_name_and_others_are_not() {
     assert_eq!((family.max_versions, family.compression.as_str()), (3, "NONE"));
 }
 
-/// As in libthrift: a field of a type other than declared is skipped, not read as what it is not.
+/// As in libthrift: a field of a type other than declared is skipped, not misread.
 #[test]
 fn fields_of_another_type_are_skipped() {
     let row = read!(

@@ -1,17 +1,17 @@
 //! The block cache: bounded in bytes, three priorities, scan-resistant.
 //!
-//! Priorities and shares are those of HBase's `LruBlockCache`: blocks read once 25 %, blocks read again 50 %,
-//! blocks of IN_MEMORY families 25 %. A share that is not used is lent; when room is needed, the priority
-//! that exceeds its share the most pays (see [`shard`]). So a scan, whose blocks are read once, displaces
-//! other blocks that were read once, and not the hot set.
+//! Priorities and shares are those of HBase's `LruBlockCache`: blocks read once 25 %, blocks read
+//! again 50 %, blocks of IN_MEMORY families 25 %. An unused share is lent; when room is needed, the
+//! priority that exceeds its share the most is evicted from (see [`shard`]). So a scan, whose
+//! blocks are read once, displaces other blocks that were read once, and not the hot set.
 //!
-//! The cache is cut into shards by a hash of the block key. [`BlockCache::get`] takes one shard's lock
-//! shared, and a hit sets a bit and bumps a counter: no queue is touched, so readers do not wait for each
-//! other. What the bit means is found out when room is needed (CLOCK). Any thread may call anything at any
-//! time; no lock is held while a block is built, read or freed.
+//! The cache is cut into shards by a hash of the block key. [`BlockCache::get`] takes one shard's
+//! lock shared, and a hit sets a bit and bumps a counter: no queue is touched, so readers do not
+//! wait for each other. The bit is evaluated only when room is needed (CLOCK). Any thread may call
+//! anything at any time; no lock is held while a block is built, read or freed.
 //!
-//! A reader may *pin* a few blocks that nearly every read needs: it holds them itself and finds them without
-//! asking here. Their bytes count as the cache's, and may be a quarter of it.
+//! A reader may *pin* a few blocks that nearly every read needs: it owns them and reads them
+//! without a lookup. Their bytes count as the cache's, and are at most a quarter of it.
 //!
 //! Invariant: the sum of the weights of all blocks, pinned ones included, plus [`ENTRY_OVERHEAD_BYTES`] for
 //! each, never exceeds the capacity.
@@ -32,18 +32,17 @@ use self::shard::{Class, Shard};
 use crate::id::FileId;
 use crate::metrics::Counter;
 
-/// What an entry costs besides its block: slot, links, hash table, reference counts, and slack of the growing
-/// arrays.
+/// Memory of an entry besides its block: slot, links, hash table, reference counts, and slack of
+/// the growing arrays.
 pub(crate) const ENTRY_OVERHEAD_BYTES: u64 = 128;
 
-/// A shard is not made smaller than this, so that even the block of a largest allowed cell (10 MiB) fits into
-/// one.
+/// Minimum size of a shard: the block of a largest allowed cell (10 MiB) must fit into one.
 const SHARD_MIN_BYTES: u64 = 16 << 20;
 
 /// More shards than this do not make locking any cheaper.
 const SHARDS_MAX: u64 = 64;
 
-/// Which block.
+/// Identity of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct BlockKey {
     /// The store file.
@@ -85,8 +84,8 @@ pub(crate) struct PriorityStats {
     pub evictions: Counter,
 }
 
-/// What the cache holds, for metrics and pages. Arrays are in the order single access, multi access,
-/// in-memory.
+/// Contents of the cache, for metrics and pages. Arrays are in the order single access, multi
+/// access, in-memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CacheUsage {
     /// Limit.
@@ -112,7 +111,7 @@ pub struct CacheUsage {
     pub rejections: u64,
 }
 
-/// The cache. `V` is the store file's block type; the cache does not look into it.
+/// The cache. `V` is the store file's block type; the cache does not read its content.
 pub struct BlockCache<V> {
     /// A power of two of them.
     shards: Box<[CachePadded<Shard<V>>]>,
@@ -142,15 +141,15 @@ impl<V: Weighted> BlockCache<V> {
         self.shard(hash).get(hash, key)
     }
 
-    /// The block, if it is cached. Unlike [`BlockCache::get`] this does not count a miss: a
-    /// memory-only read is retried where it may read from disk, and counts there.
+    /// The block, if it is cached. Unlike [`BlockCache::get`] this counts no miss: a memory-only
+    /// read is retried where it may read from disk, which counts the miss.
     pub(crate) fn get_if_cached(&self, key: BlockKey) -> Option<Arc<V>> {
         let hash = key.hash();
         self.shard(hash).find(hash, key)
     }
 
-    /// Puts a block in and returns the one that is cached now (another thread may have been first). A block
-    /// larger than a shard is counted, returned and not kept.
+    /// Inserts a block and returns the one that is cached now (another thread may have been first).
+    /// A block larger than a shard is counted, returned and not kept.
     pub fn insert(&self, key: BlockKey, block: Arc<V>, priority: Priority) -> Arc<V> {
         let hash = key.hash();
         let class = match priority {
@@ -160,10 +159,11 @@ impl<V: Weighted> BlockCache<V> {
         self.shard(hash).insert(hash, key, block, class)
     }
 
-    /// Accounts for a block that the caller keeps for itself, with [`ENTRY_OVERHEAD_BYTES`], and takes it out
-    /// of the cache. `false` when pinned blocks have their share (25 %) already: then nothing has happened.
+    /// Accounts for a block that the caller keeps for itself, with [`ENTRY_OVERHEAD_BYTES`], and
+    /// takes it out of the cache. `false`, without effect, when pinned blocks have used up their
+    /// share (25 %).
     ///
-    /// Who was told `true` calls [`Self::unpin`] once when it lets go of the block.
+    /// After `true` the caller must call [`Self::unpin`] exactly once, when it drops the block.
     pub fn pin(&self, key: BlockKey, block: &V) -> bool {
         let hash = key.hash();
         self.shard(hash).pin(hash, key, block)
@@ -174,14 +174,15 @@ impl<V: Weighted> BlockCache<V> {
         self.shard(key.hash()).unpin(block);
     }
 
-    /// Forgets all blocks of a file, which is gone or is to be read anew, and returns how many they were.
-    /// Costs as much as there are such blocks. A reader that still holds the file may put a block in
-    /// afterwards; since file ids are never used again that block is dead weight, and ages out.
+    /// Removes all blocks of a file, which is gone or is to be read again, and returns their
+    /// number. The cost is proportional to that number. A reader that still holds the file may
+    /// insert a block afterwards; since file ids are never reused, that block is never hit and ages
+    /// out.
     pub fn remove_file(&self, file: FileId) -> u64 {
         self.shards.iter().map(|shard| shard.remove_file(file)).sum()
     }
 
-    /// What it holds. Each shard's part is exact; shards are asked one after the other.
+    /// Current usage. Each shard's part is exact; shards are read one after the other.
     pub fn usage(&self) -> CacheUsage {
         let mut usage = CacheUsage {
             capacity_bytes: self.capacity_bytes,
@@ -193,7 +194,8 @@ impl<V: Weighted> BlockCache<V> {
         usage
     }
 
-    /// Shards go by the upper half of the hash, since the hash tables inside them use its lower bits.
+    /// The shard of a hash, by its upper half, since the hash tables inside the shards use its
+    /// lower bits.
     fn shard(&self, hash: u64) -> &Shard<V> {
         &self.shards[(hash >> 32) as usize & (self.shards.len() - 1)]
     }

@@ -8,7 +8,7 @@ use loom::thread;
 use super::*;
 use crate::sync::check;
 
-/// A block that says whose it is.
+/// A block that names its key.
 #[derive(Debug, PartialEq, Eq)]
 struct Block(BlockKey);
 
@@ -73,8 +73,8 @@ fn loom_a_block_is_cached_once() {
     });
 }
 
-/// A full shard, a hit, and insertions that need room: never more than the capacity, whoever was given a
-/// block keeps it, and a hit that came before the insertions saves its block once.
+/// A full shard, a hit, and insertions that need room: the cache never exceeds its capacity, a
+/// reader keeps the block it received, and a hit before the insertions saves its block once.
 #[test]
 fn loom_a_hit_beside_an_eviction() {
     check(3, || {
@@ -88,7 +88,7 @@ fn loom_a_hit_beside_an_eviction() {
         });
         insert(&shard, key(2, 1));
         other.join().unwrap();
-        // What was handed out is whole, cached or not.
+        // A returned block is whole, cached or not.
         if let Some(block) = reader.join().unwrap() {
             assert_eq!(block.0, key(1, 0));
         }
@@ -105,8 +105,8 @@ fn loom_a_hit_beside_an_eviction() {
     });
 }
 
-/// A hit that is over when room is made gives its block another round: the bit is seen, although it is set
-/// under the shared lock only.
+/// A hit that ends before room is made gives its block another round: the bit is seen, although it
+/// is set under the shared lock only.
 #[test]
 fn loom_a_hit_is_not_forgotten() {
     check(3, || {
@@ -125,7 +125,8 @@ fn loom_a_hit_is_not_forgotten() {
     });
 }
 
-/// A file goes while one of its blocks comes: the lists stay whole, and blocks of other files stay.
+/// A file is removed while one of its blocks is inserted: the lists stay consistent, and blocks of
+/// other files stay.
 #[test]
 fn loom_a_file_goes_while_its_block_comes() {
     check(3, || {

@@ -8,18 +8,18 @@
 //!
 //! Making room, until the new block fits:
 //!
-//! 1. Of the classes that hold blocks, take the one whose bytes exceed its share the most (the new block
-//!    counted in its class).
+//! 1. Among the classes that hold blocks, take the one whose bytes exceed its share the most (the
+//!    new block counted in its class).
 //! 2. Look at its oldest block. Hit bit clear: evict it. Hit bit set: clear it and give the block another
 //!    round, at the end of its own queue, or, if it was a single-access block, at the end of the multi-access
 //!    queue. Then go to 1.
 //!
-//! Each step evicts a block or clears a bit that a hit has set, so the work is paid for by insertions and
-//! hits. Moving a block from single to multi here, rather than at its second access, is what lets a hit do
-//! nothing but set a bit.
+//! Each step evicts a block or clears a bit that a hit has set, so the work is bounded by the
+//! number of insertions and hits. Moving a block from single to multi here, rather than at its
+//! second access, lets a hit do nothing but set a bit.
 //!
-//! Pinned blocks are not in the table: who pins a block holds it, and only its bytes are here. They are taken
-//! off what the queues may hold.
+//! Pinned blocks are not in the table: their users own them, and only their bytes are accounted
+//! here. These bytes are subtracted from the room of the queues.
 //!
 //! Invariants: the bytes of the queues and of pinned blocks sum up to at most the capacity; every slot in use
 //! is in the table, in its class's queue and in its file's list.
@@ -38,7 +38,7 @@ use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 /// The end of a chain of slots.
 const NONE: u32 = u32::MAX;
 
-/// Which queue a block is in. The numbers are the indexes of the arrays in [`CacheUsage`].
+/// Queue of a block. The numbers are the indexes of the arrays in [`CacheUsage`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Class {
     Single = 0,
@@ -46,7 +46,8 @@ pub(super) enum Class {
     InMemory = 2,
 }
 
-/// In this order, so that single-access blocks pay when two classes exceed their shares equally.
+/// In this order, so that single-access blocks are evicted first when two classes exceed their
+/// shares equally.
 const CLASSES: [Class; 3] = [Class::Single, Class::Multi, Class::InMemory];
 
 /// Shares in percent, HBase's `hfile.block.cache.*.percentage`.
@@ -65,7 +66,7 @@ struct Links {
 struct Entry<V> {
     key: BlockKey,
     block: Arc<V>,
-    /// What it costs, overhead included.
+    /// Memory charged for the entry, overhead included.
     bytes: u64,
     class: Class,
     /// Set by a hit under the shared lock, cleared when making room.
@@ -94,16 +95,16 @@ struct State<V> {
     queues: [Queue; 3],
 }
 
-/// Blocks taken out under the lock, to be freed after it: freeing 64 KiB is slow enough to keep others
-/// waiting.
+/// Blocks taken out under the lock, to be freed after it: freeing 64 KiB is slow enough to delay
+/// other threads.
 type Removed<V> = SmallVec<[Arc<V>; 8]>;
 
 /// A part of the cache with a lock of its own.
 pub(super) struct Shard<V> {
     state: RwLock<State<V>>,
     capacity_bytes: u64,
-    /// Bytes of pinned blocks, overhead included. Changed only under the lock, so that what is held never
-    /// exceeds the capacity.
+    /// Bytes of pinned blocks, overhead included. Changed only under the lock, so that the total
+    /// never exceeds the capacity.
     pinned_bytes: AtomicU64,
     stats: [PriorityStats; 3],
     misses: Counter,
@@ -112,7 +113,7 @@ pub(super) struct Shard<V> {
     rejections: Counter,
 }
 
-/// What a block costs.
+/// Memory charged for a block.
 fn entry_bytes(block: &impl Weighted) -> u64 {
     (block.weight() as u64).saturating_add(ENTRY_OVERHEAD_BYTES)
 }
@@ -172,16 +173,16 @@ impl<V: Weighted> Shard<V> {
         block
     }
 
-    /// Takes a block's bytes off what may be evicted, and the block out of the table. `false`: pinned blocks
-    /// have their share.
+    /// Subtracts a block's bytes from the evictable bytes and removes the block from the table.
+    /// `false`: pinned blocks have used up their share.
     pub(super) fn pin(&self, hash: u64, key: BlockKey, block: &V) -> bool {
         let bytes = entry_bytes(block);
         let may_pin = || {
             let pinned = self.pinned_bytes.load(Ordering::Relaxed);
             pinned.saturating_add(bytes) <= self.capacity_bytes * PINNED_PERCENT / 100
         };
-        // Asked without the lock first: when the share is used up, every read of a block that is not pinned
-        // comes here.
+        // Checked without the lock first: once the share is used up, every read of a block that is
+        // not pinned gets here.
         if !may_pin() {
             return false;
         }
@@ -200,13 +201,13 @@ impl<V: Weighted> Shard<V> {
         true
     }
 
-    /// Gives back what [`Shard::pin`] took.
+    /// Releases the bytes that [`Shard::pin`] reserved.
     pub(super) fn unpin(&self, block: &V) {
         let _state = self.state.write();
         self.pinned_bytes.fetch_sub(entry_bytes(block), Ordering::Relaxed);
     }
 
-    /// What the queues may hold.
+    /// Maximum bytes of all queues.
     fn evictable_bytes(&self) -> u64 {
         self.capacity_bytes - self.pinned_bytes.load(Ordering::Relaxed)
     }
@@ -236,7 +237,7 @@ impl<V: Weighted> Shard<V> {
         }
     }
 
-    /// The class that exceeds its share the most, of those that have a block to give.
+    /// The class that exceeds its share the most, among those that have a block to evict.
     fn payer(&self, state: &State<V>, class: Class, bytes: u64) -> Class {
         let excess = |candidate: Class| {
             let held = state.queues[candidate as usize].bytes + if candidate == class { bytes } else { 0 };
@@ -281,7 +282,7 @@ impl<V: Weighted> Shard<V> {
         usage.rejections += self.rejections.get();
     }
 
-    /// Checks what must always hold; for tests.
+    /// Checks the shard's invariants; for tests.
     #[cfg(test)]
     pub(super) fn check(&self) {
         let state = self.state.read();

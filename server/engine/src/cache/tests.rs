@@ -1,4 +1,4 @@
-//! The cache against what it promises: bounds, shares, resistance to scans, removal, and threads.
+//! Tests of the cache's guarantees: bounds, shares, resistance to scans, removal, and threads.
 
 use std::collections::VecDeque;
 use std::thread;
@@ -10,7 +10,7 @@ use super::*;
 #[derive(Debug)]
 struct Block {
     bytes: usize,
-    /// Tells two blocks of one key apart.
+    /// Distinguishes two blocks of one key.
     label: u64,
 }
 
@@ -279,9 +279,9 @@ impl PlainLru {
     }
 }
 
-/// Goal: a scan over ten times the cache leaves alone what is hot. Method: while the scan runs, a hot set of
-/// 45 % of the cache and one of an IN_MEMORY family of 20 % are read now and then, each block so rarely that
-/// plain LRU loses it before its next read. Hits are counted in both caches.
+/// Goal: a scan over ten times the cache leaves hot blocks cached. Method: while the scan runs, a
+/// hot set of 45 % of the cache and one of an IN_MEMORY family of 20 % are read now and then, each
+/// block so rarely that plain LRU loses it before its next read. Hits are counted in both caches.
 #[test]
 fn a_scan_does_not_push_out_what_is_hot() {
     let blocks = 400;
@@ -349,8 +349,9 @@ fn a_removed_file_leaves_nothing_behind() {
     check(&cache);
 }
 
-/// Goal: nothing is lost or counted twice when threads read, insert and remove at once. Method: every read is
-/// counted; at the end the books must balance, and a block that was read always has the label of its key.
+/// Goal: nothing is lost or counted twice when threads read, insert and remove at once. Method:
+/// every read is counted; at the end the counts must add up, and a block that was read always has
+/// the label of its key.
 #[test]
 fn threads_share_the_cache() {
     let cache = BlockCache::with_shards(64 * 1024, 4);

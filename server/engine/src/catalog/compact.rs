@@ -1,9 +1,9 @@
 //! Compaction of one store: choose, run, install.
 //!
-//! Compactions of a region, and of a store, run at the same time, each over files that it has claimed
-//! (`region::claims`). In one store a later one takes only files that are newer than those of the earlier
-//! ones, so all have neighbours as inputs, whoever ends first. Flushes of the region go on meanwhile: they
-//! only add files behind the ones chosen.
+//! Compactions of a region, and of a store, run at the same time, each over files that it has
+//! claimed (`region::claims`). In one store a later one takes only files that are newer than those
+//! of the earlier ones, so the inputs of each stay adjacent, whichever ends first. Flushes of the
+//! region go on meanwhile: they only add files behind the ones chosen.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -25,31 +25,32 @@ use crate::store::{NewFile, StoreFile, StoreVersion, store_dir};
 /// How a compaction ended.
 #[derive(Clone, Debug)]
 pub(crate) enum CompactionOutcome {
-    /// There was nothing to do, or what there was has to wait for a compaction of all files that somebody
-    /// else has asked for.
+    /// There was nothing to do, or all the work has to wait for a requested compaction of all
+    /// files.
     Nothing,
     /// All files were to be compacted, and some of them are being compacted.
     Busy,
     /// It would take long, and this was not the place for that.
     Long,
-    /// Somebody asked it to give up, or the store is gone.
+    /// The compaction was cancelled, or the store is gone.
     Cancelled,
     /// Done.
     Done,
 }
 
-/// Which compactions may begin here and now, and whether what runs is waited for.
+/// Compaction mode: which compactions may begin, and whether running ones are waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Patience {
     /// Any, and a wait for those that are in the way.
     Any,
     /// Any for which nothing has to be waited for.
     Idle,
-    /// Those of them that are not long (`Options::compaction_long_bytes`).
+    /// As `Idle`, without long compactions (`Options::compaction_long_bytes`).
     Short,
 }
 
-/// What a compaction is to do. Nothing here keeps a version, whose memstores could not go.
+/// The inputs of a compaction. Holds no version, since that would keep the version's memstores
+/// alive.
 struct Chosen<'a> {
     family: Arc<FamilyDescriptor>,
     /// Neighbours in the store.
@@ -67,7 +68,8 @@ impl Chosen<'_> {
 }
 
 impl Catalog {
-    /// Compacts one store of a region: what the policy chooses, or with `major` all files.
+    /// Compacts one store of a region: the files that the policy chooses, or with `major` all
+    /// files.
     pub(crate) fn compact_store(
         &self,
         region: &Region,
@@ -76,11 +78,12 @@ impl Catalog {
         patience: Patience,
     ) -> Result<CompactionOutcome> {
         let _compacting = region.compacting.read();
-        // Whoever asked compactions to give up takes that back: a split when it has the lock, a stop never.
+        // A request to cancel compactions is withdrawn by its maker: a split withdraws it once it
+        // has the lock, a stop never.
         self.compact_locked(region, family, major, patience)
     }
 
-    /// The same.
+    /// As `compact_store`, for a caller that has locked compactions of the region.
     /// REQUIRES: `Region::compacting` is held.
     pub(super) fn compact_locked(
         &self,
@@ -125,7 +128,8 @@ impl Catalog {
     ) -> std::result::Result<Chosen<'a>, CompactionOutcome> {
         let mut claims = region.claims.lock();
         loop {
-            // Loaded under the lock: who has ended a claim has published what came of it.
+            // Loaded under the lock: the version has the results of every compaction whose claim
+            // has ended.
             let version = region.version();
             if major {
                 claims.set_awaited(family, false);
@@ -286,7 +290,7 @@ impl Catalog {
             added: compacted.file.as_ref().map(|file| file.meta.clone()),
         };
         if let Err(error) = self.append(&mut manifest, &edit) {
-            // As with a flush: what had no effect leaves nothing behind.
+            // As with a flush: a compaction without effect leaves no files behind.
             let had_effect = manifest.is_poisoned();
             drop(manifest);
             if let Some(file) = compacted.file.filter(|_| !had_effect) {
@@ -312,7 +316,7 @@ impl Catalog {
 
     /// The families of a region that should be compacted soon, with whether that means all of their files.
     pub(crate) fn wanted_compactions(&self, region: &Region) -> Vec<(Vec<u8>, bool)> {
-        // As in `claim`: what is not claimed in a version loaded now is free.
+        // As in `claim`: a file that is not claimed in a version loaded now is free.
         let claims = region.claims.lock();
         let version = region.version();
         let options = &self.shared.options;
@@ -327,7 +331,7 @@ impl Catalog {
                 major_requested: false,
                 ttl_ms: store.family.ttl_ms(),
             };
-            // What runs may be just that; if not, the next look finds it.
+            // The running compaction may be the due one; if not, the next check finds it.
             let idle = !views.iter().any(|view| view.busy);
             let due = idle && is_major_due(&views, options, now, &state);
             (due || needs_compaction(&views, options)).then(|| (store.family.name.clone(), due))
@@ -336,7 +340,7 @@ impl Catalog {
     }
 }
 
-/// What choosing needs to know of a store's files.
+/// The properties of a store's files that the choice depends on.
 fn file_views(region: &Region, store: &StoreVersion, is_claimed: impl Fn(FileId) -> bool) -> Vec<FileView> {
     let view = |file: &Arc<StoreFile>| {
         let (meta, properties) = (file.meta(), file.properties());

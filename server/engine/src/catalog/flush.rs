@@ -4,10 +4,10 @@
 //! of the time. A batch has at most [`BATCH_REGIONS`] regions.
 //!
 //! 1. While the writers of a region are blocked, all its memstores are frozen, and the last
-//!    sequence id given out so far is noted: every edit of the region up to it is in frozen
-//!    memstores or files.
-//! 2. Wait until those sequence ids are published. A store file never holds what is not durable
-//!    yet.
+//!    assigned sequence id is noted: every edit of the region up to it is in frozen memstores or
+//!    files.
+//! 2. Wait until those sequence ids are published. A store file never holds edits that are not
+//!    durable yet.
 //! 3. Write and sync the files, side by side. Readers and writers go on.
 //! 4. Sync each directory that has new files, once.
 //! 5. One manifest edit for each region names all its files and its sequence id; all edits of the
@@ -48,7 +48,7 @@ use crate::sync::RwLockWriteGuard;
 const BATCH_REGIONS: usize = 64;
 
 /// Maximum memstore bytes in a batch of several regions. Larger files keep the disk and the
-/// processors busy, so that writing several at a time would only slow down everything else.
+/// processors busy, so writing several at a time would only slow down other work.
 const BATCH_BYTES: u64 = 64 << 20;
 
 /// Maximum number of threads that write the files of a batch. They wait for syncs most of the time.
@@ -57,7 +57,7 @@ const BATCH_THREADS: usize = 32;
 /// One family's share of a flush.
 struct FamilyFlush {
     family: Vec<u8>,
-    /// What was flushed.
+    /// The memstores that were flushed.
     memstores: Vec<Arc<Memstore>>,
     result: Flushed,
 }
@@ -169,7 +169,7 @@ impl Catalog {
         self.flush_regions(regions).into_iter().next().map_or(Ok(()), Err)
     }
 
-    /// Flushes regions, which are in the order of their ids, and returns a result for each.
+    /// Flushes regions, given in the order of their ids, and returns a result for each.
     fn flush_batch(&self, regions: &[&Region]) -> Vec<Result<Option<FlushEvent>>> {
         let flushing: Vec<_> = regions.iter().map(|region| region.flushing.lock()).collect();
         let frozen: Vec<_> = regions

@@ -13,8 +13,8 @@
 //! The manifest edit is that of a flush, because it states the same: every edit of the region up to
 //! this sequence id is in store files, and these files are new.
 //!
-//! Commits are published in order, so no commit of the server is published between steps 4 and 6: for
-//! the time of one manifest edit.
+//! Commits are published in order, so no commit of the server is published between steps 4 and 6: a
+//! delay of one manifest edit.
 //!
 //! Invariant: a reader whose read point is before the load sees nothing of it, whichever version of
 //! the region it reads (`store/opening.rs`).
@@ -162,8 +162,7 @@ impl Catalog {
         installed.map(|()| Some(commit))
     }
 
-    /// Runs steps 4 and 5. The sequence id is applied in any case: until it is, nothing is
-    /// published.
+    /// Runs steps 4 and 5. The sequence id is applied in any case: until then nothing is published.
     /// REQUIRES: the region's memstores are empty, and its writers are blocked.
     fn install_blocked(&self, region: &Region, copies: &[Copied]) -> Result<(Result<()>, Commit)> {
         let mut manifest = self.manifest.lock();

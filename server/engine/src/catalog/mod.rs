@@ -1,4 +1,4 @@
-//! The catalog: namespaces, tables, regions; and every change of what the database consists of.
+//! The catalog: namespaces, tables and regions, and every change to them.
 //!
 //! Readers and writers look tables up in an immutable [`Tables`] without a lock. Every change is one manifest
 //! edit, durable before it is published here:
@@ -12,7 +12,7 @@
 //! places               which server a region is on; the only change that is not on disk
 //! snapshots            snapshots of tables, and tables made of them; schema changes, too
 //! reset                everything removed at once
-//! view                 what a reader captures
+//! view                 the snapshot that a reader captures
 //! system               hbase:meta and hbase:namespace, made of all this when they are read
 //! ```
 //!
@@ -64,14 +64,14 @@ pub use load::LoadFile;
 pub use reset::Removed;
 pub(crate) use system::{SystemTable, SystemTables};
 
-/// A table: what it is, and its regions. Immutable.
+/// A table: its descriptor and its regions. Immutable.
 #[derive(Debug)]
 pub(crate) struct Table {
     /// Families and options.
     pub descriptor: Arc<TableDescriptor>,
     /// Whether it takes data calls.
     pub state: TableState,
-    /// Its regions by start row: the first starts at the empty row, each ends where the next one starts.
+    /// Regions by start row: the first starts at the empty row, each ends where the next one starts.
     pub regions: Vec<Arc<Region>>,
 }
 
@@ -98,7 +98,6 @@ impl Table {
         &self.regions[self.region_index(row)]
     }
 
-    /// Its name.
     pub(crate) fn name(&self) -> &TableName {
         &self.descriptor.name
     }
@@ -109,7 +108,7 @@ impl Table {
     }
 }
 
-/// Everything there is at a moment. Immutable; cheap to copy, since all of it is shared.
+/// A snapshot of the whole catalog. Immutable; cheap to copy, since all of it is shared.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tables {
     /// Namespaces by name.
@@ -159,7 +158,7 @@ impl Tables {
         self.regions.values()
     }
 
-    /// How many regions there are.
+    /// Number of regions.
     pub(crate) fn region_count(&self) -> usize {
         self.regions.len()
     }
@@ -169,7 +168,7 @@ impl Tables {
         self.regions.get(&id)
     }
 
-    /// Puts a table in, in place of what was there under its name.
+    /// Inserts a table, replacing the one of the same name.
     pub(crate) fn put(&mut self, table: Table) {
         self.remove(&table.descriptor.name);
         for region in &table.regions {
@@ -190,11 +189,11 @@ impl Tables {
 #[derive(Debug)]
 pub(crate) struct Catalog {
     shared: Arc<Shared>,
-    /// What readers see. Replaced as a whole under `manifest`.
+    /// The state that readers see. Replaced as a whole under `manifest`.
     current: Published<Tables>,
     /// Serialises schema changes, splits and merges.
     schema: Mutex<()>,
-    /// What is on disk. The innermost lock.
+    /// The durable state. The innermost lock.
     manifest: Mutex<Manifest>,
     /// Bytes per second of all compactions.
     limiter: RateLimiter,
@@ -221,7 +220,7 @@ impl From<HighWater> for ManifestEdit {
 }
 
 impl Catalog {
-    /// A catalog of these tables, which are what `manifest` says.
+    /// A catalog of these tables, which match `manifest`.
     pub(crate) fn new(shared: Arc<Shared>, manifest: Manifest, tables: Tables) -> Self {
         let limiter = RateLimiter::new(
             Arc::clone(&shared.clock),
@@ -241,7 +240,7 @@ impl Catalog {
         }
     }
 
-    /// What all regions share.
+    /// State shared by all regions.
     pub(crate) fn shared(&self) -> &Arc<Shared> {
         &self.shared
     }
@@ -302,8 +301,8 @@ impl Catalog {
         Ok(table)
     }
 
-    /// Whether `table` is still what its name stands for. A system table tells of one moment and stays what
-    /// it is.
+    /// Whether the catalog still has this very table under its name. A system table is a snapshot
+    /// and always current.
     pub(crate) fn is_current(&self, table: &Arc<Table>) -> bool {
         if SystemTable::named(table.name()).is_some() {
             return true;
@@ -314,7 +313,8 @@ impl Catalog {
             .is_ok_and(|current| Arc::ptr_eq(current, table))
     }
 
-    /// The same of a table that was found in `tables`: quick if nothing at all was changed since.
+    /// Whether the catalog still has this very table. Quick if nothing has changed since `tables`
+    /// was loaded.
     pub(crate) fn is_still_current(&self, tables: &Loaded<Tables>, table: &Arc<Table>) -> bool {
         self.current.is_current(tables) || self.is_current(table)
     }
@@ -340,7 +340,7 @@ impl Catalog {
     /// The region of that name, `table,start,id.encoded.`.
     pub(crate) fn region_named(&self, name: &[u8]) -> Result<RegionInfo> {
         let no_such_region = || Error::NoSuchRegion(format!("no region is called {}", Cut(name)));
-        // The table's name has no comma, nor has what is behind the last one.
+        // The table's name has no comma, nor has the part behind the last one.
         let mut parts = name.splitn(2, |byte| *byte == b',');
         let (Some(table), Some(rest)) = (parts.next(), parts.next()) else {
             return Err(no_such_region());
@@ -356,7 +356,7 @@ impl Catalog {
         }
     }
 
-    /// Reads what is on disk, under the manifest's lock.
+    /// Reads the manifest's state under its lock.
     pub(crate) fn with_state<T>(&self, read: impl FnOnce(&ManifestState) -> T) -> T {
         read(self.manifest.lock().state())
     }
@@ -395,12 +395,12 @@ impl Catalog {
         Ok(())
     }
 
-    /// Lets running compactions stand still, or go on. They can be cancelled meanwhile.
+    /// Pauses running compactions, or resumes them. They can be cancelled meanwhile.
     pub(crate) fn pause_compactions(&self, paused: bool) {
         self.limiter.pause(paused);
     }
 
-    /// Lets every running compaction give up soon.
+    /// Cancels every running compaction, without waiting.
     pub(crate) fn cancel_compactions(&self) {
         for region in self.tables().regions() {
             region
@@ -424,8 +424,7 @@ impl Catalog {
         )
     }
 
-    /// Refuses an edit that [`Self::append`] would refuse, before anything that belongs to it is on
-    /// disk.
+    /// Refuses an edit that [`Self::append`] would refuse, before any of its files are on disk.
     fn check_edit(&self, edit: &ManifestEdit) -> Result<()> {
         self.manifest.lock().check(edit).map(drop)
     }
@@ -441,8 +440,8 @@ impl Catalog {
         Ok(())
     }
 
-    /// Publishes a change. `_manifest` proves that the edit behind it is durable and that nobody else
-    /// publishes.
+    /// Publishes a change. `_manifest` proves that the edit behind it is durable and that no other
+    /// thread publishes.
     fn publish(&self, _manifest: &MutexGuard<'_, Manifest>, change: impl FnOnce(&mut Tables)) {
         let mut next = Tables::clone(&self.current.load());
         change(&mut next);
@@ -469,8 +468,8 @@ impl Catalog {
 
     /// Removes WAL segments that no memstore needs any more.
     pub(crate) fn remove_obsolete_wal(&self) -> Result<()> {
-        // Edits up to the read point are in memstores or files. Read it first: what is assigned later is
-        // above the bound.
+        // Edits up to the read point are in memstores or files. Read it first: ids assigned later
+        // are above the bound.
         let mut bound = self.shared.wal.read_point();
         for region in self.tables().regions() {
             if let Some(oldest) = region.version().oldest_unflushed() {
@@ -486,7 +485,7 @@ impl Catalog {
         Ok(())
     }
 
-    /// Logs the nonces again that are in segments before `first` and are still kept (`nonces` has the
+    /// Logs the nonces of segments before `first` that are still kept again (`nonces` has the
     /// reasons). Returns whether the segments may be removed: not if the log has no space for the
     /// nonces.
     fn keep_nonces(&self, first: u64) -> Result<bool> {
@@ -517,7 +516,7 @@ impl Catalog {
         Ok(true)
     }
 
-    /// States on disk which segments the log has, if there is one that the disk does not know of.
+    /// Records the log's segments in the manifest, if it does not have all of them.
     pub(crate) fn note_new_segments(&self) -> Result<()> {
         let (first, last) = self.shared.wal.segments();
         if last > self.noted_segment.load(Ordering::Acquire) {
@@ -526,7 +525,7 @@ impl Catalog {
         Ok(())
     }
 
-    /// States on disk that the log begins with this segment, and ends with the open one.
+    /// Records in the manifest that the log begins with this segment, and ends with the open one.
     fn note_log(&self, first: u64) -> Result<()> {
         let mut manifest = self.manifest.lock();
         let noted = manifest.state().log;

@@ -1,9 +1,9 @@
 //! Which server each region is on: assignment, moves, balance.
 //!
-//! The servers are names that the one process was announced under. Where a region is, is remembered with the
-//! region and nowhere else: after a start, regions are spread anew. Changes are made one at a time, under
-//! `Catalog::schema`, so a region that is being split or merged is not moved meanwhile, and `hbase:meta` is
-//! listed anew after each.
+//! The servers are names under which the one process was announced. The server of a region is
+//! stored with the region in memory only: after a start, regions are spread anew. Changes are made
+//! one at a time, under `Catalog::schema`, so a region that is being split or merged is not moved
+//! meanwhile, and `hbase:meta` is listed anew after each.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,8 +15,8 @@ use crate::region::{Place, Region, ServerName};
 use crate::schema::{TableName, escape};
 
 impl Catalog {
-    /// Says where the server can be reached, and under which names, and spreads the regions over them: table
-    /// by table, in key order, each on the next server. The first call that names a server counts.
+    /// Sets the names under which the server can be reached, and spreads the regions over them:
+    /// table by table, in key order, each on the next server. The first call with a name counts.
     pub(crate) fn announce(&self, servers: Vec<ServerName>) {
         let _schema = self.schema.lock();
         if self.shared.servers.announce(servers) {
@@ -44,8 +44,8 @@ impl Catalog {
         Ok(rows.map(|row| table.region_of(row).place()).collect())
     }
 
-    /// Puts a region on that server, or on the one with the fewest regions that is not its own. One that is
-    /// not assigned is assigned by it.
+    /// Assigns a region to that server, or to the one with the fewest regions other than its own;
+    /// also a region that is not assigned.
     pub(crate) fn move_region(&self, id: RegionId, to: Option<u16>) -> Result<()> {
         let _schema = self.schema.lock();
         let region = self.placeable(id)?;
@@ -84,8 +84,8 @@ impl Catalog {
         Ok(())
     }
 
-    /// Evens out the regions of each table over the servers, and then all regions; moves as few as that
-    /// takes. Returns how many were moved. Regions that are not assigned stay so.
+    /// Evens out the regions of each table over the servers, and then all regions, with as few
+    /// moves as possible. Returns the number of moves. Unassigned regions stay so.
     pub(crate) fn balance_regions(&self) -> usize {
         let _schema = self.schema.lock();
         let moves = self.moves();
@@ -173,7 +173,8 @@ fn balance(regions: &[(TableName, u16)], servers: usize) -> Vec<u16> {
         all[usize::from(*server)] += 1;
         members.push(index);
     }
-    // By table: from its fullest server to its emptiest, of equals to the one that has less altogether.
+    // By table: from its fullest server to its emptiest, among equals to the one with fewer in
+    // total.
     let mut tables: Vec<_> = of_table.into_iter().collect();
     tables.sort_by_key(|(_, (_, members))| members[0]);
     for (_, (loads, members)) in &mut tables {
@@ -193,8 +194,8 @@ fn balance(regions: &[(TableName, u16)], servers: usize) -> Vec<u16> {
             }
         }
     }
-    // Altogether: while one server has two more than another, some table has one more on it, which may as
-    // well be on the other.
+    // In total: while one server has two more than another, some table has one more on it, which
+    // can move to the other.
     while let Some((most, least)) = ends(servers, |server| (all[server], 0)) {
         let uneven = |(_, (loads, _)): &&mut (&TableName, (Vec<i64>, Vec<usize>))| loads[most] > loads[least];
         let Some((_, (loads, members))) = tables.iter_mut().find(uneven) else {
@@ -249,7 +250,7 @@ mod tests {
         assert_eq!(big, [2, 2, 2, 3]);
     }
 
-    /// Goal: what is even already stays where it is.
+    /// Goal: regions that are evenly spread stay where they are.
     #[test]
     fn an_even_spread_is_left_alone() {
         let table = TableName::parse(b"t").unwrap();

@@ -16,7 +16,7 @@ use crate::error::Result;
 use crate::manifest::ManifestEdit;
 use crate::schema::{DEFAULT_NAMESPACE, SYSTEM_NAMESPACE};
 
-/// Numbers of what a reset removed.
+/// Numbers of the objects that a reset removed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Removed {
     /// User tables.

@@ -17,7 +17,7 @@ use crate::seeded;
 use crate::store::{StoreVersion, create_store_dir};
 
 impl Catalog {
-    /// Creates a table, enabled, with a region before each of the `splits` and one behind the last.
+    /// Creates a table, enabled, with a region before each of the `splits` and one after the last.
     pub(crate) fn create_table(&self, descriptor: TableDescriptor, splits: Vec<Vec<u8>>) -> Result<()> {
         descriptor.check()?;
         let splits = check_splits(splits)?;
@@ -121,15 +121,15 @@ impl Catalog {
         self.set_state(&table, TableState::Enabled)
     }
 
-    /// Disables an enabled table, after flushing it. When it returns, no data call on it is running that
-    /// could still write.
+    /// Disables an enabled table, after flushing it. When it returns, no running data call can
+    /// still write to the table.
     pub(crate) fn disable_table(&self, name: &TableName) -> Result<()> {
         if SystemTable::named(name).is_some() {
             return Err(Error::Constraint(format!("Cannot disable {name}")));
         }
         let _schema = self.schema.lock();
         let table = self.enabled_table(name)?;
-        // The bulk is flushed while writes go on; what comes in meanwhile is flushed at the end.
+        // The bulk is flushed while writes go on; later writes are flushed at the end.
         self.flush_all(&table.regions)?;
         self.set_state(&table, TableState::Disabled)?;
         self.flush_all(&table.regions)
@@ -204,11 +204,11 @@ impl Catalog {
         })
     }
 
-    /// Replaces a descriptor by what `change` makes of it.
+    /// Replaces a descriptor by the result of `change`.
     ///
-    /// Writers are kept out from before the edit until the table is published. When families go, all regions
-    /// are flushed first: otherwise the log could give a family of the same name, created later, the old
-    /// one's cells after a crash.
+    /// Writers are kept out from before the edit until the table is published. When families are
+    /// dropped, all regions are flushed first: otherwise, after a crash, the log could restore the
+    /// old cells into a family of the same name that was created later.
     fn alter(
         &self,
         name: &TableName,
@@ -273,7 +273,7 @@ impl Catalog {
         }
     }
 
-    /// Refuses a table that is there already, or whose namespace is not.
+    /// Refuses a table that is there already, or whose namespace is missing.
     pub(super) fn check_new_name(&self, name: &TableName) -> Result<()> {
         let tables = self.tables();
         if !tables.namespaces.contains_key(name.namespace()) {
@@ -297,8 +297,8 @@ impl Catalog {
         Ok(())
     }
 
-    /// Lets go of regions that the manifest no longer has, and of their files. `_manifest` proves that no
-    /// result of a flush or compaction is being installed.
+    /// Releases regions that the manifest no longer has, and their files. `_manifest` proves that
+    /// no result of a flush or compaction is being installed.
     pub(super) fn discard_regions(&self, _manifest: &MutexGuard<'_, Manifest>, regions: &[Arc<Region>]) {
         for region in regions {
             region.retire();

@@ -1,4 +1,5 @@
-//! What a reader captures: one moment of a table, kept for as long as the read lasts.
+//! A reader's view of a table: a snapshot of its versions and the read point, kept while the read
+//! lasts.
 
 use std::sync::Arc;
 
@@ -20,8 +21,8 @@ pub(crate) struct View {
 }
 
 impl Catalog {
-    /// Captures the region of one row for `read`. The region and its version are borrowed and not cloned:
-    /// their counts of holders are memory that all readers would write to.
+    /// Captures the region of one row for `read`. The region and its version are borrowed and not
+    /// cloned: all readers would write to their reference counts.
     pub(crate) fn read_region_of<T>(
         &self,
         name: &TableName,

@@ -3,15 +3,15 @@
 //! Cells are copied once, out of memstore or block, into chunks of bytes; the server encodes its
 //! reply from here. A small result has one chunk, which grows by doubling up to [`CHUNK_BYTES`];
 //! after the first few calls nothing is allocated any more. A larger one continues in further
-//! chunks, so that it takes at most one chunk more than it holds, and nothing is copied again.
+//! chunks, so that it wastes at most one chunk, and nothing is copied again.
 //!
 //! A batch may have a budget ([`CellBatch::charged_to`]). Then every buffer is reserved before it
 //! grows, and a cell that would exceed the budget is not appended. The reply that will be encoded
 //! from the batch is reserved with it, so that a complete result never waits for memory; the
 //! encoder takes over that part ([`CellBatch::give`]).
 //!
-//! Invariant: apart from what was given away, the account has the size of the buffers plus that of
-//! a reply with the same cells.
+//! Invariant: apart from memory that was handed out, the account has the size of the buffers plus
+//! that of a reply with the same cells.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use crate::error::Result;
 use crate::id::SeqId;
 use crate::seeded;
 
-/// A chunk of this size or more does not grow: the next cell that does not fit begins another one.
+/// A chunk of this size or more does not grow: the next cell that does not fit begins a new one.
 const CHUNK_BYTES: usize = 256 << 10;
 /// Maximum size of a chunk of a large result, except for cells that are larger.
 const CHUNK_BYTES_MAX: usize = 1 << 20;
@@ -30,10 +30,10 @@ const CHUNK_BYTES_MAX: usize = 1 << 20;
 const CELLS_MIN: usize = 8;
 /// Minimum number of bytes that room is made for.
 const BYTES_MIN: usize = 256;
-/// Bytes charged for each cell slot: its span, the end of a row (each cell may end one), and what a
-/// reply has around a cell.
+/// Bytes charged for each cell slot: its span, the end of a row (each cell may end one), and the
+/// framing of a cell in a reply.
 const CELL_BYTES: usize = size_of::<Span>() + size_of::<RowEnd>() + 64;
-/// How many times the bytes of keys and values are charged: here and in the reply.
+/// Factor by which the bytes of keys and values are charged: here and in the reply.
 const COPIES: usize = 2;
 /// Results up to this many bytes are not reserved, nor are their replies: most are smaller.
 pub const BATCH_FREE_BYTES: usize = 16 << 10;
@@ -168,7 +168,7 @@ impl CellBatch {
         }
     }
 
-    /// Sets what happens when memory for further cells cannot be reserved at once.
+    /// Sets the behaviour when memory for further cells cannot be reserved at once.
     pub fn set_on_shortage(&mut self, on_shortage: OnShortage) {
         self.account.set_on_shortage(on_shortage);
     }
@@ -272,7 +272,7 @@ impl CellBatch {
         COPIES * self.chunks.capacity() + self.cells.capacity() * CELL_BYTES
     }
 
-    /// Releases what the buffers no longer have.
+    /// Releases the charge for memory that the buffers no longer have.
     fn settle(&mut self) {
         let bytes = self.accounted();
         self.account.lower_to(bytes);
@@ -350,7 +350,7 @@ impl CellBatch {
         }
     }
 
-    /// Puts the cells of the open row in the order of their families; within a family they keep theirs.
+    /// Sorts the cells of the open row by family; within a family the order stays.
     pub(crate) fn sort_open_by_family(&mut self) {
         let open = self.open_cells();
         let Self { chunks, cells, .. } = self;

@@ -21,7 +21,7 @@ use crate::error::{Error, Result};
 /// The memory that calls may hold together. The server implements it.
 pub trait Budget: fmt::Debug + Send + Sync {
     /// Reserves bytes; with [`OnShortage::Wait`] after a short wait if necessary. Fails with
-    /// [`Error::CallMemory`], or with another error if so many bytes can never be reserved.
+    /// [`Error::CallMemory`], or with another error if the amount can never be reserved.
     fn reserve(&self, bytes: usize, on_shortage: OnShortage) -> Result<()>;
     /// Releases reserved bytes.
     fn release(&self, bytes: usize);
@@ -45,7 +45,7 @@ pub struct Account {
     /// `None`: the account only counts, and reserves nothing.
     budget: Option<Arc<dyn Budget>>,
     bytes: usize,
-    /// How many bytes of the account are not reserved.
+    /// Bytes of the account that are not reserved.
     free: u32,
     on_shortage: OnShortage,
 }
@@ -116,7 +116,7 @@ impl Account {
         self.bytes = bytes;
     }
 
-    /// Gives away up to `bytes` bytes; returns how many of them were reserved. The new owner must
+    /// Gives away up to `bytes` bytes; returns the number that was reserved. The new owner must
     /// release these.
     pub fn give(&mut self, bytes: usize) -> usize {
         let left = self.bytes.saturating_sub(bytes);
@@ -153,7 +153,7 @@ impl CallMemory {
         let _ = self.0.set(budget);
     }
 
-    /// An empty account that reserves what is beyond its first `free` bytes.
+    /// An empty account whose first `free` bytes need no reservation.
     pub fn account(&self, free: usize, on_shortage: OnShortage) -> Account {
         match self.0.get() {
             Some(budget) => Account::new(Arc::clone(budget), free, on_shortage),

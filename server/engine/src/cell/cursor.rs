@@ -5,8 +5,9 @@ use crate::Result;
 
 /// A position in a sorted run of cells of one family in one region.
 ///
-/// A new cursor stands nowhere: seek first. The cell under the cursor stays valid until the next call on it.
-/// Cursors own what they read (they keep the memstore or the file alive) and hold no lock between calls.
+/// A new cursor has no position: seek first. The cell under the cursor stays valid until the next
+/// call on it. Cursors keep the memstore or file that they read alive, and hold no lock between
+/// calls.
 pub trait CellCursor: Send {
     /// The cell under the cursor; `None` past the end, and before the first seek.
     fn cell(&self) -> Option<Cell<'_>>;
@@ -17,13 +18,13 @@ pub trait CellCursor: Send {
     /// Moves to the first cell at or after `target`, forward or backward.
     fn seek(&mut self, target: Key<'_>) -> Result<()>;
 
-    /// Moves forward to the first cell at or after `target`; stays where it is when it stands there already.
-    /// A target close by is reached by stepping inside the block, which is cheaper than a search from the
+    /// Moves forward to the first cell at or after `target`; stays if it is there already. A close
+    /// target is reached by stepping inside the block, which is cheaper than a search from the
     /// root.
     fn seek_forward(&mut self, target: Key<'_>) -> Result<()>;
 
-    /// Moves to the first cell of the greatest row that sorts before `row`; past the end when there is none.
-    /// This is how reversed scans step: rows backward, cells of a row forward.
+    /// Moves to the first cell of the greatest row that sorts before `row`; past the end when there
+    /// is none. Reversed scans step this way: rows backward, cells of a row forward.
     fn seek_row_before(&mut self, row: &[u8]) -> Result<()>;
 
     /// Moves to the first cell of the last row; past the end when there is none.

@@ -27,9 +27,9 @@ impl<'a> Key<'a> {
         Some(Self(bytes))
     }
 
-    /// Takes bytes that are known to be a flat key.
-    /// REQUIRES: they were built by `KeyBuf` or have passed [`Key::parse`]; otherwise later calls may
-    /// panic.
+    /// Wraps bytes that are known to be a flat key.
+    /// REQUIRES: they were built by `KeyBuf` or have passed [`Key::parse`]; otherwise later calls
+    /// may panic.
     #[inline]
     pub fn trusted(bytes: &'a [u8]) -> Self {
         debug_assert!(Self::parse(bytes).is_some(), "not a flat key: {bytes:?}");

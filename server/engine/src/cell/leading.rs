@@ -1,8 +1,8 @@
 //! The first bytes of a part of a key as a number that sorts as they do, with zeros where there are none.
 //!
-//! Made in registers: bytes that are copied to memory by ones and twos and loaded together a moment later
-//! make the processor wait until the copies have left its store buffer, which was 4 of 100 of a server's time
-//! in batches (docs/decisions/0005-arena-skiplist.md).
+//! Made in registers: bytes that are copied to memory by ones and twos and loaded together stall
+//! the processor until the copies have left its store buffer
+//! (docs/decisions/0005-arena-skiplist.md).
 
 /// The first four.
 #[inline]
@@ -23,7 +23,8 @@ fn leading8(bytes: &[u8]) -> u64 {
         return u64::from_be_bytes(*first);
     }
     let first = u64::from(leading4(bytes)) << 32;
-    // Of four to seven bytes, the first four and the last four; where they overlap they are the same.
+    // For four to seven bytes: the first four and the last four. Where they overlap they are the
+    // same.
     bytes.last_chunk::<4>().map_or(first, |last| {
         first | u64::from(u32::from_be_bytes(*last)) << (8 * (8 - bytes.len()))
     })
@@ -46,7 +47,7 @@ pub(crate) fn leading16(bytes: &[u8]) -> u128 {
 mod tests {
     use super::*;
 
-    /// Goal: the numbers are those of the bytes with zeros behind them. Method: all lengths around the
+    /// Goal: the numbers equal those of the bytes padded with zeros. Method: all lengths around the
     /// limits.
     #[test]
     fn what_is_missing_is_zero() {

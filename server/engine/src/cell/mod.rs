@@ -41,7 +41,8 @@ pub const ROW_MAX_BYTES: usize = 32_767;
 /// Longest family name.
 pub(crate) const FAMILY_MAX_BYTES: usize = 127;
 
-/// What a cell is. The codes are on disk and on the wire: never renumber.
+/// Type of a cell: a put or one kind of delete. The codes are on disk and on the wire: never
+/// renumber.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum CellType {
@@ -88,11 +89,11 @@ impl CellType {
 /// A cell, borrowed from wherever it lies: memstore, block, WAL record, result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cell<'a> {
-    /// Its flat key.
+    /// Flat key of the cell.
     pub key: Key<'a>,
-    /// Its value.
+    /// Value of the cell.
     pub value: &'a [u8],
-    /// Its tags, encoded as in HFiles: { length u16 BE (type + value), type u8, value }*. Usually empty.
+    /// Tags, encoded as in HFiles: { length u16 BE (type + value), type u8, value }*. Usually empty.
     pub tags: &'a [u8],
     /// The edit that wrote it. Zero when a compaction has dropped it.
     pub seq: SeqId,

@@ -176,7 +176,7 @@ fn first_bytes(batch: &CellBatch) -> Vec<u8> {
         .collect()
 }
 
-/// Goal: a large result takes little more memory than it holds, and is whole. Method: rows over
+/// Goal: a large result takes little more memory than it holds, and is complete. Method: rows over
 /// several chunks, some of them dropped again.
 #[test]
 fn a_large_batch_goes_on_in_further_chunks() {

@@ -20,8 +20,8 @@ pub trait Clock: Send + Sync + Debug + 'static {
     /// Milliseconds since 1970-01-01 UTC, 0 before that, [`WALL_MAX_MS`] at most. May step in both
     /// directions; [`Timestamps`] hides backward steps from cells.
     fn wall_ms(&self) -> u64;
-    /// The same, up to a tick of the system (10 ms) late and cheaper to ask. For gets, which only compare it
-    /// with TTLs.
+    /// The wall clock, up to a tick of the system (10 ms) late, but cheaper to read. For gets,
+    /// which only compare it with TTLs.
     fn coarse_wall_ms(&self) -> u64 {
         self.wall_ms()
     }
@@ -57,7 +57,7 @@ impl Clock for SystemClock {
     #[cfg(target_os = "linux")]
     fn coarse_wall_ms(&self) -> u64 {
         let now = rustix::time::clock_gettime(rustix::time::ClockId::RealtimeCoarse);
-        // As above; the nanoseconds are never negative.
+        // A clock set before 1970 reads as 0; the nanoseconds are never negative.
         u64::try_from(now.tv_sec).map_or(0, |seconds| milliseconds(seconds, now.tv_nsec as u32))
     }
 
@@ -84,7 +84,7 @@ impl MovableClock {
         }
     }
 
-    /// Moves the wall clock forward, to [`WALL_MAX_MS`] at most. Returns what it says now.
+    /// Moves the wall clock forward, to [`WALL_MAX_MS`] at most. Returns the new time.
     pub fn advance_ms(&self, ms: u64) -> u64 {
         let moved = |ahead: u64| Some(ahead.saturating_add(ms).min(WALL_MAX_MS));
         // It always moves.
@@ -122,7 +122,7 @@ fn milliseconds(seconds: u64, nanoseconds: u32) -> u64 {
         .min(WALL_MAX_MS)
 }
 
-/// A clock that moves only when told to.
+/// A clock that moves only on request.
 #[derive(Debug, Default)]
 pub struct ManualClock {
     wall_ms: AtomicU64,

@@ -1,15 +1,17 @@
-//! Atomic groups: every write that depends on what is stored, or that must be applied with others.
+//! Atomic groups: writes that depend on stored cells, or that must be applied together.
 //!
 //! 1. Check the request: families, sizes, one region for all rows.
-//! 2. Lock all rows: exclusively if anything is read, so that what was read is still true when the
-//!    group is applied.
-//! 3. Answer a group whose nonce is known with what its increments and appends would return now
-//!    (`nonces` has the reasons). Conditions are not looked at: they held when it was applied.
+//! 2. Lock all rows: exclusively if anything is read, so that the read is still true when the group
+//!    is applied.
+//! 3. Answer a group whose nonce is known with the values that its increments and appends would
+//!    return now (`nonces` has the reasons). Conditions are not checked: they held when it was
+//!    applied.
 //! 4. Look at the conditions.
 //! 5. Plan all rows. Reads see the rows as they were before the group.
 //! 6. Log all rows as one edit, with the nonce, and apply it: readers see all of it or none.
 //!
-//! An answer without a write of its own waits until what it read is durable ([`confirm`]).
+//! An answer without a write of its own waits until the cells that it rests on are durable
+//! ([`confirm`]).
 //!
 //! With [`ReadTier::Memory`] a group waits for nothing: it fails with [`Error::NotInMemory`] where it
 //! would, and has changed nothing.
@@ -77,8 +79,7 @@ pub(super) fn apply(
     }
 }
 
-/// Applies a group unless the table was changed meanwhile: then it returns `None`, and nothing has
-/// happened.
+/// Applies a group. Returns `None`, without effect, if the table was changed meanwhile.
 fn attempt(
     catalog: &Catalog,
     name: &TableName,
@@ -118,8 +119,8 @@ fn attempt(
     let plans = match planner.decide(&request, out) {
         Ok(Decision::Write(plans)) => plans,
         Err(error) if !matches!(error, Error::DoNotRetry(_)) => return Err(error),
-        // An answer without a write, and a refusal because of a stored value, rest on what was read:
-        // it may not be durable yet.
+        // An answer without a write, and a refusal because of a stored value, rest on cells that
+        // were read: these may not be durable yet.
         answer => {
             if !catalog.is_still_current(&tables, table) {
                 return Ok(None);
@@ -168,8 +169,8 @@ struct Request<'g> {
     rows: SmallVec<[&'g [u8]; 1]>,
     /// The mode in which they are locked.
     mode: LockMode,
-    /// HBase looks for the families of the mutations when the conditions have passed, so a condition
-    /// that fails is no error.
+    /// The error for an unknown family in the mutations. As in HBase it is returned only after the
+    /// conditions have passed.
     unknown_family: Option<Error>,
 }
 
@@ -322,7 +323,8 @@ fn draft_of<'d, 'g>(drafts: &'d mut [Draft<'g>], row: &[u8]) -> &'d mut Draft<'g
 /// The decision about a group.
 enum Decision<'g> {
     Write(Plans<'g>),
-    /// Nothing: it was applied before, a condition does not hold, or there is nothing to write.
+    /// No effect: the group was applied before, a condition does not hold, or there is nothing to
+    /// write.
     Answer {
         processed: bool,
     },
@@ -331,7 +333,7 @@ enum Decision<'g> {
 /// The rows to write.
 struct Plans<'g> {
     rows: SmallVec<[RowPlan<'g>; 1]>,
-    /// How far their times are ahead of assigned time.
+    /// Lead of their times over assigned time.
     ahead_ms: i64,
 }
 
@@ -354,7 +356,8 @@ struct Reader<'r> {
 }
 
 impl Reader<'_> {
-    /// Decides what becomes of a group, and notes in the drafts the times that its conditions rest on.
+    /// Decides the outcome of a group, and notes in the drafts the times that its conditions rest
+    /// on.
     fn judge(&self, group: &AtomicGroup<'_>, drafts: &mut [Draft<'_>]) -> Result<Verdict> {
         let (nonces, now) = (&self.shared.nonces, self.shared.clock.mono());
         if group.nonce.is_some_and(|nonce| nonces.is_known(nonce, now)) {
@@ -370,7 +373,7 @@ impl Reader<'_> {
         Ok(Verdict::Apply)
     }
 
-    /// Looks at a condition. If it holds, returns the timestamp of the cell that it rests on, 0
+    /// Evaluates a condition. If it holds, returns the timestamp of the cell that it rests on, 0
     /// without one.
     fn look(&self, condition: &RowCondition<'_>) -> Result<Option<i64>> {
         match condition.test {
@@ -515,7 +518,7 @@ impl<'g> Planner<'_, '_, 'g> {
             put_floor: draft.put_floor,
             row: self.locks.times(position),
         };
-        // Before the tombstones of the group have a time: they cover its updates, as in HBase.
+        // Before the tombstones of the group get a time: they cover its updates, as in HBase.
         if draft.has_updates {
             draft.put_time = times.row.put(draft.row, self.now)?;
         }

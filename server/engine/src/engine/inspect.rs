@@ -1,6 +1,6 @@
-//! What pages and people look at: regions with their files, and the work in the background. Nothing here
-//! changes anything, and nothing but [`crate::hfile::index_entries`], which takes a file from here, reads
-//! from disk.
+//! Inspection for pages and tools: regions with their files, and background work. Nothing here
+//! changes anything, and nothing but [`crate::hfile::index_entries`], which takes a file from here,
+//! reads from disk.
 
 use std::sync::Arc;
 
@@ -13,10 +13,10 @@ use crate::region::{RegionInfo, RegionStats, RegionVersion, describe, refusal};
 use crate::schema::TableName;
 use crate::store::DamagedFile;
 
-/// What a region was asked for since the start.
+/// Requests to a region since the start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RegionRequests {
-    /// Which.
+    /// Id of the region.
     pub region: RegionId,
     /// Rows read by gets and scans.
     pub reads: u64,
@@ -71,7 +71,7 @@ impl Engine {
         };
         self.catalog.tables().regions().map(requests).collect()
     }
-    /// The figures of a region and what it consists of now, its store files among it. `None`: no user table
+    /// The figures of a region and its current version, with its store files. `None`: no user table
     /// has a region of that encoded name.
     pub fn region_view(&self, encoded_name: &str) -> Option<(RegionStats, Arc<RegionVersion>)> {
         let tables = self.catalog.tables();

@@ -9,10 +9,10 @@ use crate::id::RegionId;
 
 #[cfg(feature = "server")]
 impl Engine {
-    /// Loads HFiles into a region, all or none, and waits until they are durable and visible; returns
-    /// the number of cells. Their cells are newer than every cell that is there. Fails with
+    /// Loads HFiles into a region, all or none, and waits until they are durable and visible;
+    /// returns the number of cells. Their cells are newer than every present cell. Fails with
     /// [`Error::WrongRegion`](crate::Error::WrongRegion) if a file has rows outside the region.
-    /// `cancel`: set from outside to give up.
+    /// `cancel`: set from outside to abort.
     pub fn bulk_load(&self, region: RegionId, files: &[LoadFile], cancel: &AtomicBool) -> Result<u64> {
         let catalog = self.open_catalog()?;
         let cells = catalog.bulk_load(region, files, cancel)?;

@@ -65,8 +65,8 @@ pub enum Fetched {
     End,
 }
 
-/// The engine, open. Shared by all threads behind an `Arc`. Dropping it without [`Engine::close`] stops its
-/// threads and leaves the rest to the next open, as a crash does.
+/// The engine, open. Shared by all threads behind an `Arc`. Dropping it without [`Engine::close`]
+/// stops its threads and leaves recovery to the next open, as a crash does.
 #[derive(Debug)]
 pub struct Engine {
     /// Tables and data.
@@ -75,7 +75,7 @@ pub struct Engine {
     workers: Arc<Workers>,
     /// Threads of `workers`; empty with `Background::Manual` and after the stop.
     threads: Mutex<Vec<JoinHandle<()>>>,
-    /// Keeps other processes out of the directory; given back by `close`.
+    /// Lock of the directory against other processes; released by `close`.
     lock: Mutex<Option<Box<dyn DirLock>>>,
     cluster_id: Uuid,
     /// No calls are accepted any more.
@@ -124,8 +124,8 @@ impl Engine {
         if !self.begin_close() {
             return Ok(());
         }
-        // What cannot be flushed stays in the log, so a failure here costs the next open some time and
-        // nothing else.
+        // A memstore that cannot be flushed stays in the log, so a failure here only makes the next
+        // open slower.
         let regions: Vec<_> = self.catalog.tables().regions().cloned().collect();
         for error in self.catalog.flush_regions(&regions) {
             self.catalog
@@ -258,8 +258,8 @@ impl Engine {
     pub fn drop_family(&self, table: &TableName, family: &[u8]) -> Result<()> {
         self.open_catalog()?.drop_family(table, family)
     }
-    /// Removes all user tables, enabled or not, all snapshots and all namespaces that are not
-    /// reserved, with what they hold. For servers that tests own.
+    /// Removes all user tables, enabled or not, with their data, all snapshots, and all namespaces
+    /// that are not reserved. For servers that tests own.
     #[cfg(feature = "server")]
     pub fn reset(&self) -> Result<Removed> {
         self.open_catalog()?.reset()
@@ -272,8 +272,8 @@ impl Engine {
     pub fn tables(&self) -> Vec<(Arc<TableDescriptor>, TableState)> {
         self.catalog.describe_all()
     }
-    /// Says where the server can be reached, for `hbase:meta` to tell: one name, or as many as servers it is
-    /// to look like. The regions are spread over them. The first call counts.
+    /// Sets the server's addresses in `hbase:meta`: one name, or one for each server that it
+    /// simulates. The regions are spread over them. Only the first call has an effect.
     #[cfg(feature = "server")]
     pub fn announce(&self, servers: Vec<ServerName>) {
         self.catalog.announce(servers);
@@ -310,8 +310,8 @@ impl Engine {
     pub fn places<'r>(&self, table: &TableName, rows: impl Iterator<Item = &'r [u8]>) -> Result<Vec<Place>> {
         self.catalog.places(table, rows)
     }
-    /// Puts a region on the announced server of that position, or on the least loaded one that is not its
-    /// own.
+    /// Assigns a region to the announced server of that position, or to the least loaded one other
+    /// than its own.
     #[cfg(feature = "server")]
     pub fn move_region(&self, region: RegionId, to: Option<u16>) -> Result<()> {
         self.open_catalog()?.move_region(region, to)
@@ -364,8 +364,8 @@ impl Engine {
 
     // Data.
 
-    /// Sets the budget from which calls reserve what the engine holds besides their batches. Only
-    /// the first call has an effect.
+    /// Sets the budget from which calls reserve the engine's memory besides their batches. Only the
+    /// first call has an effect.
     #[cfg(feature = "server")]
     pub fn charge_calls_to(&self, budget: Arc<dyn Budget>) {
         self.catalog.shared().store.reader.calls.set(budget);
@@ -414,8 +414,8 @@ impl Engine {
         self.write(|catalog| atomic_group::apply(catalog, table, group, tier, out))
     }
 
-    /// Applies `mutation` if the check on its row passes; `None` when it does not (which is then a durable
-    /// fact).
+    /// Applies `mutation` if the check on its row passes; `None` if not (its reason is then
+    /// durable).
     #[cfg(feature = "server")]
     pub fn check_and_mutate(
         &self,
@@ -528,7 +528,7 @@ impl Engine {
     pub fn counters(&self) -> &Counters {
         &self.catalog.shared().counters
     }
-    /// What the block cache holds.
+    /// Usage of the block cache.
     #[cfg(feature = "server")]
     pub fn cache_usage(&self) -> CacheUsage {
         self.catalog.shared().store.reader.cache.usage()
@@ -538,13 +538,13 @@ impl Engine {
     pub fn handle_usage(&self) -> HandleUsage {
         self.catalog.shared().store.reader.handles.usage()
     }
-    /// Space on the disk as of the last look, and whether writes are suspended for want of it.
+    /// Space on the disk as of the last poll, and whether writes are suspended for want of it.
     #[cfg(feature = "server")]
     pub fn disk(&self) -> DiskStats {
         self.catalog.shared().disk.stats()
     }
-    /// How long the disk has kept the log waiting by now, if that is longer than writes are to wait: they are
-    /// refused.
+    /// How long the disk has kept the log waiting, if that is longer than the limit from which
+    /// writes are refused.
     #[cfg(feature = "server")]
     pub fn stalled(&self) -> Option<Duration> {
         let shared = self.catalog.shared();
@@ -557,13 +557,13 @@ impl Engine {
         let shared = self.catalog.shared();
         shared.timestamps.issue(&*shared.clock)
     }
-    /// How far assigned timestamps are ahead of the wall clock.
+    /// Lead of assigned timestamps over the wall clock.
     #[cfg(feature = "server")]
     pub fn ahead_of_clock(&self) -> Duration {
         let shared = self.catalog.shared();
         shared.timestamps.ahead_of_clock(&*shared.clock)
     }
-    /// What waits in the background.
+    /// Lengths of the background queues.
     #[cfg(feature = "server")]
     pub fn queues(&self) -> QueueStats {
         self.workers.stats()
@@ -578,8 +578,8 @@ impl Engine {
     pub fn pinned_memstore_bytes(&self) -> u64 {
         self.catalog.shared().flushed_memstores.pinned_bytes()
     }
-    /// Bytes of memory of memstores that are gone, kept for the next ones: at most a quarter of the limit of
-    /// all memstores.
+    /// Memory of flushed memstores that is kept for the next ones: at most a quarter of the limit
+    /// of all memstores.
     #[cfg(feature = "server")]
     pub fn kept_memstore_bytes(&self) -> u64 {
         self.catalog.shared().store.chunks.bytes()

@@ -68,14 +68,15 @@ pub(super) fn region_before(catalog: &Catalog, key: &[u8]) -> Result<Option<Regi
     catalog.region_named(row.key()).map(Some)
 }
 
-/// Rows between two looks at the clock: one for each row was a tenth of the time of a scan of small rows.
+/// Rows between two reads of the clock, which would be noticeable in a scan of small rows if made
+/// for each row.
 const STEPS_A_LOOK: usize = 16;
 
 /// A region that a scan has not read to its end.
 #[derive(Debug)]
 struct Ahead {
     region: Arc<Region>,
-    /// What the scan reads of it, or will read.
+    /// The version that the scan reads, or will read.
     version: Arc<RegionVersion>,
 }
 
@@ -90,47 +91,47 @@ pub struct RowsSeen {
 
 /// A running scan: one moment of the table, from open to end.
 ///
-/// When it is opened it captures all regions that overlap its range, and then reads them one after the other.
-/// Writes, flushes, compactions, splits and merges that come later do not change what it sees. It holds no
-/// lock.
+/// On open, the scan captures all regions that overlap its range, and then reads them one after the
+/// other. Writes, flushes, compactions, splits and merges that come later do not change its view.
+/// It holds no lock.
 ///
-/// What it captured it holds only for as long as the regions hold it, too: where a region has flushed
-/// memstores or compacted files since, the scan goes on in what the region has instead ([`Self::let_go`]), at
-/// the moment it began with and behind the row it had come to. So a long scan takes no memory that the limit
-/// of all memstores does not count, but for what it holds from a flush to its next fetch, in the middle of a
-/// row until the row's end, and over a change of the table's descriptor. A region that was split or merged is
-/// read to its end as it was.
+/// Captured memstores and files are kept only while the regions keep them, too. Where a region has
+/// since flushed memstores or compacted files, the scan continues in the region's current version
+/// ([`Self::let_go`]), with its original read point and after its last row. So a long scan pins no
+/// memory outside the limit of all memstores, with three exceptions: from a flush to the scan's
+/// next fetch, in the middle of a row until the row's end, and after a change of the table's
+/// descriptor. A region that was split or merged is read to its end in the captured version.
 ///
-/// Invariant: the moment is entered in `Shared::read_points` before anything is captured, and until the scan
-/// ends; flushes and compactions keep what can be seen there. After an error the scan is of no more use, with
-/// three exceptions, which fail a fetch before a row or region, where the next fetch begins:
-/// [`Error::NotServingRegion`]; [`Error::NotInMemory`] of a scan that reads from memory only, until it may
-/// read from disk too ([`Self::read_from_disk`]); and [`Error::CallMemory`] of a scan without filter and
-/// batch.
+/// Invariant: the read point is entered in `Shared::read_points` before anything is captured, and
+/// until the scan ends; flushes and compactions keep the cells that are visible there. After an
+/// error the scan is unusable, with three exceptions, which fail a fetch before a row or region,
+/// where the next fetch begins: [`Error::NotServingRegion`]; [`Error::NotInMemory`] of a scan that
+/// reads from memory only, until it may read from disk too ([`Self::read_from_disk`]); and
+/// [`Error::CallMemory`] of a scan without filter and batch.
 ///
-/// A filter that wants nothing more ends the region, and the next region is read with a new one. As in HBase,
-/// it ends the whole scan if no row of the region was returned since the last request of HBase's client,
-/// which fetches [`Scan::caching`] rows at a time (`RSRpcServices.scan`: no more results if the filter is
-/// done and the response is empty).
+/// A filter that needs no more rows ends the region, and the next region is read with a new one. As
+/// in HBase, it ends the whole scan if no row of the region was returned since the last request of
+/// HBase's client, which fetches [`Scan::caching`] rows at a time (`RSRpcServices.scan`: no more
+/// results if the filter is done and the response is empty).
 #[derive(Debug)]
 pub struct Scanner {
     shared: Arc<Shared>,
     scan: Scan,
     range: ScanRange,
-    /// Reads the region in hand; `None` until it is begun. Dropped before the version that it
+    /// Reads the current region; `None` until it is begun. Dropped before the version that it
     /// reads: a file loses its name with the last version that has it.
     current: Option<RegionScanner>,
-    /// In the order of the scan; the first is in hand.
+    /// The regions left, in the order of the scan; the first is the current one.
     ahead: VecDeque<Ahead>,
-    /// What it sees.
+    /// Read point of the scan.
     open: OpenMoment,
-    /// `Shared::let_go` when the scan last looked whether its regions have let go of something.
+    /// `Shared::let_go` when the scan last checked for released memstores and files of its regions.
     looked: u64,
-    /// The region in hand has let go of something, which has to wait for the end of a row.
+    /// The current region has released memstores or files, but the scan is in the middle of a row.
     overdue: bool,
-    /// Results of the region in hand since HBase's client would have sent a request.
+    /// Results of the current region since HBase's client would have sent a request.
     in_request: usize,
-    /// Rows of the region in hand that were looked at and are not in its figure yet: readers share that.
+    /// Rows read in the current region that are not in its figure yet, which readers share.
     reads: u64,
     /// Rows since [`Self::take_rows_seen`].
     seen: RowsSeen,
@@ -174,7 +175,7 @@ impl Scanner {
         if range.reversed {
             ahead.make_contiguous().reverse();
         }
-        // A filter may be done before it has seen a row, as PageFilter of no rows: without a region
+        // A filter may be done before its first row, as PageFilter of no rows: without a region
         // there is no scanner to ask.
         let filter = scan.spec.filter.as_ref().filter(|_| ahead.is_empty());
         let ended_by_filter = filter.is_some_and(|filter| filter.create().filter_all_remaining());
@@ -197,9 +198,9 @@ impl Scanner {
         })
     }
 
-    /// Lets go of memstores and files that its regions have let go of, without reading anything: the next
-    /// fetch goes on in what the regions have instead. Each fetch begins with this; for a scan that waits
-    /// long between fetches it is to be called now and then.
+    /// Releases flushed memstores and compacted files of its regions, without reading anything: the
+    /// next fetch continues in the regions' current versions. Each fetch begins with this; call it
+    /// periodically for a scan that is idle for long.
     pub fn let_go(&mut self) {
         let let_go = self.shared.let_go.load(Ordering::Acquire);
         if let_go == self.looked && !self.overdue {
@@ -262,18 +263,19 @@ impl Scanner {
         self.ended_by_filter || self.current.as_ref().is_some_and(RegionScanner::filter_is_done)
     }
 
-    /// Whether the limit of rows has ended the scan although more rows follow, as far as that shows
+    /// Whether the limit of rows has ended the scan although more rows follow, as far as known
     /// without reading: the next row may turn out to have no result.
     pub fn is_ended_before_end(&self) -> bool {
         self.ended_before_end
     }
 
-    /// Sets how many rows may be returned from now on. A row counts when its last piece is returned.
+    /// Sets the number of rows that may be returned from now on. A row counts when its last piece
+    /// is returned.
     pub fn limit_rows(&mut self, rows: u64) {
         self.rows_left = rows;
     }
 
-    /// The row that the region in hand has come to; `None` if no row was looked at yet.
+    /// The current row of the current region; `None` before the first row.
     pub fn row_in_hand(&self) -> Option<&[u8]> {
         let row = self.current.as_ref()?.row();
         (!row.is_empty()).then_some(row)
@@ -284,7 +286,7 @@ impl Scanner {
         std::mem::take(&mut self.seen)
     }
 
-    /// Where the region is that the next fetch begins with; `None` at the end of the scan.
+    /// Server of the region that the next fetch begins with; `None` at the end of the scan.
     pub fn place(&self) -> Option<Place> {
         self.ahead.front().map(|ahead| ahead.region.place())
     }
@@ -294,27 +296,28 @@ impl Scanner {
         self.scan.spec.tier == ReadTier::Memory
     }
 
-    /// Lets a scan of memory only ([`ReadTier::Memory`]) read from disk from now on.
+    /// Allows a scan of memory only ([`ReadTier::Memory`]) to read from disk from now on.
     pub fn read_from_disk(&mut self) {
         if self.is_memory_only() {
             self.scan.spec.tier = ReadTier::All;
-            // What it has open would not read from disk.
+            // The open scanner would not read from disk.
             if let Some(current) = &mut self.current {
                 current.pause();
             }
         }
     }
 
-    /// Appends results to `out` until a limit or the end. Each closed row of `out` is one result. Where the
-    /// next region is not assigned, it fails with what it has in `out`; the next fetch begins with that
-    /// region. So it does where a scan of memory only would have to read the next row from disk.
+    /// Appends results to `out` until a limit or the end. Each closed row of `out` is one result.
+    /// Where the next region is not assigned, the fetch fails, with the results so far in `out`;
+    /// the next fetch begins with that region. A scan of memory only ends a fetch in the same way
+    /// before a row that has to be read from disk.
     pub fn fetch(&mut self, limits: &FetchLimits, out: &mut CellBatch) -> Result<Fetched> {
         self.fetch_in_pieces(limits, None, out)
     }
 
-    /// Does what [`Self::fetch`] does, and cuts rows: once `out` has `cut_at` bytes, the row in hand
-    /// ends as a piece, and the next fetch begins with the rest of it. Filters that judge whole rows
-    /// get whole rows. A scan of memory only leaves such a row with [`Error::NotInMemory`].
+    /// As [`Self::fetch`], but cuts rows: once `out` has `cut_at` bytes, the current row ends as a
+    /// piece, and the next fetch begins with the rest of it. Filters that judge whole rows get
+    /// whole rows. A scan of memory only leaves such a row with [`Error::NotInMemory`].
     pub fn fetch_in_pieces(
         &mut self,
         limits: &FetchLimits,
@@ -337,7 +340,7 @@ impl Scanner {
 
     /// Whether the next fetch may continue after this error. A region that is not assigned fails
     /// the fetch before it is read, so the scan continues once it is. A row that is not in memory,
-    /// or for which calls have no memory, has been left.
+    /// or for which calls have no memory, is read again from its beginning.
     fn goes_on_after(&self, error: &Error) -> bool {
         match error {
             Error::NotServingRegion(_) => true,
@@ -403,8 +406,8 @@ impl Scanner {
             if self.overdue && step != Step::Piece {
                 self.let_go();
             }
-            // After the work, so that every fetch gets somewhere however short its time is. A piece of a row
-            // may have taken long.
+            // Checked after the work, so that every fetch makes progress however short its time is.
+            // A piece of a row may have taken long.
             let look = steps == 1 || steps.is_multiple_of(STEPS_A_LOOK) || step == Step::Piece;
             if look && clock.mono().saturating_sub(began) >= limits.time.max(Duration::from_nanos(1)) {
                 return Ok(Fetched::More);
@@ -422,7 +425,7 @@ impl Scanner {
         }
     }
 
-    /// Adds the rows that were looked at to the figure of the region in hand.
+    /// Adds the rows that were read to the figure of the current region.
     fn note_reads(&mut self) {
         let reads = std::mem::take(&mut self.reads);
         self.seen.looked_at += reads;
@@ -440,7 +443,7 @@ impl Scanner {
         }
     }
 
-    /// Nothing more of the region in hand.
+    /// Ends the current region.
     fn end_region(&mut self) {
         self.note_reads();
         self.current = None;
@@ -448,7 +451,7 @@ impl Scanner {
         self.in_request = 0;
     }
 
-    /// The region in hand with its scanner, which is opened, or goes on after a pause.
+    /// The current region with its scanner, which is opened, or continued after a pause.
     fn in_hand(&mut self) -> Result<Option<&mut RegionScanner>> {
         let Some(Ahead { region, version }) = self.ahead.front() else {
             return Ok(None);

@@ -102,7 +102,7 @@ impl Rows {
         }
     }
 
-    /// Replaces the batch by the next one. Its memory is used again if no row of it is left.
+    /// Replaces the batch by the next one. Its memory is reused if no row of it is left.
     fn fetch(&mut self, mut scanner: Box<Scanner>) {
         self.next = 0;
         if Arc::get_mut(&mut self.batch).is_none() {

@@ -9,9 +9,9 @@ use crate::manifest::SnapshotMeta;
 use crate::schema::TableName;
 
 impl Engine {
-    /// Takes a snapshot of a table, enabled or not: with `flush` of everything that was acknowledged before,
-    /// else of what is in store files. It is removed after `ttl_seconds`; 0: never. It costs no disk space as
-    /// long as the table has the same files.
+    /// Takes a snapshot of a table, enabled or not: with `flush` of everything that was
+    /// acknowledged before, else of the store files only. It is removed after `ttl_seconds`; 0:
+    /// never. It costs no disk space as long as the table has the same files.
     pub fn snapshot(&self, table: &TableName, name: &str, flush: bool, ttl_seconds: u64) -> Result<()> {
         self.open_catalog()?.snapshot(table, name, flush, ttl_seconds)
     }
@@ -26,15 +26,15 @@ impl Engine {
         self.open_catalog()?.delete_snapshot(name)
     }
 
-    /// Creates a table, enabled, that is what the snapshot's was.
+    /// Creates a table, enabled, from a snapshot.
     pub fn clone_snapshot(&self, name: &str, table: &TableName) -> Result<()> {
         let regions = self.open_catalog()?.clone_snapshot(name, table)?;
         self.after_clone(&regions);
         Ok(())
     }
 
-    /// Makes the snapshot's table, which must be disabled and stays so, what it was. One that is gone is
-    /// created, enabled.
+    /// Restores a snapshot's table, which must be disabled and stays so, to the snapshot's state. A
+    /// dropped table is created, enabled.
     pub fn restore_snapshot(&self, name: &str) -> Result<()> {
         let regions = self.open_catalog()?.restore_snapshot(name)?;
         self.after_clone(&regions);

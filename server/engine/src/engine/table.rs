@@ -16,8 +16,8 @@ use crate::op::{
 use crate::schema::{Durability, TableName};
 use crate::wal::Commit;
 
-/// A table of an open engine. Cheap to clone, and usable from any thread. It is a name: after the
-/// table was dropped, calls fail with [`Error::NoSuchTable`](crate::Error::NoSuchTable).
+/// A table of an open engine. Cheap to clone, and usable from any thread. It holds only the name:
+/// after the table was dropped, calls fail with [`Error::NoSuchTable`](crate::Error::NoSuchTable).
 ///
 /// A write is durable (as [`Options::wal_sync`](crate::options::Options::wal_sync) and the table say) and
 /// visible when its call returns. It takes longer while memory fills faster than it is flushed.
@@ -137,7 +137,7 @@ impl Table {
     }
 }
 
-/// Waits until a write is durable and visible, and for as long as memory asks writers to.
+/// Waits until a write is durable and visible, and for its pause while memory fills up.
 fn wait(commit: Commit) -> Result<()> {
     let pause = commit.pause();
     commit.wait()?;

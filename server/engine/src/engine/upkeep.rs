@@ -1,5 +1,5 @@
-//! Upkeep that somebody asks for: flushes and compactions of tables and of single regions, pauses of both,
-//! and an empty cache.
+//! Upkeep on request: flushes and compactions of tables and of single regions, pauses of both, and
+//! emptying the cache.
 
 use std::sync::Arc;
 
@@ -12,13 +12,13 @@ use crate::schema::{TableDescriptor, TableName};
 use crate::workers::{Compacting, Job, Work};
 
 impl Engine {
-    /// Holds back flushes or compactions, or lets them go on; returns whether they were held back before.
-    /// Ends with this process.
+    /// Holds back flushes or compactions, or resumes them; returns whether they were held back
+    /// before. Ends with this process.
     ///
-    /// What is asked for meanwhile is done afterwards; what somebody waits for is refused. A flush that runs
-    /// is finished; a compaction that runs stands still. Flushes that belong to something else (the end of a
-    /// table's service, a split, a close) are made all the same. While flushes are held back memstores fill
-    /// up, and writes are slowed and refused at their limits as ever.
+    /// Asynchronous requests made meanwhile are done afterwards; synchronous ones are refused. A
+    /// running flush finishes; a running compaction stands still. Flushes that are part of other
+    /// operations (disabling a table, a split, a close) are made all the same. While flushes are
+    /// held back memstores fill up, and writes are slowed and refused at their limits as usual.
     #[cfg(feature = "server")]
     pub fn pause(&self, work: Work, paused: bool) -> bool {
         self.workers.pause(work, paused)
@@ -30,8 +30,8 @@ impl Engine {
         self.workers.is_paused(work)
     }
 
-    /// Takes the blocks of a table's store files out of the block cache, or those of all tables; returns how
-    /// many. Blocks that open store files keep for themselves stay.
+    /// Evicts the blocks of a table's store files from the block cache, or those of all tables;
+    /// returns their number. Blocks pinned by open store files stay.
     #[cfg(feature = "server")]
     pub fn clear_block_cache(&self, table: Option<&TableName>) -> Result<u64> {
         let tables = match table {
@@ -74,7 +74,7 @@ impl Engine {
         self.compact_regions(&table.descriptor, &table.regions, family, major, wait)
     }
 
-    /// The same for one region.
+    /// Compacts one region's stores (of one family, or all); with `wait`, returns when it is done.
     pub fn compact_region(
         &self,
         region: RegionId,
@@ -99,7 +99,7 @@ impl Engine {
         self.workers.run_pending()
     }
 
-    /// Nobody is to wait for what does not happen.
+    /// Rejects synchronous requests while this kind of background work is paused.
     fn check_not_paused(&self, work: Work) -> Result<()> {
         let what = match work {
             Work::Flushes => "flushes",

@@ -24,7 +24,7 @@ use crate::seeded;
 use crate::sync::{Loaded, RwLockReadGuard};
 use crate::wal::{Commit, Logging};
 
-/// What a write returns, with the regions that should be flushed now.
+/// The result of a write, with the regions that should be flushed now.
 pub(super) struct Written<T> {
     pub(super) result: T,
     pub(super) flush: SmallVec<[RegionId; 1]>,
@@ -100,7 +100,7 @@ pub(super) fn mutate(
         };
         let mut last = None;
         for ((group, plans), guard) in groups.iter().zip(&plans).zip(&guards) {
-            // Most rows of a batch ask for the same: what that means is looked up once.
+            // Most rows of a batch have the same options, which are therefore looked up once.
             let asked = group
                 .rows
                 .chunk_by(|one, next| mutations[*one].durability == mutations[*next].durability);
@@ -132,8 +132,8 @@ pub(super) fn mutate(
     }
 }
 
-/// The behaviour of a write that holds a row's lock when there is no memory for what it reads. It
-/// does not wait, because a network thread may be waiting for the lock.
+/// The behaviour of a write that holds a row's lock when there is no memory for the cells that it
+/// reads. It does not wait, because a network thread may be waiting for the lock.
 pub(super) fn under_lock(tier: ReadTier) -> OnShortage {
     match tier {
         ReadTier::Memory => OnShortage::Leave,
@@ -151,9 +151,9 @@ pub(super) fn scratch(shared: &Shared, tier: ReadTier) -> CellBatch {
 pub(super) struct AssignedTime<'c>(pub(super) &'c Catalog);
 
 impl AssignedTime<'_> {
-    /// Assigned time; `None` if it is so far beyond the mark on disk that recovery would take it
-    /// for a client's. Then the caller releases its row locks, updates the mark ([`Self::mark`])
-    /// and starts again.
+    /// Assigned time; `None` if it is so far beyond the mark on disk that recovery would treat it
+    /// as a client's. Then the caller releases its row locks, updates the mark ([`Self::mark`]) and
+    /// starts again.
     pub(super) fn now(&self) -> Option<i64> {
         let shared = self.0.shared();
         let now = shared.timestamps.issue(&*shared.clock);
@@ -175,8 +175,7 @@ impl AssignedTime<'_> {
     }
 }
 
-/// What `of` makes of each item. Collecting results would not say how many there are, so that room grows
-/// piece by piece.
+/// Maps `items` with exact capacity; `collect::<Result<_>>()` would lose the size hint.
 fn all<'i, I, T, const N: usize>(items: &'i [I], of: impl Fn(&'i I) -> Result<T>) -> Result<SmallVec<[T; N]>>
 where
     [T; N]: smallvec::Array<Item = T>,
@@ -201,7 +200,7 @@ pub(super) fn writable_table<'t>(tables: &'t Tables, name: &TableName) -> Result
     Ok(table)
 }
 
-/// The rows by region, in the order of region ids: the order in which several regions are locked.
+/// The rows by region, in the order of region ids, in which several regions are locked.
 fn group<'t, 'r>(table: &'t Table, rows: impl Iterator<Item = &'r [u8]>) -> SmallVec<[Group<'t>; 1]> {
     let mut groups: SmallVec<[Group<'t>; 1]> = SmallVec::new();
     // Made with the second region: a batch of one region needs no map.
@@ -226,8 +225,8 @@ fn group<'t, 'r>(table: &'t Table, rows: impl Iterator<Item = &'r [u8]>) -> Smal
     groups
 }
 
-/// Keeps the regions from being frozen, split or dropped, if the table is still what it was when the write
-/// was checked.
+/// Locks the regions against freezes, splits and drops. `None` if the table has changed since the
+/// write was checked.
 fn lock_regions<'t>(
     catalog: &Catalog,
     tables: &Loaded<Tables>,
@@ -292,7 +291,7 @@ pub(super) fn check_room(shared: &Shared, table: &Table, region: &Region) -> Res
     )))
 }
 
-/// Refuses a write while the disk hangs: it would wait, and hold what it has, for as long as the disk likes.
+/// Refuses a write while the disk hangs: it would wait, and keep its memory, without limit.
 fn check_log(shared: &Shared) -> Result<()> {
     let limit = shared.options.wal_stall;
     match shared.wal.waiting() {
@@ -308,7 +307,8 @@ fn check_log(shared: &Shared) -> Result<()> {
     }
 }
 
-/// The commit with the pause that what is held in memory asks for, now that the write is accounted for.
+/// Adds the pause to the commit that the memstores' fill asks for, now that the write is accounted
+/// for.
 pub(super) fn paced<'r>(
     shared: &Shared,
     table: &Table,
@@ -332,6 +332,7 @@ pub(super) fn paced<'r>(
 pub(super) fn flush_wanted(shared: &Shared, table: &Table, region: &Region) -> Option<RegionId> {
     let bytes = region.account(&shared.memstore_total_bytes);
     let limit = shared.flush_bytes(&table.descriptor);
-    // What is frozen is being flushed already: counted in, every write during a flush would ask for one more.
+    // Frozen memstores are being flushed already; if they counted, every write during a flush would
+    // ask for another.
     (bytes > limit && region.version().active_bytes() > limit).then(|| region.id())
 }

@@ -1,4 +1,4 @@
-//! For tests: a file that remembers what was said about the page cache, and how often it was read.
+//! For tests: a file that records its page-cache advice and the number of its reads.
 
 use std::io;
 use std::sync::Arc;
@@ -30,8 +30,8 @@ impl Advised {
         self.reads.swap(0, Ordering::Relaxed)
     }
 
-    /// First byte and the one behind the last, in the order of the calls. Fails if other advice than this was
-    /// given.
+    /// First byte and the one after the last of each advice, in the order of the calls. Fails if
+    /// other advice than this was given.
     pub(crate) fn ranges(&self, expected: Advice) -> Vec<(u64, u64)> {
         let ranges = self.ranges.lock();
         let of_one = |(from, to, advice): &(u64, u64, Advice)| {
@@ -41,7 +41,7 @@ impl Advised {
         ranges.iter().map(of_one).collect()
     }
 
-    /// What was said since the last call.
+    /// Takes the advice given since the last call.
     pub(crate) fn take(&self) -> Vec<(u64, u64, Advice)> {
         std::mem::take(&mut self.ranges.lock())
     }

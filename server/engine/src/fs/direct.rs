@@ -5,11 +5,11 @@
 //!
 //! 1. The range is widened to multiples of the file's [`Alignment`].
 //! 2. It is read into a buffer of the thread that begins at a page.
-//! 3. What was asked for is copied from there.
+//! 3. The requested bytes are copied from there.
 //!
-//! A file system that cannot do it says so when the file is opened ([`can_not`]), or with the first read:
-//! then the file is read through the page cache from there on. What was written through the page cache and is
-//! not on disk yet is found: the system writes it first.
+//! A file system without direct reads refuses the open ([`can_not`]) or the first read: then the
+//! file is read through the page cache from there on. Bytes that were written through the page
+//! cache and are not on disk yet are found: the system writes them first.
 
 use std::cell::RefCell;
 use std::io;
@@ -28,18 +28,19 @@ thread_local! {
     static BUFFER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
-/// What offsets and lengths of a file's direct reads are multiples of: a power of two, at most a page.
+/// Alignment of offsets and lengths of a file's direct reads: a power of two, at most a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Alignment(usize);
 
 impl Alignment {
-    /// What suits every common file.
+    /// The alignment that suits every common file.
     const PAGE: Self = Self(PAGE_BYTES);
 
-    /// What the file system says that it takes of this file (Linux 6.1 and later), which is the disk's sector
-    /// as a rule. The less is read around a block, the better. [`Self::PAGE`] if it does not say.
+    /// The alignment that the file system reports for this file (Linux 6.1 and later), usually the
+    /// disk's sector. The smaller it is, the less is read around a block. [`Self::PAGE`] if none is
+    /// reported.
     pub(super) fn of(file: BorrowedFd<'_>) -> Self {
-        // Without an answer the page serves: what this could tell is speed only.
+        // Without an answer the page size is used: the alignment only affects speed.
         let Ok(found) = rustix::fs::statx(file, c"", AtFlags::EMPTY_PATH, StatxFlags::DIOALIGN) else {
             return Self::PAGE;
         };
@@ -114,7 +115,7 @@ fn read_sectors(
     offset: u64,
 ) -> io::Result<usize> {
     let mut done = 0;
-    // After a part of a sector comes the end. To go on from there would ask for what is none.
+    // A partial sector is the end of the file. Reading on would ask for an unaligned offset.
     while done < sectors.len() && done.is_multiple_of(alignment.0) {
         match read_once(file, &mut sectors[done..], offset + done as u64)? {
             0 => break,
@@ -124,7 +125,7 @@ fn read_sectors(
     Ok(done)
 }
 
-/// One read. A file system that turns out to have no direct reads is asked again without.
+/// One read. If the file system turns out to have no direct reads, the read is retried without.
 fn read_once(file: BorrowedFd<'_>, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
     let mut read = || rustix::io::retry_on_intr(|| rustix::io::pread(file, &mut *buffer, offset));
     match read() {
@@ -149,7 +150,7 @@ mod tests {
     use super::super::{Open, RealFs, Vfs};
     use super::*;
 
-    /// A file of so many bytes that follow no pattern, and these bytes.
+    /// A file of this many bytes that follow no pattern, and these bytes.
     fn file(len: usize) -> (tempfile::TempDir, PathBuf, Vec<u8>) {
         let root = tempfile::tempdir().unwrap();
         let path = root.path().join("f");
@@ -169,9 +170,9 @@ mod tests {
     }
 
     proptest! {
-        /// Goal: whoever reads does not notice. Method: any range of files whose sizes are no multiples of
-        /// anything, against the bytes that were written, which may not be on disk yet; by pages, and by what
-        /// the file system takes.
+        /// Goal: readers do not notice direct reads. Method: any range of files whose sizes are no
+        /// multiples of anything, against the bytes that were written, which may not be on disk
+        /// yet; by pages, and by the file system's alignment.
         #[test]
         fn any_range_is_read(
             len in 0_usize..40_000, offset in 0_usize..45_000, count in 0_usize..30_000, by_pages: bool,
@@ -190,8 +191,8 @@ mod tests {
     }
 
     proptest! {
-        /// Goal: what is read is what was asked for and less than a sector on each side. Method: any range,
-        /// any alignment.
+        /// Goal: a read covers the requested range and less than a sector on each side. Method: any
+        /// range, any alignment.
         #[test]
         fn as_little_as_can_be_is_read(offset in 0_u64..1 << 40, len in 1_usize..100_000, power in 9_u32..=12) {
             let sector = 1 << power;
@@ -202,15 +203,16 @@ mod tests {
         }
     }
 
-    /// Goal: a file that says nothing of direct reads is no error. Method: one that the system makes up.
+    /// Goal: a file without information about direct reads is no error. Method: a pseudo file of
+    /// the system.
     #[test]
     fn who_does_not_say_gets_pages() {
         let file = std::fs::File::open("/proc/self/status").unwrap();
         assert_eq!(Alignment::of(file.as_fd()), Alignment::PAGE);
     }
 
-    /// Goal: a file system that takes no such reads is read all the same. Method: memory at an odd address,
-    /// which the system refuses with the same error.
+    /// Goal: a file system without direct reads is read all the same. Method: memory at an odd
+    /// address, which the system refuses with the same error.
     #[test]
     fn without_direct_reads_the_page_cache_serves() {
         let (_root, path, bytes) = file(10_000);

@@ -1,9 +1,9 @@
 //! The file system as the engine sees it.
 //!
-//! All file access goes through [`Vfs`] and [`File`]: `real` is the operating system's, `sim` forgets
-//! unsynced bytes, tears sectors, reorders directory operations, fails and fills up. The traits are used as
-//! objects: a virtual call costs about a nanosecond and the system call behind it hundreds (docs/decisions
-//! has the measurement).
+//! All file access goes through [`Vfs`] and [`File`]: `real` is the operating system's, `sim`
+//! forgets unsynced bytes, tears sectors, reorders directory operations, fails and fills up. The
+//! traits are used as objects: a virtual call is cheap compared with the system call behind it
+//! (docs/decisions has the measurement).
 //!
 //! Rules for callers: no mmap; a file created, renamed or removed is durable only after [`Vfs::sync_dir`] of
 //! its directory; after a failed sync the file's unsynced bytes are unknown and the file must not be synced
@@ -48,12 +48,11 @@ pub enum Open {
 pub enum Advice {
     /// Will be read front to back.
     Sequential,
-    /// Will be read in no order: the system reads what is asked for and nothing more.
+    /// Will be read in no order: the system reads the requested range and nothing more.
     Random,
-    /// Will be read soon: the system begins to read it, and nobody waits for that.
+    /// Will be read soon: the system begins to read it in the background.
     WillNeed,
-    /// Will not be read soon. What of it is not on disk yet the system begins to write, and nobody waits for
-    /// that.
+    /// Will not be read soon. The system begins to write dirty pages in the background.
     DontNeed,
 }
 
@@ -77,7 +76,7 @@ pub(crate) fn is_disk_full(error: &io::Error) -> bool {
 /// An open file. Closing is dropping. All methods may be called from many threads.
 #[expect(
     clippy::len_without_is_empty,
-    reason = "the size is a system call that can fail; nobody asks for emptiness"
+    reason = "the size is a system call that can fail; no caller asks for emptiness"
 )]
 pub trait File: Send + Sync + Debug {
     /// Reads at most `buffer.len()` bytes at `offset`; fewer only at the end of the file.
@@ -120,7 +119,7 @@ pub trait File: Send + Sync + Debug {
 /// Held while a directory is in use; released when dropped or when the process ends.
 pub trait DirLock: Send + Sync + Debug {
     /// Whether the directory's path still leads to the directory that was locked. If not, another
-    /// process may have locked the one that is there now.
+    /// process may have locked the directory that is there now.
     fn is_in_place(&self) -> io::Result<bool> {
         Ok(true)
     }
@@ -139,7 +138,7 @@ pub trait Vfs: Send + Sync + Debug + 'static {
     fn exists(&self, path: &Path) -> io::Result<bool>;
     /// Renames a file, replacing the target atomically.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
-    /// Gives a file a second name.
+    /// Creates a hard link to a file.
     fn link(&self, from: &Path, to: &Path) -> io::Result<()>;
     /// Removes a file's name.
     fn remove_file(&self, path: &Path) -> io::Result<()>;
@@ -155,6 +154,7 @@ pub trait Vfs: Send + Sync + Debug + 'static {
     fn lock_to_read(&self, path: &Path) -> io::Result<Option<Box<dyn DirLock>>>;
     /// Space of the file system that holds `dir`.
     fn space(&self, dir: &Path) -> io::Result<Space>;
-    /// 16 bytes that nobody will draw again: from the system's generator, or from the simulator's seed.
+    /// 16 bytes that are never drawn again: from the system's generator, or from the simulator's
+    /// seed.
     fn draw_uuid(&self) -> io::Result<[u8; 16]>;
 }

@@ -2,12 +2,12 @@
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Raises the limit as far as the process may, from the soft one to the hard one, and returns it; `u64::MAX`
+/// Raises the soft limit to the hard limit, as far as the process may, and returns it; `u64::MAX`
 /// is none.
 ///
-/// The soft limit is low, 1024 as a rule, for programs that use `select(2)`. Ours uses none, so it may have
-/// what the machine's owner allows: the JVM raises it for HBase in the same way (`-XX:+MaxFDLimit`). Where
-/// that is refused the limit stays as it was.
+/// The soft limit is low, 1024 as a rule, for programs that use `select(2)`. Ours uses none, so it
+/// may raise its limit to the hard limit: the JVM raises it for HBase in the same way
+/// (`-XX:+MaxFDLimit`). Where that is refused the limit stays as it was.
 pub fn raise_open_files() -> u64 {
     let limits = getrlimit(Resource::Nofile);
     let raised = Rlimit {
@@ -25,7 +25,7 @@ pub fn raise_open_files() -> u64 {
 mod tests {
     use super::*;
 
-    /// What is returned is what the system then says, and it is what the process was allowed.
+    /// The returned limit is the one that the system then reports, and equals the hard limit.
     #[test]
     fn the_limit_is_raised_to_what_is_allowed() {
         let raised = raise_open_files();

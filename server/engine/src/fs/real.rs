@@ -1,8 +1,8 @@
 //! The operating system's file system: [`Vfs`] over `std::fs`, and `rustix` for the calls `std` does not
 //! have.
 //!
-//! Directories are made with mode 0700 and files with 0600: what is in the database is nobody else's
-//! business. Descriptors are close-on-exec. A call that a signal interrupted is made again, here or by `std`.
+//! Directories are made with mode 0700 and files with 0600: the database is private to its owner.
+//! Descriptors are close-on-exec. A call that a signal interrupted is made again, here or by `std`.
 //!
 //! Only this module and `clock` may use `std::fs` and `SystemTime`. Everything may be called from every
 //! thread.
@@ -66,7 +66,7 @@ enum Share {
     Reading,
 }
 
-/// Whether the path leads to the open file, and not to another file of the same name.
+/// Whether the path leads to the open file, not to another file of that name.
 fn names(path: &Path, open: &fs::File) -> io::Result<bool> {
     let opened = open.metadata()?;
     match fs::metadata(path) {
@@ -240,7 +240,8 @@ impl File for RealFile {
 }
 
 impl RealFile {
-    /// Extends the file to `len` with written zeros: the reservation of file systems that have no other.
+    /// Extends the file to `len` with written zeros: the fallback for file systems without
+    /// reservation.
     fn write_zeros_to(&self, len: u64) -> io::Result<()> {
         let zeros = vec![0; ZEROS_BYTES];
         let mut at = self.len()?;
@@ -335,7 +336,7 @@ impl Vfs for RealFs {
     fn draw_uuid(&self) -> io::Result<[u8; 16]> {
         let mut uuid = [0; 16];
         fs::File::open("/dev/urandom")?.read_exact(&mut uuid)?;
-        // Version 4, variant 1 (RFC 9562): tools that print uuids know what it is.
+        // Version 4, variant 1 (RFC 9562), so that tools that print uuids recognise it.
         uuid[6] = uuid[6] & 0x0f | 0x40;
         uuid[8] = uuid[8] & 0x3f | 0x80;
         Ok(uuid)
@@ -348,7 +349,8 @@ mod tests {
 
     use super::*;
 
-    /// Goal: nobody but the owner can read the database. Method: the modes of a new directory and a new file.
+    /// Goal: only the owner can read the database. Method: the modes of a new directory and a new
+    /// file.
     #[test]
     fn new_files_and_directories_are_the_owners_alone() {
         let root = tempfile::tempdir().unwrap();
@@ -380,7 +382,7 @@ mod tests {
     }
 
     /// Goal: a lock is lost neither with its file nor with the directory's name; a holder can
-    /// detect the latter.
+    /// detect a renamed directory.
     #[test]
     fn a_deleted_lock_file_and_a_moved_directory_let_nobody_in() {
         let root = tempfile::tempdir().unwrap();
@@ -445,8 +447,8 @@ mod tests {
         assert_eq!(file.len().unwrap(), 4);
     }
 
-    /// Goal: opening for direct reads works where the file system has none, and tells other errors. Method: a
-    /// file of the system's processes, which refuses them, and one that is not there.
+    /// Goal: opening for direct reads works where the file system has none, and other errors are
+    /// reported. Method: a file of procfs, which refuses direct reads, and a missing one.
     #[cfg(target_os = "linux")]
     #[test]
     fn files_without_direct_reads_are_opened_without() {

@@ -12,7 +12,7 @@
 //! on disk, so the header is covered as well. The payload is compressed with the file's codec. `previous
 //! block` is the offset of the block before it of the same kind, -1 for the first.
 //!
-//! Pure functions of bytes; callers add the file's name and the offset to what is found wrong.
+//! Pure functions of bytes; callers add the file's name and the offset to errors.
 
 use std::borrow::Cow;
 
@@ -37,7 +37,7 @@ const CHECKSUM_NONE: u8 = 0;
 const CHECKSUM_CRC32: u8 = 1;
 const CHECKSUM_CRC32C: u8 = 2;
 
-/// What a block holds.
+/// Type of a block's content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum BlockKind {
     /// Plain cells.
@@ -48,7 +48,7 @@ pub(super) enum BlockKind {
     LeafIndex,
     /// One chunk of a bloom filter.
     BloomChunk,
-    /// A named block of whoever wrote the file.
+    /// A named block of the file's writer.
     Meta,
     /// Index of index blocks.
     IntermediateIndex,
@@ -106,7 +106,7 @@ impl BlockKind {
 /// A block's header, taken apart. The sizes are consistent with each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Header {
-    /// What the block holds.
+    /// Type of the block's content.
     pub(super) kind: BlockKind,
     /// Bytes on disk: header, payload and checksums.
     pub(super) disk_bytes: usize,
@@ -121,7 +121,7 @@ pub(super) struct Header {
 }
 
 impl Header {
-    /// Reads a header and checks that its numbers fit together. The checksums are not looked at.
+    /// Reads a header and checks that its numbers fit together. The checksums are not checked.
     pub(super) fn parse(bytes: &[u8]) -> Check<Self> {
         let mut cursor = Cursor::new(bytes);
         let magic = cursor.array::<8>().ok_or("block header is cut short")?;
@@ -172,8 +172,8 @@ impl Header {
             let actual = match self.checksum_type {
                 CHECKSUM_CRC32 => checksum::crc32(chunk),
                 CHECKSUM_CRC32C => checksum::crc32c(chunk),
-                // A block without checksums has zeros in their place. Insisting on them finds the flipped bit
-                // that turns type 2 into type 0.
+                // A block without checksums has zeros in their place. Requiring them detects the
+                // flipped bit that turns type 2 into type 0.
                 _ => 0,
             };
             if actual.to_be_bytes() != sum {
@@ -189,8 +189,8 @@ impl Header {
     }
 }
 
-/// Verifies a block and unpacks its payload. `block` is the whole block and nothing else; the memory of one
-/// that is handed over becomes the payload's, if it is not compressed.
+/// Verifies a block and unpacks its payload. `block` is the whole block and nothing else; if it is
+/// owned and not compressed, its memory becomes the payload's.
 pub(super) fn unpack(block: Cow<'_, [u8]>, compression: Compression) -> Check<(Header, Vec<u8>)> {
     let header = Header::parse(&block)?;
     if header.disk_bytes != block.len() {
@@ -224,7 +224,7 @@ pub(super) fn plain_disk_bytes(payload_bytes: usize) -> usize {
     with_checksums(HEADER_BYTES + payload_bytes)
 }
 
-/// Size on disk of so many bytes of header and payload.
+/// Size on disk of a header and payload of this many bytes.
 fn with_checksums(covered_bytes: usize) -> usize {
     covered_bytes + 4 * covered_bytes.div_ceil(BYTES_PER_CHECKSUM)
 }
@@ -279,8 +279,8 @@ mod tests {
         out
     }
 
-    /// What was packed comes back, with every codec, for payloads below and above one checksum's and one
-    /// codec chunk's reach.
+    /// A packed payload unpacks to the same bytes, with every codec, for payloads around the size
+    /// of one checksum chunk and of one codec chunk.
     #[test]
     fn round_trip() {
         for &compression in Compression::ALL {

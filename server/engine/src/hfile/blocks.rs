@@ -18,8 +18,8 @@ pub struct Block {
     pub(super) large_bytes: usize,
 }
 
-/// Blocks of more bytes are reserved from the memory for calls. Most blocks have 64 KiB; those of
-/// large cells may have many MiB.
+/// Block size from which memory is reserved from the budget of calls. Most blocks have 64 KiB;
+/// those of large cells may have many MiB.
 pub(super) const LARGE_BLOCK_BYTES: usize = 256 << 10;
 
 #[derive(Debug)]
@@ -89,7 +89,7 @@ impl Block {
     }
 }
 
-/// Which kind of block is expected at a place.
+/// Kind of block that is expected at a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Want {
     /// Cells, plain or encoded.

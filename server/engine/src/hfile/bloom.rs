@@ -8,11 +8,12 @@
 //! chunks i32 | comparator name, vint length (empty: keys are plain bytes) | root index of the chunks, see `index`
 //! ```
 //!
-//! A chunk is a bare bit field: bit `b` is bit `b & 7` of byte `b >> 3`. The keys are rows for ROW and for
-//! the filter of family tombstones; the first bytes of rows, or whole rows that are shorter, for
-//! ROWPREFIX_FIXED_LENGTH; and for ROWCOL the flat key that is first in the column, with an empty family:
-//! `row length, row, 0, qualifier, Long.MAX_VALUE, 255`. Where a key's bits are is HBase's choice: MurmurHash
-//! 2 with seeds 0 and h1, positions `|(h1 + i * h2) mod bits|` in wrapping 32-bit arithmetic.
+//! A chunk is a bare bit field: bit `b` is bit `b & 7` of byte `b >> 3`. The keys are rows for ROW
+//! and for the filter of family tombstones; the first bytes of rows, or whole rows that are
+//! shorter, for ROWPREFIX_FIXED_LENGTH; and for ROWCOL the flat key that is first in the column,
+//! with an empty family: `row length, row, 0, qualifier, Long.MAX_VALUE, 255`. The positions of a
+//! key's bits are HBase's: MurmurHash 2 with seeds 0 and h1, positions `|(h1 + i * h2) mod bits|`
+//! in wrapping 32-bit arithmetic.
 
 use std::collections::VecDeque;
 
@@ -106,7 +107,7 @@ pub(super) struct Bloom {
 }
 
 impl Bloom {
-    /// Reads the description. `None` if the filter uses a hash function that we do not have: reads are right
+    /// Reads the description. `None` if the filter uses an unknown hash function: reads are correct
     /// without it.
     pub(super) fn parse(payload: &[u8]) -> Check<Option<Self>> {
         let mut cursor = Cursor::new(payload);
@@ -147,7 +148,7 @@ impl Bloom {
         }))
     }
 
-    /// The number of the chunk that answers for a key; `None` if the key is before all keys of the filter.
+    /// The number of the chunk for a key; `None` if the key is before all keys of the filter.
     /// REQUIRES: the key has the form of the filter's keys.
     pub(super) fn chunk(&self, key: &[u8]) -> Option<usize> {
         match self.form {
@@ -156,7 +157,7 @@ impl Bloom {
         }
     }
 
-    /// Whether this chunk answers for a key.
+    /// Whether the key is in the range of this chunk.
     /// REQUIRES: the key has the form of the filter's keys.
     pub(super) fn is_in_chunk(&self, chunk: usize, key: &[u8]) -> bool {
         let is_from = |chunk: usize| match self.form {
@@ -171,7 +172,7 @@ impl Bloom {
         self.chunks.handle(chunk)
     }
 
-    /// What its keys are.
+    /// Form of the filter's keys.
     pub(super) fn form(&self) -> KeyForm {
         self.form
     }
@@ -196,7 +197,7 @@ impl Bloom {
 #[derive(Debug)]
 pub(super) struct ReadyChunk {
     first_key: Vec<u8>,
-    /// Its bits.
+    /// Bits of the filter.
     pub(super) bits: Vec<u8>,
 }
 

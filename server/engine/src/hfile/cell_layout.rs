@@ -7,7 +7,7 @@ use crate::schema::DataBlockEncoding;
 /// Bytes of the two lengths that a cell begins with.
 pub(super) const LENGTHS_BYTES: usize = 8;
 
-/// Which parts a file's cells have.
+/// The parts of a file's cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct CellLayout {
     /// Tags length and tags.

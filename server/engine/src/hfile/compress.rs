@@ -9,13 +9,13 @@
 //! +--------------------+----------------------+------------------+
 //! ```
 //!
-//! GZ is one gzip stream. For ZSTD there are two forms in the field: the framing above, by HBase's own codec
-//! (`hbase-compression-zstd`, which works without native libraries), and bare zstd frames, by Hadoop's native
-//! codec. We write the first and read both: a bare frame begins with zstd's magic number, which as a segment
-//! size would be 650 MB.
+//! GZ is one gzip stream. ZSTD is found in two forms: the framing above, by HBase's own codec
+//! (`hbase-compression-zstd`, which works without native libraries), and bare zstd frames, by
+//! Hadoop's native codec. We write the first and read both: a bare frame begins with zstd's magic
+//! number, which as a segment size would be 650 MB.
 //!
-//! Sizes are checked before memory is taken: a payload unpacks to exactly the size in its (checksummed) block
-//! header, and a size that so many packed bytes cannot have is not believed.
+//! Sizes are checked before memory is taken: a payload unpacks to exactly the size in its
+//! (checksummed) block header, and a size that the packed bytes cannot unpack to is rejected.
 
 use std::cell::RefCell;
 use std::io::{Read as _, Write as _};
@@ -45,7 +45,7 @@ fn plain_per_packed_byte(compression: Compression) -> usize {
     }
 }
 
-/// Packs payloads; keeps what its algorithm wants to reuse from call to call.
+/// Packs payloads; keeps its algorithm's reusable state between calls.
 pub(super) enum Codec {
     /// Stored as it is.
     None,
@@ -163,8 +163,8 @@ pub(super) fn uncompress(compression: Compression, packed: &[u8], plain_bytes: u
 
 fn uncompress_gzip(packed: &[u8], plain_bytes: usize) -> Check<Vec<u8>> {
     let mut plain = Vec::new();
-    // One byte more than promised is enough to notice a stream that goes on; the vector grows with what
-    // really comes.
+    // One byte more than promised is enough to notice a stream that goes on; the vector grows with
+    // the bytes that arrive.
     flate2::read::GzDecoder::new(packed)
         .take(plain_bytes as u64 + 1)
         .read_to_end(&mut plain)
@@ -216,7 +216,7 @@ fn unsnappy(chunk: &[u8], target: &mut [u8]) -> Check<usize> {
 
 fn unzstd(chunk: &[u8], target: &mut [u8]) -> Check<usize> {
     thread_local! {
-        /// A decompression context takes longer to make than a block takes to unpack, so each thread keeps
+        /// Making a decompression context takes longer than unpacking a block, so each thread keeps
         /// one.
         static DECOMPRESSOR: RefCell<Option<zstd::bulk::Decompressor<'static>>> = const { RefCell::new(None) };
     }
@@ -248,8 +248,8 @@ mod tests {
         assert!(uncompress(Compression::Zstd, &packed, plain.len() - 1).is_err());
     }
 
-    /// The framing is fixed by Hadoop: segment size, chunk size, chunk, and no chunk above what its readers
-    /// can hold.
+    /// The framing is fixed by Hadoop: segment size, chunk size, chunk, and no chunk above the
+    /// limit of its readers.
     #[test]
     fn framing_is_hadoops() {
         let plain = vec![7; CHUNK_BYTES_MAX + 10];
@@ -267,8 +267,8 @@ mod tests {
         assert_eq!(snap::raw::decompress_len(&packed[12 + first..]).unwrap(), 10);
     }
 
-    /// A size that nothing of that length unpacks to takes no memory: the largest that a header may claim,
-    /// with every codec.
+    /// A size that the packed bytes cannot have takes no memory: the largest that a header may
+    /// claim, with every codec.
     #[test]
     fn impossible_sizes_are_refused_before_anything_is_unpacked() {
         for &compression in Compression::ALL {
@@ -277,7 +277,8 @@ mod tests {
         }
     }
 
-    /// What packs best of all still unpacks: the limits are those of the formats, not of ordinary data.
+    /// The best possible compression still unpacks: the limits are those of the formats, not of
+    /// ordinary data.
     #[test]
     fn a_megabyte_of_one_byte_comes_back() {
         let plain = vec![7; 1 << 20];

@@ -1,13 +1,14 @@
 //! Walks a store file.
 //!
-//! The cursor holds the path from the root index to its data block. Inside a block it moves from cell to
-//! cell; a block border moves the path by one entry. A failed move leaves the cursor where it was.
+//! The cursor holds the path from the root index to its data block. Inside a block it moves from
+//! cell to cell; at a block's end the path moves by one entry. A failed move leaves the cursor
+//! unchanged.
 //!
 //! A reversed step first uses the list of rows that an earlier step has made (`row_starts`). When
 //! the list is used up, it is made again, of the same block or of the one before, which the path
 //! reaches without a search. Only a step from somewhere else, or over a row that is larger than a
 //! stretch or a block, searches from the root. A cursor that goes backward holds its last two data
-//! blocks, because a row that begins in one block and ends in the next is read there and back.
+//! blocks, because a row that begins in one block and ends in the next is read in both directions.
 
 use std::sync::Arc;
 
@@ -27,14 +28,14 @@ use crate::error::Result;
 /// Cells that `seek_forward` steps over before it searches.
 const STEPS_MAX: usize = 8;
 
-/// A block of the index below the root, and which entry of it the cursor is under.
+/// A block of the index below the root, and the cursor's entry in it.
 #[derive(Clone, Debug)]
 struct Level {
     block: Arc<Block>,
     entry: usize,
 }
 
-/// Which entry to take on the way down.
+/// The entry to take on the way down.
 #[derive(Clone, Copy)]
 enum Choose<'a> {
     First,
@@ -65,8 +66,8 @@ struct Backward {
 /// Data blocks that a cursor holds when it goes backward.
 const RECENT_BLOCKS: usize = 2;
 
-/// A data block that is larger on disk is not held: reading it again costs little compared with
-/// reading its cells.
+/// Size on disk up to which a data block is held: reading a larger one again costs little compared
+/// with reading its cells.
 const RECENT_BLOCK_BYTES_MAX: u32 = 1 << 20;
 
 impl Backward {
@@ -141,8 +142,8 @@ impl FileCursor {
         self.account.add(bytes)
     }
 
-    /// Where the data block is that the cursor stands in.
-    /// REQUIRES: it stands at a cell.
+    /// Position of the cursor's data block.
+    /// REQUIRES: the cursor is at a cell.
     #[cfg(test)]
     pub(super) fn block_offset(&self) -> u64 {
         let (index, entry) = self.level(self.path.len());
@@ -172,7 +173,7 @@ impl FileCursor {
     }
 
     /// Descends from entry `entry` at `depth` of the present path to a data block and returns it.
-    /// `toward` says where the cursor goes from there.
+    /// `toward` is the direction of the cursor's next move.
     /// REQUIRES: the path is that deep and the index block there has the entry.
     fn descend(
         &mut self,
@@ -277,7 +278,8 @@ impl FileCursor {
         })
     }
 
-    /// Whether only that row is wanted and the rest of the file has nothing of it, as far as the index tells.
+    /// Whether only that row is wanted and, as far as the index shows, the rest of the file has
+    /// none of its cells.
     fn row_is_over(&self, row: &[u8]) -> bool {
         self.options.access == Access::SingleRow && self.next_index_key().is_none_or(|next| next.row() > row)
     }
@@ -295,7 +297,7 @@ impl FileCursor {
         self.enter_next_block(self.row_is_over(target.row()))
     }
 
-    /// Goes on behind the block that the path leads to. `row_is_over`: or does not need to.
+    /// Moves to the block after the one that the path leads to; to the end if `row_is_over`.
     fn enter_next_block(&mut self, row_is_over: bool) -> Result<()> {
         if row_is_over {
             self.end();

@@ -1,4 +1,4 @@
-//! Shows a store file to people: `basalt dump` prints it, pages have what they need of it.
+//! Describes a store file for people: `basalt dump` prints it, and pages show parts of it.
 
 use std::fmt;
 use std::io::Write;
@@ -12,7 +12,7 @@ use crate::cell::{Cell, CellCursor, Key, KeyBuf};
 use crate::error::{Error, Result};
 use crate::schema::{Escaped, escape};
 
-/// Prints trailer, file info and, if `cells` says so, every cell. Also stops with an error at the first
+/// Prints trailer, file info and, with `cells`, every cell. Stops with an error at the first
 /// damaged block.
 pub fn dump(reader: &Arc<Reader>, cells: bool, out: &mut dyn Write) -> Result<()> {
     let io = |source| Error::io("writing the dump of", reader.path(), source);
@@ -31,7 +31,7 @@ pub fn dump(reader: &Arc<Reader>, cells: bool, out: &mut dyn Write) -> Result<()
     Ok(())
 }
 
-/// What a file says of itself, for people.
+/// The properties of a file, for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Summary {
     /// Facts of the trailer, each with its name.
@@ -91,14 +91,14 @@ fn write_summary(reader: &Arc<Reader>, out: &mut dyn Write) -> std::io::Result<(
 pub struct IndexEntry {
     /// Where the block begins.
     pub offset: u64,
-    /// Its size on disk.
+    /// Size on disk in bytes.
     pub bytes: u32,
-    /// Its first key, or a shortened one that sorts before it and after all blocks before.
+    /// First key of the block, or a shortened one that sorts before it and after all blocks before.
     pub key: KeyBuf,
 }
 
-/// Up to `limit` entries of the block index, the first `skip` left out. Index blocks that these are not in
-/// are read to be counted.
+/// Up to `limit` entries of the block index, the first `skip` left out. Other index blocks are read
+/// only to count their entries.
 pub fn index_entries(reader: &Arc<Reader>, skip: usize, limit: usize) -> Result<Vec<IndexEntry>> {
     let mut page = IndexPage {
         skip,
@@ -118,7 +118,7 @@ struct IndexPage {
 }
 
 impl IndexPage {
-    /// Goes through an index block with so many levels from it down, itself included. An index is at most
+    /// Walks an index block that has `levels` levels, itself included. An index is at most
     /// `LEVELS_MAX` deep, which the reader has checked.
     fn walk(&mut self, reader: &Arc<Reader>, index: &IndexBlock, levels: u32) -> Result<()> {
         let first = if levels <= 1 {

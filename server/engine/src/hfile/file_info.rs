@@ -43,9 +43,9 @@ pub(super) const ENCODING: &str = "DATA_BLOCK_ENCODING";
 pub(super) const SEQ_MAX: &str = "MAX_SEQ_ID_KEY";
 /// Whether a compaction of all files wrote it, bool.
 pub(super) const MAJOR: &str = "MAJOR_COMPACTION_KEY";
-/// What the bloom filter is asked about.
+/// Kind of key in the bloom filter.
 pub(super) const BLOOM_TYPE: &str = "BLOOM_FILTER_TYPE";
-/// How many bytes of a row a filter of prefixes looks at, i32.
+/// Bytes of a row in a filter of prefixes, i32.
 pub(super) const BLOOM_PARAM: &str = "BLOOM_FILTER_PARAM";
 /// Greatest key of the bloom filter.
 pub(super) const BLOOM_LAST_KEY: &str = "LAST_BLOOM_KEY";
@@ -177,7 +177,7 @@ impl FileInfo {
         Ok(Self(pairs.collect()))
     }
 
-    /// Which parts cells have: tags, and whether they are compressed in encoded blocks; sequence id.
+    /// The parts of cells: tags, and whether they are compressed in encoded blocks; sequence id.
     pub(super) fn cell_parts(&self) -> Check<(bool, bool, bool)> {
         let tags = self.get(TAGS_BYTES_MAX).is_some();
         let seq = self.i32(CELL_VERSION)? == Some(1);

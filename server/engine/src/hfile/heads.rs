@@ -1,9 +1,9 @@
 //! The beginnings of rows as numbers, for searches among keys of a block.
 //!
-//! A search compares numbers that lie side by side, and not keys that are each a miss in the processor's
-//! caches. All rows lie between the first and the last one, so they begin with what these two share; a number
-//! is made of the four bytes behind that. Where it does not decide (long rows, rows of many cells), keys are
-//! compared.
+//! A search compares numbers that lie side by side, and not keys, each of which is a cache miss.
+//! All rows lie between the first and the last one, so they begin with the shared prefix of these
+//! two; a number is made of the four bytes behind it. Where numbers are equal (long rows, rows of
+//! many cells), keys are compared.
 
 use std::cmp::Ordering;
 
@@ -16,7 +16,7 @@ use crate::cell::{Key, compare_keys, leading4};
 pub(super) struct Heads {
     /// All rows begin with it.
     shared: SmallVec<[u8; 24]>,
-    /// Of each key: the four bytes of its row behind the shared ones, zeros where there are none.
+    /// For each key: the four bytes of its row behind the shared prefix, padded with zeros.
     numbers: Box<[u32]>,
 }
 
@@ -24,7 +24,7 @@ impl Heads {
     /// Bytes that each key's number takes.
     pub(super) const NUMBER_BYTES: usize = size_of::<u32>();
 
-    /// Of so many keys in order, at least one.
+    /// The numbers of `count` keys in order, at least one.
     pub(super) fn new<'a>(count: usize, key: impl Fn(usize) -> Key<'a>) -> Self {
         let first_row = key(0).row();
         let pairs = first_row.iter().zip(key(count - 1).row());
@@ -37,7 +37,7 @@ impl Heads {
         }
     }
 
-    /// How many of the keys are before `target`.
+    /// Number of keys before `target`.
     pub(super) fn count_before<'a>(&self, target: Key<'_>, key: impl Fn(usize) -> Key<'a>) -> usize {
         let row = target.row();
         let Some(rest) = row.strip_prefix(&*self.shared) else {
@@ -63,7 +63,7 @@ impl Heads {
     }
 }
 
-/// The first number of a range of which `is_before` is false; `to` if there is none.
+/// Partition point of `is_before` in the range.
 fn first_not_before(mut from: usize, mut to: usize, is_before: impl Fn(usize) -> bool) -> usize {
     while from < to {
         let middle = from.midpoint(to);

@@ -7,8 +7,8 @@
 //! { block offset i64, block size i32, key length vint, key }*  [ middle leaf offset i64, its size i32, entry in it i32 ]
 //! ```
 //!
-//! The last 16 bytes are there when the index has more than one level: they lead to the key in the middle of
-//! the file. A *leaf* or *intermediate* block can be searched as it lies:
+//! The last 16 bytes exist only if the index has more than one level: they locate the key in the
+//! middle of the file. A *leaf* or *intermediate* block can be searched as it lies:
 //!
 //! ```text
 //! count n i32 | n + 1 offsets of entries i32, relative to the first, the last is the total | { offset i64, size i32, key }*
@@ -50,7 +50,7 @@ pub(super) struct Middle {
     pub(super) entry: usize,
 }
 
-/// What index keys are, which decides how they are compared.
+/// Form of index keys, which determines their comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum KeyForm {
     /// Flat keys.
@@ -330,7 +330,7 @@ impl IndexWriter {
         Ok(())
     }
 
-    /// Writes the last leaf. To be called after the last data block; what is written after it lies behind the
+    /// Writes the last leaf. To be called after the last data block; later blocks lie behind the
     /// leaf.
     pub(super) fn finish_leaves(&mut self, out: &mut impl WriteBlock) -> crate::Result<()> {
         if self.root.is_empty() {
@@ -381,8 +381,8 @@ impl IndexWriter {
         Ok(())
     }
 
-    /// The leaf entry in the middle of all, when leaves were written. Called before the levels above the
-    /// leaves are.
+    /// The leaf entry in the middle of all, when leaves were written. Called before the levels
+    /// above the leaves are written.
     fn middle(&self) -> Option<Middle> {
         let wanted = (self.data_blocks.last()? - 1) / 2;
         let leaf = self.data_blocks.partition_point(|under| *under <= wanted);
@@ -409,7 +409,8 @@ impl IndexWriter {
     }
 }
 
-/// A short key that is greater than `left` and at most `right`: what an index needs to tell two blocks apart.
+/// A short key that is greater than `left` and at most `right`: enough for an index to tell two
+/// blocks apart.
 /// REQUIRES: `left < right`, both of one family.
 pub(super) fn separator(left: Key<'_>, right: Key<'_>) -> KeyBuf {
     if let Some(row) = midpoint(left.row(), right.row()) {
@@ -432,7 +433,7 @@ fn midpoint(left: &[u8], right: &[u8]) -> Option<Vec<u8>> {
         .take_while(|(left, right)| left == right)
         .count();
     let mut middle = right[..=common].to_vec();
-    // One more than the left byte is enough. A left side that has ended is beaten by the byte zero.
+    // One more than the left byte is enough. If the left side has ended, a zero byte is greater.
     middle[common] = left.get(common).map_or(0, |byte| byte + 1);
     Some(middle)
 }

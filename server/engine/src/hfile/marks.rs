@@ -2,11 +2,11 @@
 //!
 //! A mark is where a cell starts. Beside it stands the beginning of the cell's row as a number (`heads`).
 //!
-//! Every cell has a mark if cells are large. Of small ones every second or fourth has, so that marks take at
-//! most about a tenth of what they mark. Where every row of a ROW_INDEX_V1 block has one cell, the block's
-//! own row offsets say where cells start, and the marks keep no starts of their own, which halves their
-//! memory. The numbers are made when the block is searched for the first time: a scan or a compaction that
-//! only walks over the block does without.
+//! Marks are sampled: every cell of 80 bytes and more, every second of 40 and more, else every
+//! fourth, so that marks add at most about 10 %. Where every row of a ROW_INDEX_V1 block has one
+//! cell, the block's own row offsets say where cells start, and the marks keep no starts of their
+//! own, which halves their memory. The numbers are made by the first search in the block: a scan or
+//! a compaction that only walks over the block does not need them.
 
 use std::sync::OnceLock;
 
@@ -14,13 +14,13 @@ use super::heads::Heads;
 use super::row_offsets::RowOffsets;
 use crate::cell::Key;
 
-/// Where cells take so many bytes or more, each has a mark.
+/// Cell size in bytes from which every cell has a mark.
 const LARGE_CELL_BYTES: usize = 80;
 
-/// Where they take so many, every second has; smaller ones have one mark for four.
+/// Cell size in bytes from which every second cell has a mark; of smaller ones every fourth has.
 const MIDDLE_CELL_BYTES: usize = 40;
 
-/// Marks of a block, in order; never empty. Who asks for one brings the block's bytes.
+/// Marks of a block, in order; never empty. Lookups take the block's bytes as an argument.
 #[derive(Debug)]
 pub(super) struct Marks {
     starts: Starts,
@@ -31,7 +31,7 @@ pub(super) struct Marks {
     heads: OnceLock<Heads>,
 }
 
-/// Of each mark: where its cell starts.
+/// The start of the cell of each mark.
 #[derive(Debug)]
 enum Starts {
     Own(Box<[u32]>),
@@ -54,7 +54,8 @@ pub(super) struct Builder {
 }
 
 impl Builder {
-    /// For a block whose cells take so many bytes together, perhaps with row offsets.
+    /// A builder for a block whose cells have `cells_bytes` bytes together, perhaps with row
+    /// offsets.
     pub(super) fn new(rows: Option<RowOffsets>, cells_bytes: usize) -> Self {
         let likely = if rows.is_some() { 0 } else { cells_bytes / 128 + 1 };
         Self {
@@ -136,8 +137,8 @@ impl Marks {
         (mark < self.count).then(|| self.start_of(mark, bytes))
     }
 
-    /// The same.
-    /// REQUIRES: there is that mark.
+    /// Start of the cell of a mark.
+    /// REQUIRES: `mark` exists.
     #[inline]
     fn start_of(&self, mark: usize, bytes: &[u8]) -> u32 {
         match &self.starts {
@@ -146,7 +147,7 @@ impl Marks {
         }
     }
 
-    /// How many marks have a key before `target`.
+    /// Number of marks with a key before `target`.
     pub(super) fn count_before<'a>(
         &self,
         target: Key<'_>,
@@ -180,7 +181,7 @@ mod tests {
     fn marks(are_rows: &[bool], cell_bytes: usize, with_offsets: bool) -> (Vec<u8>, Marks) {
         let firsts = (0..are_rows.len()).filter(|cell| are_rows[*cell]);
         let offsets: Vec<u32> = firsts.map(|cell| cell as u32).collect();
-        // What stands in place of the cells does not matter to marks.
+        // The bytes of the cells do not matter to marks.
         let payload = payload(b"", offsets.len() as u32, &offsets, 0);
         let rows = RowOffsets::parse(&payload).unwrap();
         let mut builder = Builder::new(with_offsets.then_some(rows), are_rows.len() * cell_bytes);

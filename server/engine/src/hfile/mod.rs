@@ -17,13 +17,13 @@
 //! +--------------------------------+
 //! ```
 //!
-//! Each part but the trailer is a `block` with header and checksums. HBase reads what we write and we read
-//! what HBase writes (`tests/hfile-interop` keeps it so). What we add, HBase skips: file-info keys `basalt.*`
-//! and a checksum in the trailer's padding.
+//! Each part but the trailer is a `block` with header and checksums. HBase reads our files and we
+//! read HBase's (`tests/hfile-interop` keeps it so). HBase skips our additions: file-info keys
+//! `basalt.*` and a checksum in the trailer's padding.
 //!
 //! Invariants:
-//! - A block is believed only if its checksums are right and it is what and where the index says: kind, size,
-//!   offset of the data block before it, first key not before the index key. All else is
+//! - A block is accepted only if its checksums are right and it matches its index entry: kind,
+//!   size, offset of the data block before it, first key not before the index key. Anything else is
 //!   [`crate::Error::Corrupt`] with file and offset.
 //! - No bytes from disk make us panic or take memory beyond the size of the file and `PLAIN_BYTES_MAX` a
 //!   block.
@@ -94,7 +94,7 @@ pub struct WriterOptions {
     pub tags: bool,
     /// Bloom filter.
     pub bloom: BloomType,
-    /// How much of a row a bloom filter of prefixes looks at; 0 with any other filter.
+    /// Bytes of a row in a bloom filter of prefixes; 0 with any other filter.
     pub bloom_prefix_bytes: usize,
     /// Expected cells, for sizing; a guess is fine. Bloom filters grow chunk by chunk and do not need it.
     pub expected_cells: u64,
@@ -111,7 +111,7 @@ pub struct WriterOptions {
 impl WriterOptions {
     /// The options of a family.
     pub fn of_family(family: &FamilyDescriptor, uuid: Uuid, created_ms: u64, max_seq: SeqId) -> Self {
-        // Where the checks were switched off the length may be missing: then there is no filter.
+        // If the checks were switched off the length may be missing: then there is no filter.
         let bloom_prefix_bytes = family.bloom_prefix_bytes().unwrap_or(0);
         let bloom = match family.bloom {
             BloomType::RowPrefix if bloom_prefix_bytes == 0 => BloomType::None,
@@ -137,7 +137,7 @@ impl WriterOptions {
     }
 }
 
-/// What was written.
+/// Summary of a written file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Written {
     /// Size of the file.
@@ -159,8 +159,8 @@ pub struct ReaderContext {
     pub cache: Arc<BlockCache<Block>>,
     /// Counters for bloom checks.
     pub counters: Arc<Counters>,
-    /// Point reads go past the page cache ([`crate::fs::Open::Direct`]). Who reads on goes through it: the
-    /// system reads ahead there.
+    /// Point reads go past the page cache ([`crate::fs::Open::Direct`]). Sequential reads use it,
+    /// since the system reads ahead there.
     pub direct_reads: bool,
     /// The memory from which large blocks and read-ahead windows of calls are reserved.
     pub calls: CallMemory,
@@ -178,7 +178,7 @@ pub struct ReadOptions {
     /// For a call: the behaviour when the memory of a large block cannot be reserved. `None`:
     /// background work, which reserves nothing.
     pub charge: Option<OnShortage>,
-    /// What will be read.
+    /// Access pattern of the reads.
     pub access: Access,
 }
 
@@ -193,19 +193,19 @@ impl ReadOptions {
     };
 }
 
-/// What the user of a cursor is after.
+/// Access pattern of a cursor's user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
     /// Cells here and there.
     Random,
-    /// One row: where the index tells that nothing of the row sought last can follow, the cursor ends and
-    /// does not read the next block to see that. Of as many rows as a block has, one ends with the block.
+    /// Single-row read: the cursor ends without reading the next block if the index key proves that
+    /// the row sought last is complete.
     SingleRow,
     /// Cells one after the other, so that reading ahead pays (scans, compactions).
     Sequential,
 }
 
-/// What a file says of itself.
+/// Properties of a file, from its file info and trailer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Properties {
     /// Cells.
@@ -229,7 +229,7 @@ pub struct Properties {
     pub uuid: Option<Uuid>,
     /// Bloom filter.
     pub bloom: BloomType,
-    /// How much of a row a bloom filter of prefixes looks at; 0 with any other filter.
+    /// Bytes of a row in a bloom filter of prefixes; 0 with any other filter.
     pub bloom_prefix_bytes: usize,
     /// Compression.
     pub compression: Compression,

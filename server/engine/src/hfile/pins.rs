@@ -2,9 +2,9 @@
 //! filter, and the index blocks right under the root.
 //!
 //! A slot is filled by the first read that wants its block, if the block cache allows it
-//! ([`BlockCache::pin`]: a quarter of the cache), and stays filled until the file is closed. Finding a pinned
-//! block costs one load: no hash, no lock, no reference count. What does not fit is looked up in the cache as
-//! any other block.
+//! ([`BlockCache::pin`]: a quarter of the cache), and stays filled until the file is closed.
+//! Finding a pinned block costs one load: no hash, no lock, no reference count. A block that does
+//! not fit is looked up in the cache as any other.
 
 use std::sync::{Arc, OnceLock};
 
@@ -18,7 +18,7 @@ use crate::id::FileId;
 pub(super) struct Pins(Box<[OnceLock<Arc<Block>>]>);
 
 impl Pins {
-    /// Empty slots for so many entries.
+    /// Empty slots for this many entries.
     pub(super) fn new(entries: usize) -> Self {
         Self((0..entries).map(|_| OnceLock::new()).collect())
     }
@@ -40,7 +40,7 @@ impl Pins {
         }
     }
 
-    /// Lets go of all blocks.
+    /// Unpins all blocks.
     pub(super) fn unpin(
         &mut self,
         cache: &BlockCache<Block>,

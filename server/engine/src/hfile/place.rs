@@ -28,20 +28,21 @@ impl Position {
     }
 }
 
-/// A cell of a block. A block that leaves out what keys have in common does not hold the key whole; then it
-/// is here.
+/// A cell of a block. A block whose keys omit shared parts does not have the whole key; then it is
+/// here.
 ///
-/// Belongs to one cursor, which uses it for one block after the other, so that the key's memory is taken
-/// once.
+/// Belongs to one cursor, which uses it for one block after the other, so that the key's memory is
+/// allocated once.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Place {
     pub(super) position: Position,
-    /// The flat key, for a place in a block of PREFIX, DIFF or FAST_DIFF; what it is elsewhere means nothing.
+    /// The flat key, for a place in a block of PREFIX, DIFF or FAST_DIFF; meaningless in other
+    /// blocks.
     pub(super) key: Vec<u8>,
 }
 
 impl Place {
-    /// The key that is kept here.
+    /// The key stored in the place.
     /// REQUIRES: it was decoded from a block that has been checked.
     #[inline]
     pub(super) fn decoded_key(&self) -> Key<'_> {

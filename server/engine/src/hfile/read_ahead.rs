@@ -2,8 +2,8 @@
 //!
 //! A cursor that goes forward reads a window that begins with the block, one that goes backward a
 //! window that ends with it. Windows double while the cursor continues in the same direction, so a
-//! short scan reads little too much. From the second window on, the system is advised of the window
-//! to come, so that the disk works while this one is used.
+//! short scan reads little too much. From the second window on, the system is advised to read the
+//! next window, so that the disk works while this one is used.
 //!
 //! A call that cannot reserve a window reads block by block.
 //!

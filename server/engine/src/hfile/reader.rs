@@ -1,4 +1,4 @@
-//! An open store file: what is kept of it in memory, and how its blocks get there.
+//! An open store file: its parts that stay in memory, and the reading of its blocks.
 //!
 //! Opening reads the trailer and the load-on-open section in two reads and keeps root index, file info and
 //! the places of bloom chunks. Every other block is read when it is needed, in one read of exactly the size
@@ -38,7 +38,7 @@ pub struct Reader {
     id: FileId,
     path: PathBuf,
     file: Arc<dyn File>,
-    /// The same for point reads, if they go past the page cache.
+    /// The file opened for direct point reads, if these bypass the page cache.
     direct: Option<Arc<dyn File>>,
     context: ReaderContext,
     pub(super) trailer: Trailer,
@@ -86,7 +86,7 @@ impl Reader {
         context: ReaderContext,
     ) -> Result<Arc<Self>> {
         let io = |source| Error::io("reading", &path, source);
-        // Point reads need one block each. Who reads on has [`ReadAhead`].
+        // Point reads need one block each. Sequential reads have [`ReadAhead`].
         file.advise(0, 0, Advice::Random);
         let file_bytes = file.len().map_err(io)?;
         let trailer_offset = file_bytes.checked_sub(TRAILER_BYTES as u64).ok_or_else(|| {
@@ -160,17 +160,17 @@ impl Reader {
         Ok(blocks)
     }
 
-    /// Which file.
+    /// Id of the file.
     pub fn id(&self) -> FileId {
         self.id
     }
 
-    /// Its path.
+    /// Path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// What it says of itself.
+    /// Properties of the file.
     pub fn properties(&self) -> &Properties {
         &self.properties
     }
@@ -214,8 +214,8 @@ impl Reader {
         Ok(Some(KeyBuf::copy_of(leaf.index().key(middle.entry))))
     }
 
-    /// Whether the row may be in the file: key range, then bloom filter. A ROWCOL filter cannot tell about
-    /// rows.
+    /// Whether the row may be in the file: key range, then bloom filter. A ROWCOL filter has no
+    /// information about rows.
     pub fn may_contain_row(&self, row: &[u8], options: ReadOptions) -> Result<bool> {
         Ok(self.is_in_range(row) && self.bloom_lets_through(row, None, options)?)
     }
@@ -232,8 +232,8 @@ impl Reader {
         Ok(self.is_in_range(row) && self.bloom_lets_through(row, Some(qualifier), options)?)
     }
 
-    /// Whether rows may be in the file that begin as this one does, up to the length that a filter of
-    /// prefixes looks at. The row must be that long.
+    /// Whether rows may be in the file that begin as this one does, up to the length in a filter of
+    /// prefixes. The row must be that long.
     pub(crate) fn may_contain_prefix(&self, row: &[u8], options: ReadOptions) -> Result<bool> {
         self.bloom_lets_through(row, None, options)
     }
@@ -251,8 +251,8 @@ impl Reader {
         Ok(found)
     }
 
-    /// What the general filter says of a row or of one of its columns; `None` when there is no filter that
-    /// could tell. `ask` is what asks a filter for a key of its form.
+    /// Asks the general filter for a row or one of its columns; `None` when no filter can answer.
+    /// `ask` queries a filter for a key of its form.
     pub(super) fn ask_bloom(
         &self,
         row: &[u8],
@@ -286,7 +286,7 @@ impl Reader {
         (first.as_key().row()..=last.as_key().row()).contains(&row)
     }
 
-    /// What the general filter says of a key.
+    /// Asks the general filter for a key.
     fn ask_pinned(&self, bloom: &Bloom, key: &[u8], options: ReadOptions) -> Result<bool> {
         let Some(chunk) = bloom.chunk(key) else {
             return Ok(false);
@@ -312,8 +312,8 @@ impl Reader {
         Ok(block.may_contain(row, bloom))
     }
 
-    /// The data block of an index entry, checked against the index. `toward` says where the caller
-    /// goes next.
+    /// The data block of an index entry, checked against the index. `toward` is the direction of
+    /// the caller's next read.
     pub(super) fn data_block(
         &self,
         index: &IndexBlock,
@@ -361,8 +361,8 @@ impl Reader {
         Ok(block)
     }
 
-    /// Keeps a block while the file is open, if point reads want it: who reads it once on the way through
-    /// gains nothing.
+    /// Keeps a block while the file is open, if the read is a point read: a sequential read gains
+    /// nothing.
     fn pin(&self, pins: &Pins, entry: usize, block: &Arc<Block>, handle: Handle, options: ReadOptions) {
         if options.access != Access::Sequential {
             pins.pin(entry, block, &self.context.cache, self.cache_key(handle));
@@ -401,7 +401,7 @@ impl Reader {
         }
     }
 
-    /// Puts a block that was read into the cache, if that is wanted.
+    /// Inserts a block that was read into the cache, if that is wanted.
     fn keep(&self, want: Want, handle: Handle, block: Block, options: ReadOptions) -> Arc<Block> {
         let block = Arc::new(block);
         if options.cache_blocks || want != Want::Data {
@@ -442,7 +442,7 @@ impl Reader {
                 own.into()
             }
         };
-        // A few bytes on disk may unpack to many. A damaged header is reported by the unpacking.
+        // A few bytes on disk may unpack to many. Unpacking reports a damaged header.
         let plain_bytes = match self.trailer.compression {
             Compression::None => 0,
             _ => Header::parse(&bytes).map_or(0, |header| header.plain_bytes),
@@ -535,7 +535,7 @@ impl Drop for Reader {
     }
 }
 
-/// What the load-on-open section is made of.
+/// The parts of the load-on-open section.
 struct Parts {
     layout: DataLayout,
     properties: Properties,

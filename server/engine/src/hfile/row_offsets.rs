@@ -15,12 +15,12 @@ const ID_BYTES: u32 = 2;
 /// Bytes of an offset.
 const OFFSET_BYTES: usize = 4;
 
-/// Size of the tail of a block with so many rows.
+/// Size of the tail of a block with this many rows.
 pub(super) fn tail_bytes(rows: usize) -> usize {
     4 + rows * OFFSET_BYTES + 4
 }
 
-/// Ends a payload of an encoding id and cells with where each row's first cell starts.
+/// Completes a payload of an encoding id and cells with the offsets of each row's first cell.
 pub(super) fn put_tail(payload: &mut Vec<u8>, starts: &[u32]) {
     let cells_bytes = payload.len() as u32 - ID_BYTES;
     payload.extend_from_slice(&(starts.len() as u32).to_be_bytes());
@@ -39,7 +39,7 @@ pub(super) struct RowOffsets {
 }
 
 impl RowOffsets {
-    /// Finds them. The offsets themselves are not looked at.
+    /// Finds the offsets in a payload. The offsets themselves are not checked.
     /// REQUIRES: a payload of at most `PLAIN_BYTES_MAX` bytes.
     pub(super) fn parse(payload: &[u8]) -> Check<Self> {
         let tail = || {
@@ -63,7 +63,7 @@ impl RowOffsets {
         self.rows as usize
     }
 
-    /// Where in the payload a row's first cell starts, by what the tail says.
+    /// Offset in the payload of a row's first cell, read from the tail.
     /// REQUIRES: the payload that was parsed, and a row of it.
     #[inline]
     pub(super) fn start(self, payload: &[u8], row: usize) -> u32 {

@@ -30,7 +30,7 @@ use crate::cell::{Key, compare_keys};
 /// Maximum memory of a list, not counting its last row.
 const BYTES_MAX: usize = 64 << 10;
 
-/// A stretch has at most `1 << GROWTH_MAX` times as many search entries as the first one.
+/// A stretch has at most `1 << GROWTH_MAX` times the search entries of the first one.
 const GROWTH_MAX: u32 = 3;
 
 /// The first cell of a row.
@@ -65,8 +65,8 @@ pub(super) enum RowsBefore {
     None,
     /// The last row before the target is the last one of the list.
     Listed,
-    /// The last row before the target starts before the stretch, perhaps in an earlier block. The
-    /// list has one cell of it.
+    /// The last row before the target starts before the stretch, perhaps in an earlier block; the
+    /// list has a cell of it.
     StartsEarlier,
 }
 

@@ -1,13 +1,14 @@
 //! Sections of a block of PREFIX, DIFF or FAST_DIFF: where decoding can begin.
 //!
-//! A cell of such a block can be decoded from the one before it only. Of the first cell of each section, what
-//! decoding needs is kept: its key, and where its value is. A search finds the last section that begins
-//! before its target, and decodes from there on. The last cell of a block is a section of its own, so that a
-//! target behind all cells, and the last cell itself, are found without decoding. RocksDB has restart points
-//! for this in the block itself; HBase's format has none, and HBase decodes from the block's start.
+//! A cell of such a block can only be decoded after the one before it. For the first cell of each
+//! section the decoder's state is kept: its key, and the position of its value. A search finds the
+//! last section that begins before its target, and decodes from there on. The last cell of a block
+//! is a section of its own, so that a target behind all cells, and the last cell itself, are found
+//! without decoding. RocksDB has restart points for this in the block itself; HBase's format has
+//! none, and HBase decodes from the block's start.
 //!
-//! Sections take about a twentieth of what they divide, whatever the size of cells and keys ([`SHARE`]). They
-//! are made by the pass that checks the block when it is read.
+//! Sections add about 5 % to the bytes of their cells, whatever the size of cells and keys
+//! ([`SHARE`]). They are made by the pass that checks the block when it is read.
 
 use std::sync::OnceLock;
 
@@ -17,7 +18,7 @@ use super::heads::Heads;
 use super::place::{Place, Position};
 use crate::cell::Key;
 
-/// A section is so many times as long as what is kept of it.
+/// Minimum ratio of a section's bytes to the bytes kept for it.
 const SHARE: usize = 20;
 
 /// The first cell of a section.
@@ -31,7 +32,7 @@ struct Section {
     after_value: u32,
 }
 
-/// Bytes kept of a section besides its key: with the number that stands for the key.
+/// Bytes kept for a section besides its key, the key's number included.
 pub(super) const SECTION_BYTES: usize = size_of::<Section>() + size_of::<u32>();
 
 /// Sections of a block, in order; at least one.
@@ -48,7 +49,7 @@ pub(super) struct Sections {
 pub(super) struct Builder {
     keys: Vec<u8>,
     entries: Vec<Section>,
-    /// Bytes of the block up to the last cell, and of it what belongs to sections before the present one.
+    /// Bytes of the block up to the last cell, and those of the earlier sections.
     seen: usize,
     began: usize,
     /// The last cell, unless a section begins with it.
@@ -105,7 +106,7 @@ impl Sections {
         self.keys.len() + self.entries.len() * SECTION_BYTES
     }
 
-    /// How many there are.
+    /// Number of sections.
     pub(super) fn len(&self) -> usize {
         self.entries.len()
     }
@@ -135,7 +136,7 @@ impl Sections {
             .expect("what follows the value was read when the block was checked");
     }
 
-    /// How many sections begin before `target`.
+    /// Number of sections that begin before `target`.
     pub(super) fn count_before(&self, target: Key<'_>) -> usize {
         let heads = self
             .heads

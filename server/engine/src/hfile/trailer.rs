@@ -7,9 +7,9 @@
 //! +------------+--------------------------+---------+------------+----------------+------------------------+
 //! ```
 //!
-//! HBase puts zeros where our mark and checksum are and skips over whatever is there. The trailer is the one
-//! part of an HFile without a checksum; with ours, a flipped bit in it is found too. A file whose file info
-//! says that we wrote it must have the mark.
+//! HBase puts zeros where our mark and checksum are and skips over whatever is there. The trailer
+//! is the one part of an HFile without a checksum; with ours, a flipped bit in it is detected too.
+//! A file whose file info names us as the writer must have the mark.
 
 use prost::Message;
 
@@ -28,7 +28,7 @@ const VERSION_AT: usize = TRAILER_BYTES - 4;
 const MAJOR_VERSION: u32 = 3;
 const MINOR_VERSION: u32 = 3;
 
-/// How HBase 2 names the order of cells in files, for the sake of HBase 1.
+/// HBase 2's name for the order of cells in files, kept for HBase 1.
 const COMPARATOR: &str = "org.apache.hadoop.hbase.KeyValue$KVComparator";
 
 /// Other names of the same order.
@@ -71,7 +71,7 @@ struct TrailerProto {
     encryption_key: Option<Vec<u8>>,
 }
 
-/// What the trailer says.
+/// Content of the trailer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Trailer {
     /// Where the file info block is.

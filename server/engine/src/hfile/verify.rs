@@ -6,8 +6,8 @@
 //!    say yes.
 //! 3. The data blocks of both ways are the same.
 //!
-//! Steps 1 and 2 of a large file go on side by side, since one thread unpacks blocks more slowly than disks
-//! read them. What step 1 finds comes first.
+//! Steps 1 and 2 of a large file go on side by side, since one thread unpacks blocks more slowly
+//! than disks read them. Findings of step 1 come first.
 //!
 //! Nothing is put into the block cache by step 1; step 2 reads past it as well, except for index and bloom
 //! blocks.
@@ -31,10 +31,10 @@ use crate::error::Result;
 
 const OPTIONS: ReadOptions = ReadOptions::WHOLE_FILE;
 
-/// A file with fewer bytes is verified by one thread: another would not be there in time.
+/// A file with fewer bytes is verified by one thread: starting another would take longer.
 const SIDE_BY_SIDE_BYTES: u64 = 1 << 20;
 
-/// What has been seen of the cells so far.
+/// State of the walk over the cells.
 #[derive(Default)]
 struct Walk {
     last: KeyBuf,
@@ -46,8 +46,8 @@ struct Walk {
     chunk: HeldChunk,
 }
 
-/// The chunk of the general filter that was asked last: keys come in order, so that one chunk answers for
-/// thousands of them before the next one is looked for.
+/// The chunk of the general filter that was used last: keys come in order, so one chunk serves
+/// thousands of them in a row.
 #[derive(Default)]
 struct HeldChunk(Option<(usize, Arc<Block>)>);
 

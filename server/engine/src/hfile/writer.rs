@@ -1,17 +1,18 @@
 //! Writes a store file front to back.
 //!
-//! 1. Cells are encoded into the open data block. When it is full (never between two cells of the same key)
-//!    it is packed and written, and its index entry is added; full index leaves and bloom chunks follow it at
-//!    once. A block is full when it has its size, or when one more cell would take it into a sector more of
-//!    the disk than its size needs: a read past the page cache takes whole sectors.
-//! 2. `finish` writes the rest of them, the upper index levels, the load-on-open section and the trailer, and
-//!    syncs once.
+//! 1. Cells are encoded into the open data block. When it is full (never between two cells of the
+//!    same key) it is packed and written, and its index entry is added; full index leaves and bloom
+//!    chunks follow it at once. A block is full when it has its size, or when one more cell would
+//!    make it cover one sector more than its size needs: a read past the page cache takes whole
+//!    sectors.
+//! 2. `finish` writes the remaining blocks, the upper index levels, the load-on-open section and
+//!    the trailer, and syncs once.
 //!
 //! Bytes leave through one buffer in order, so the checksum of the whole file is computed on the way. Tags
 //! are always written (two bytes a cell when there are none): whether a cell will come with tags is not known
 //! when the first one is written.
 //!
-//! Not for several threads at once. After an error the file is of no use and its creator removes it.
+//! Not for several threads at once. After an error the file is unusable and its creator removes it.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -35,7 +36,7 @@ use crate::seeded;
 /// Bytes that are collected before they are written.
 const BUFFER_BYTES: usize = 1 << 20;
 
-/// What common disks read and write at least.
+/// The smallest unit that common disks read and write.
 const SECTOR_BYTES: usize = 512;
 
 /// Everything below the level of blocks: packing, offsets, buffering, checksum.
@@ -86,12 +87,12 @@ impl BlockSink {
         Ok(())
     }
 
-    /// Tells the system to begin to write the buffer that it was given. Otherwise the sync at the end of a
-    /// file that a compaction writes has a gigabyte to write at once, and every sync of the log waits behind
+    /// Advises the system to begin to write the buffer. Otherwise the sync at the end of a
+    /// compaction's file has a gigabyte to write at once, and every sync of the log waits behind
     /// that.
     ///
-    /// What the disk has by then the system lets go of, a small part of a file: nearly all of the buffer is
-    /// on its way.
+    /// The system also drops pages that are on disk by then. That is a small part of a file: nearly
+    /// all of the buffer is still being written.
     fn hand_over(&self) {
         let bytes = self.buffer.len() as u64;
         // A length of nothing would mean the rest of the file.
@@ -114,7 +115,7 @@ impl WriteBlock for BlockSink {
     }
 }
 
-/// What is counted over all cells for the file info.
+/// Totals over all cells for the file info.
 #[derive(Debug)]
 struct Totals {
     cells: u64,
@@ -261,8 +262,9 @@ impl Writer {
 
     /// Whether the open block ends before the next cell.
     ///
-    /// It may end with three quarters of its size if it then covers no more sectors than one of its size that
-    /// begins with a sector. What a compressed block will cover is not known.
+    /// A block may end at three quarters of its size if one more cell would make it cover more
+    /// sectors than a block of the full size at a sector's start. The size of a compressed block is
+    /// not known in advance.
     fn is_full(&self, next: Cell<'_>, new_row: bool) -> bool {
         let (bytes, size) = (self.encoder.block_bytes(), self.options.block_bytes);
         if bytes >= size {
@@ -329,7 +331,7 @@ impl Writer {
         }
     }
 
-    /// Writes the open block and what has become ready with it.
+    /// Writes the open block and the index and filter blocks that are complete with it.
     fn finish_block(&mut self) -> Result<()> {
         if self.encoder.is_empty() {
             return Ok(());
@@ -449,7 +451,7 @@ impl Writer {
             totals.delete_family_cells.to_be_bytes(),
         );
         info.set(file_info::EARLIEST_PUT, totals.earliest_put.to_be_bytes());
-        // Without cells, HBase's tracker has its two ends the wrong way round.
+        // Without cells, HBase's tracker has its two ends swapped.
         let (from, to) = totals.time_range.unwrap_or((i64::MAX, -1));
         info.set(
             file_info::TIME_RANGE,

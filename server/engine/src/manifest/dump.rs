@@ -11,22 +11,22 @@ use crate::error::{Error, Result};
 use crate::fs::Vfs;
 use crate::schema::{Escaped, TableDescriptor};
 
-/// What [`verify`] found in order.
+/// Result of a successful [`verify`].
 #[derive(Clone, Debug)]
 pub struct Verified {
     /// The live manifest file.
     pub path: PathBuf,
-    /// What it says.
+    /// State that the manifest describes.
     pub state: ManifestState,
     /// Number of its last edit.
     pub last_edit: u64,
-    /// What the next open will set right by itself: an edit in flight that was cut short, a damaged CURRENT,
-    /// a damaged manifest beside the live one.
+    /// Problems that the next open repairs by itself: an edit in flight that was cut short, a
+    /// damaged CURRENT, a damaged manifest beside the live one.
     pub warnings: Vec<String>,
 }
 
-/// Checks the manifest of a data directory: every checksum and every rule of what may follow what. Damage is
-/// an error that names file and offset.
+/// Checks the manifest of a data directory: every checksum and every rule about the order of edits.
+/// Damage is an error that names file and offset.
 pub fn verify(vfs: &dyn Vfs, dir: &Path) -> Result<Verified> {
     let Some(live) = find_live(vfs, dir)? else {
         let source = io::Error::new(io::ErrorKind::NotFound, "the directory holds no database");
@@ -69,8 +69,8 @@ pub fn verify(vfs: &dyn Vfs, dir: &Path) -> Result<Verified> {
     })
 }
 
-/// Prints a manifest file frame by frame. Damage ends the print with an error; what stands before it has been
-/// printed.
+/// Prints a manifest file frame by frame. Damage ends the print with an error, after the intact
+/// frames before it.
 pub fn dump(vfs: &dyn Vfs, path: &Path, out: &mut dyn Write) -> Result<()> {
     let failed = |_: fmt::Error| Error::io("printing", path, io::Error::other("the output failed"));
     let Some(bytes) = read_file(vfs, path)? else {

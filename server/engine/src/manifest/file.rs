@@ -15,24 +15,25 @@ use crate::id::Uuid;
 use crate::record::{FrameHeader, FrameRead, find_header, is_unwritten, read_frame};
 use crate::seeded;
 
-/// The header of a manifest file. The same in every format version, as are magic, version and checksum in it.
+/// Size of a manifest file's header. It is fixed in every format version, as are magic, version and
+/// checksum in it.
 pub(super) const HEADER_BYTES: usize = 64;
 
-/// Every frame begins at a multiple of this, and the first one here: no sector holds bytes of two frames, so
-/// a write never touches what was durable, and a lost sector never takes an edit together with the marker
-/// that vouches for it.
+/// Every frame begins at a multiple of this, and the first one here: no sector holds bytes of two
+/// frames, so a write never touches durable bytes, and a lost sector never takes an edit together
+/// with the marker that proves it durable.
 pub(super) const FRAME_ALIGN_BYTES: usize = 512;
 
-/// Space is reserved in steps of this size, so that most syncs need not write a new file size, and so that a
-/// file that was cut shows it; and so much ahead, if the disk has it, so that a disk that is full by then
-/// still takes the edits of flushes, which let log segments go.
+/// Space is reserved in steps of this size, so that most syncs need not write a new file size, and
+/// so that truncation is detected. This much is reserved ahead, if the disk has it, so that a full
+/// disk still takes the edits of flushes, which make log segments obsolete.
 pub(super) const RESERVE_BYTES: u64 = 16 << 10;
 
 pub(crate) const MAGIC: [u8; 8] = *b"BSLTMNFT";
 
 /// The format that this release writes. It also reads version 3, without loaded files; version 2,
-/// without snapshots of tables; and version 1, in which files had any size and snapshots of the state
-/// did not say which segments the log has.
+/// without snapshots of tables; and version 1, in which files had any size and snapshots of the
+/// state did not list the log's segments.
 pub(super) const FORMAT_VERSION: u32 = 4;
 
 /// The oldest format that can be read.
@@ -60,10 +61,10 @@ pub(crate) const CURRENT_BEGIN: &str = "basalt-current";
 /// Directories whose content says that a manifest must have been there.
 const DATA_DIRS: [&str; 3] = ["tables", "wal", "snapshots"];
 
-/// What a manifest file's header says.
+/// Content of a manifest file's header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Header {
-    /// Of the format; [`FORMAT_VERSION`] in a file that is written.
+    /// Format version; [`FORMAT_VERSION`] in a file that is written.
     pub(super) version: u32,
     pub(super) uuid: Uuid,
     pub(super) cluster_id: Uuid,
@@ -110,7 +111,7 @@ impl Header {
     }
 }
 
-/// Refuses other formats, in words that tell the operator what to do. REQUIRES: the version's checksum was
+/// Refuses other formats, with the remedy for the operator. REQUIRES: the version's checksum was
 /// right.
 fn check_version(path: &Path, found: u64, known: RangeInclusive<u64>) -> Result<()> {
     if known.contains(&found) {
@@ -141,7 +142,7 @@ pub(super) fn file_name(number: u64) -> String {
 fn file_number(name: &Path) -> Option<u64> {
     let digits = name.to_str()?.strip_prefix("MANIFEST-")?;
     let number = u64::from_str_radix(digits, 16).ok()?;
-    // The greatest number has no successor, so it is nobody's.
+    // The greatest number has no successor, so no file has it.
     (number < u64::MAX && file_name(number) == name.to_str()?).then_some(number)
 }
 
@@ -167,7 +168,7 @@ pub(super) fn encode_current(number: u64, uuid: &Uuid) -> String {
     format!("{text} {checksum:08x}\n")
 }
 
-/// What CURRENT says.
+/// Content of CURRENT.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Current {
     Missing,
@@ -175,7 +176,7 @@ pub(super) enum Current {
     Names { number: u64, uuid: Uuid },
 }
 
-/// Reads CURRENT's content. Anything that is not exactly what would be written is damage.
+/// Reads CURRENT's content. Anything but the exact encoding is damage.
 pub(super) fn decode_current(path: &Path, bytes: &[u8]) -> Result<Current> {
     let parse = || {
         let (text, checksum) = std::str::from_utf8(bytes)
@@ -232,12 +233,12 @@ pub(super) fn read_file(vfs: &dyn Vfs, path: &Path) -> Result<Option<Vec<u8>>> {
 pub(super) struct Tail {
     /// Offset behind the last intact frame.
     pub(super) end: usize,
-    /// What is wrong there, if a write was cut short.
+    /// Description of the torn write, if a write was cut short.
     pub(super) torn: Option<&'static str>,
 }
 
-/// Shows every intact frame to `visit`; a marker has no payload. An invalid frame ends the file when nothing
-/// behind it proves that it was durable, and is damage otherwise.
+/// Passes every intact frame to `visit`; a marker has no payload. An invalid frame ends the file if
+/// no later frame proves that it was durable, and is damage otherwise.
 pub(super) fn walk(
     path: &Path,
     bytes: &[u8],
@@ -356,16 +357,17 @@ fn apply(state: &mut ManifestState, edit: &ManifestEdit) -> std::result::Result<
 pub(super) struct Live {
     pub(super) path: PathBuf,
     pub(super) loaded: Loaded,
-    /// What was found out of order and could be set right.
+    /// Problems that were found and repaired.
     pub(super) warnings: Vec<String>,
 }
 
 /// Finds and reads the live manifest; `None` when the directory holds no database.
 ///
-/// CURRENT decides. When it is unreadable, the manifest file with the latest edit is the live one, provided
-/// that every manifest file there is intact: each begins with all that went before it, and none is appended
-/// to after its successor was made. CURRENT is there since before the first edit was accepted, so without
-/// CURRENT and without data a creation was cut short, and then broken files may lie about.
+/// CURRENT decides. When it is unreadable, the manifest file with the latest edit is the live one,
+/// provided that every manifest file there is intact: each begins with the state of its
+/// predecessor, and none is appended to after its successor was made. CURRENT exists before the
+/// first edit is accepted, so a directory without CURRENT and without data is an interrupted
+/// creation, which may have left broken files.
 pub(super) fn find_live(vfs: &dyn Vfs, dir: &Path) -> Result<Option<Live>> {
     let current_path = dir.join(CURRENT);
     let current = match read_file(vfs, &current_path)? {

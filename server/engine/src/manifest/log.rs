@@ -1,15 +1,16 @@
 //! The manifest, open for appending.
 //!
-//! Every open writes a new file with a snapshot and makes it live, so a file that was read is never written
-//! again: a torn tail needs no cutting in place, and bytes that a failed sync left in the page cache only are
-//! written anew and synced.
+//! Every open writes a new file with a snapshot and makes it live, so a file that was read is never
+//! written again: a torn tail needs no cutting in place, and bytes that a failed sync left in the
+//! page cache only are rewritten and synced.
 //!
-//! One edit: reserve space, write the frame, sync, apply, write the marker that lets a reader tell a broken
-//! last edit from one in flight. Several edits that do not depend on each other share one sync and one
-//! marker, behind the last of them: a crash before the sync leaves a prefix of them. One roll: write and sync
-//! the new file, sync its name, write and sync CURRENT.tmp, rename it to CURRENT, sync the name. Up to the
-//! rename a failure leaves the old file live, also a rename that a full disk refuses; from the rename on
-//! nobody knows, so the log is poisoned.
+//! One edit: reserve space, write the frame, sync, apply, write the marker by which a reader
+//! distinguishes a damaged last edit from one in flight. Several edits that do not depend on each
+//! other share one sync and one marker, behind the last of them: a crash before the sync leaves a
+//! prefix of them. One roll: write and sync the new file, sync its name, write and sync
+//! CURRENT.tmp, rename it to CURRENT, sync the name. Up to the rename a failure leaves the old file
+//! live, also a rename that a full disk refuses; after the rename it is unknown which file is live,
+//! so the log is poisoned.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -29,7 +30,7 @@ use crate::record::{FRAME_HEADER_BYTES, FRAME_PAYLOAD_BYTES_MAX, put_frame};
 use crate::schema::TableName;
 use crate::seeded;
 
-/// The log is rolled when its edits take this many times the bytes of its snapshot.
+/// Ratio of the edits' bytes to the snapshot's from which the log is rolled.
 const ROLL_RATIO: u64 = 4;
 
 const CURRENT_TEMPORARY: &str = "CURRENT.tmp";
@@ -39,14 +40,14 @@ const CURRENT_TEMPORARY: &str = "CURRENT.tmp";
 pub struct Manifest {
     vfs: Arc<dyn Vfs>,
     dir: PathBuf,
-    /// What all edits so far say.
+    /// State after all edits so far.
     state: ManifestState,
     /// The bound of its encoded size.
     size: StateSize,
     /// Number of the last edit.
     last_edit: u64,
     live: LiveFile,
-    /// A roll that failed before the switch is tried again when the log has grown to this.
+    /// Size of the log at which a roll that failed before the switch is retried.
     roll_bytes: u64,
     /// See [`Self::open`].
     roll_bytes_min: u64,
@@ -91,11 +92,11 @@ impl From<Failed> for Error {
 }
 
 impl Manifest {
-    /// Opens the manifest of `dir`, which must exist, or creates one if the directory holds no database.
-    /// Returns what it says.
+    /// Opens the manifest of `dir`, which must exist, or creates one if the directory holds no
+    /// database. Returns its state.
     ///
     /// REQUIRES: the caller holds the directory's lock. Damage to anything that was acknowledged is
-    /// [`Error::Corrupt`] with file and offset, and nothing has been changed then.
+    /// [`Error::Corrupt`] with file and offset, without any change.
     ///
     /// A log whose edits take fewer than `roll_bytes_min` bytes is never rolled while it is open.
     pub fn open(vfs: Arc<dyn Vfs>, dir: &Path, roll_bytes_min: u64) -> Result<(Self, ManifestState)> {
@@ -132,15 +133,15 @@ impl Manifest {
     /// Appends an edit and makes it durable. Returns the files that no region refers to any more: they may be
     /// deleted now.
     ///
-    /// An edit that cannot follow, or that there is no disk space for, is refused without effect. After a
-    /// failed write or sync the tail is unknown: the edit may or may not be found at the next open, and
-    /// nothing more is accepted.
+    /// An edit that breaks a rule, or for which there is no disk space, is refused without effect.
+    /// After a failed write or sync the tail is unknown: the edit may or may not be found at the
+    /// next open, and nothing more is accepted.
     pub fn append(&mut self, edit: &ManifestEdit) -> Result<Vec<DroppedFile>> {
         self.append_all(std::slice::from_ref(edit))
     }
 
     /// Appends edits and makes them durable with one sync. Each is one atomic change, in this
-    /// order. If one of them cannot follow, or the disk has no space for all, all are refused
+    /// order. If one of them breaks a rule, or the disk has no space for all, all are refused
     /// without effect. Otherwise as [`Self::append`].
     ///
     /// REQUIRES: at least one edit, and no edit that another one makes valid or invalid.
@@ -165,8 +166,8 @@ impl Manifest {
             dropped.extend(self.state.apply(edit)?);
         }
         self.size.grew(grown);
-        // The edits stand whether or not the marker is written; a disk that cannot take it is not
-        // written to again.
+        // The edits are durable whether or not the marker is written; a failed write of it poisons
+        // the log.
         let marked = self.live.write(self.last_edit, &[]);
         if self.unless_poisoned(marked).is_ok() && self.live.edit_bytes() >= self.roll_bytes {
             self.roll();
@@ -174,15 +175,15 @@ impl Manifest {
         Ok(dropped)
     }
 
-    /// Refuses an edit that [`Self::append`] would refuse, whatever the disk does: one that cannot
-    /// follow, or after which the next open could not read the file or write its snapshot. Returns
-    /// the encoded edit, and the most that it adds to the state.
+    /// Refuses an edit that [`Self::append`] would refuse, whatever the disk does: one that breaks
+    /// a rule, or after which the next open could not read the file or write its snapshot. Returns
+    /// the encoded edit, and an upper bound of its growth of the state.
     pub fn check(&mut self, edit: &ManifestEdit) -> Result<(Vec<u8>, usize)> {
         self.check_behind(edit, 0, frame_bytes(&[]))
     }
 
-    /// Checks an edit as [`Self::check`] does, to be written behind others that add `grown` bytes
-    /// to the state and take `bytes` in the file.
+    /// Checks an edit as [`Self::check`] does, to be written after others that add `grown` bytes to
+    /// the state and take `bytes` in the file.
     fn check_behind(&mut self, edit: &ManifestEdit, grown: usize, bytes: u64) -> Result<(Vec<u8>, usize)> {
         self.state.check(edit)?;
         let payload = encode_edit(edit);
@@ -195,8 +196,8 @@ impl Manifest {
         Ok((payload, growth))
     }
 
-    /// Refuses a table to be made of a snapshot under that name, if the state would be too large
-    /// with it. Called before its files are linked; the edit is checked again when it is appended.
+    /// Refuses making a table of a snapshot under that name, if the state would become too large.
+    /// Called before its files are linked; the edit is checked again when it is appended.
     pub(crate) fn check_copy(&mut self, snapshot: &SnapshotMeta, name: &TableName) -> Result<()> {
         self.size.check(&self.state, copy_growth(snapshot, name), true)
     }
@@ -206,7 +207,7 @@ impl Manifest {
         self.size.set_schema_max(bytes);
     }
 
-    /// What all edits so far say.
+    /// State after all edits so far.
     pub fn state(&self) -> &ManifestState {
         &self.state
     }
@@ -222,7 +223,8 @@ impl Manifest {
         &self.live.path
     }
 
-    /// Why the last roll failed, if it did. The old file is live then and the roll is tried again later.
+    /// Why the last roll failed, if it did. The old file stays live then and the roll is retried
+    /// later.
     #[cfg_attr(not(test), expect(dead_code, reason = "only tests look at it"))]
     pub(crate) fn roll_error(&self) -> Option<&Error> {
         self.roll_error.as_ref()
@@ -234,7 +236,7 @@ impl Manifest {
             if !seeded::is_on("manifest-not-poisoned") {
                 self.poisoned = Some(why.clone());
             }
-            // Not the error itself, which looks as if trying again could help: whether the edit is on disk is
+            // Not the error itself, which would suggest a retry: whether the edit is on disk is
             // unknown.
             Error::Poisoned(why)
         })
@@ -256,8 +258,8 @@ impl Manifest {
         }
     }
 
-    /// A new file is live: sets when it is rolled and removes all others but the one it was made from, the
-    /// second copy.
+    /// Completes a roll: sets the size for the next one and removes all files but the live one and
+    /// its predecessor, the second copy.
     fn began_file(&mut self, previous: Option<&Path>) {
         self.roll_bytes = self.roll_bytes_min.max(self.live.snapshot_end * ROLL_RATIO);
         self.size.measured(self.live.snapshot_bytes);
@@ -266,7 +268,8 @@ impl Manifest {
         };
         for path in numbers.into_iter().map(|number| self.dir.join(file_name(number))) {
             if path != self.live.path && Some(&*path) != previous {
-                // What cannot be removed now costs space only, and the next roll tries again.
+                // A file that cannot be removed now only costs space, and the next roll tries
+                // again.
                 let _ = self.vfs.remove_file(&path);
             }
         }
@@ -294,7 +297,7 @@ impl LiveFile {
             let reserved = wanted.next_multiple_of(RESERVE_BYTES);
             match self.file.allocate(reserved) {
                 Ok(()) => self.reserved = reserved,
-                // What was reserved ahead is for this.
+                // The reserved space is for this.
                 Err(_) if needed <= self.reserved => {}
                 Err(source) => return Err(Error::io("reserving space in", &self.path, source)),
             }
@@ -374,7 +377,7 @@ fn install(
         Ok(live)
     });
     let not_switched = |error| {
-        // A leftover is no danger: it says what the old file says, and the next roll removes it.
+        // A leftover is harmless: it repeats the old file, and the next roll removes it.
         let _ = vfs.remove_file(&path);
         Failed::BeforeSwitch(error)
     };

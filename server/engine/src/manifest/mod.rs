@@ -1,4 +1,4 @@
-//! The manifest: one append-only log of edits that says what the database consists of.
+//! The manifest: one append-only log of edits, which describes the content of the database.
 //!
 //! The live file is named by `CURRENT`; every open and every roll begins a new file with a snapshot of the
 //! state, and the file before it is kept as a second copy. All integers are little-endian, `v` is an LEB128
@@ -55,12 +55,13 @@
 //! tables: a snapshot of the state ended with the log. Before version 2 it ended before that, and files
 //! had any size.
 //!
-//! A reader refuses a version, a kind or a code that it does not know. An invalid frame is the torn tail of
-//! an edit in flight when no later frame says that its offset was durable; otherwise it is damage to
-//! something acknowledged and the file is refused with the offset. A marker follows every synced edit at
-//! once, unsynced, and lies in another sector: only damage that hits the last edit *and* its marker, or the
-//! last edit of a process that died in between, looks like a torn tail. Edits of one sync (the flushes of
-//! several regions) follow each other without markers in between; a crash leaves a prefix of them.
+//! A reader refuses a version, a kind or a code that it does not know. An invalid frame is the torn
+//! tail of an edit in flight if no later frame states that its offset was durable; otherwise an
+//! acknowledged edit is damaged, and the file is refused with the offset. A marker follows every
+//! synced edit at once, unsynced, and lies in another sector: only damage that hits the last edit
+//! *and* its marker, or the last edit of a process that died in between, looks like a torn tail.
+//! Edits of one sync (the flushes of several regions) follow each other without markers in between;
+//! a crash leaves a prefix of them.
 //!
 //! A snapshot of the state is one frame, and every open writes one: an edit that would make it
 //! larger is refused (`size`).
@@ -91,11 +92,11 @@ use crate::schema::{NamespaceDescriptor, TableDescriptor, TableName, TableState}
 /// read clipped to the region's boundaries.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileMeta {
-    /// Its identity; the name on disk is made of it.
+    /// Id of the file; the name on disk is made of it.
     pub id: FileId,
     /// The uuid in its file info.
     pub uuid: Uuid,
-    /// Its size.
+    /// Size in bytes.
     pub bytes: u64,
     /// CRC-32C of the whole file.
     pub checksum: u32,
@@ -103,7 +104,7 @@ pub struct FileMeta {
     pub cells: u64,
     /// Every cell in it has a sequence id of at most this.
     pub max_seq: SeqId,
-    /// Whether it was made of all files of its store (no tombstones but those that must stay).
+    /// Whether it was made of all files of its store (it has only tombstones that must stay).
     pub major: bool,
     /// Wall-clock milliseconds of its making.
     pub created_ms: u64,
@@ -116,9 +117,9 @@ pub struct FileMeta {
 /// A region as the manifest knows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RegionMeta {
-    /// Its identity.
+    /// Id of the region.
     pub id: RegionId,
-    /// Its table.
+    /// Table of the region.
     pub table: TableName,
     /// First row; empty: from the beginning.
     pub start: Vec<u8>,
@@ -138,9 +139,9 @@ pub enum ManifestEdit {
     DropNamespace(String),
     /// Creates a table with its regions.
     CreateTable {
-        /// What it is.
+        /// Descriptor of the table.
         descriptor: TableDescriptor,
-        /// Its regions.
+        /// Regions of the table.
         regions: Vec<RegionMeta>,
     },
     /// Replaces a table's descriptor. Stores of families that are gone lose their files.
@@ -160,7 +161,8 @@ pub enum ManifestEdit {
         /// New files by family; a family without cells has none.
         files: Vec<(Vec<u8>, FileMeta)>,
     },
-    /// A compaction of a store: `removed` made way for `added` at their place in the store's order.
+    /// A compaction of a store: `removed` are replaced by `added` at their place in the store's
+    /// order.
     Compact {
         /// The region.
         region: RegionId,
@@ -171,8 +173,8 @@ pub enum ManifestEdit {
         /// Output, if anything survived.
         added: Option<FileMeta>,
     },
-    /// Regions replaced by others that cover the same rows: split (1 to 2) or merge (n to 1). Files go over
-    /// to the new regions (to both halves in a split).
+    /// Regions replaced by others that cover the same rows: split (1 to 2) or merge (n to 1). Files
+    /// pass to the new regions (to both halves in a split).
     ReplaceRegions {
         /// Regions that end.
         removed: Vec<RegionId>,
@@ -186,7 +188,7 @@ pub enum ManifestEdit {
         /// Sequence id.
         seq: SeqId,
     },
-    /// The log has these segments and all between them, durably. Stated before the first ones of before are
+    /// The log has these segments and all between them, durably. Recorded before older ones are
     /// removed, and after the last one was begun.
     Log {
         /// Number of the first.
@@ -200,17 +202,16 @@ pub enum ManifestEdit {
     DropSnapshot(String),
     /// Creates a table, enabled, with regions that have files.
     CloneTable {
-        /// What it is.
+        /// Descriptor of the table.
         descriptor: TableDescriptor,
-        /// Its regions.
+        /// Regions of the table.
         regions: Vec<RegionState>,
     },
-    /// Puts these families, options, regions and files in the place of a table's. Whether it is enabled
-    /// stays.
+    /// Replaces the families, options, regions and files of a table. Whether it is enabled stays.
     RestoreTable {
-        /// What it is from now on.
+        /// The new descriptor.
         descriptor: TableDescriptor,
-        /// Its regions from now on.
+        /// The new regions.
         regions: Vec<RegionState>,
     },
 }
@@ -218,7 +219,7 @@ pub enum ManifestEdit {
 /// A table in the state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableMeta {
-    /// What it is.
+    /// Descriptor of the table.
     pub descriptor: TableDescriptor,
     /// Whether it takes data calls.
     pub state: TableState,
@@ -227,15 +228,15 @@ pub struct TableMeta {
 /// A region in the state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RegionState {
-    /// What it is.
+    /// Identity and boundaries of the region.
     pub meta: RegionMeta,
     /// Every edit of the region up to here is in store files.
     pub flushed: SeqId,
     /// Files by family, oldest first (by sequence id).
     pub files: BTreeMap<Vec<u8>, Vec<FileMeta>>,
-    /// Files among them that reach beyond this region's rows, since a split gave them to it. Until a
-    /// compaction has replaced them the region cannot be merged: the other half may have removed rows that
-    /// these files still have.
+    /// Those of its files that reach beyond its rows, shared since a split. Until a compaction has
+    /// replaced them the region cannot be merged: the other half may have removed rows that these
+    /// files still have.
     pub clipped: BTreeSet<FileId>,
 }
 
@@ -248,29 +249,30 @@ pub struct SnapshotRegion {
     pub end: Vec<u8>,
     /// Every edit of the region up to here was in store files.
     pub flushed: SeqId,
-    /// Its files by family, oldest first, under the ids that they had in the table. Their links lie in the
+    /// Files by family, oldest first, under the ids that they had in the table. Their links lie in the
     /// snapshot's directory.
     pub files: BTreeMap<Vec<u8>, Vec<FileMeta>>,
     /// Files among them that reach beyond the region's rows.
     pub clipped: BTreeSet<FileId>,
 }
 
-/// A snapshot of a table: what the table was, and files of its own (links) that nothing but its end removes.
+/// A snapshot of a table: the table's descriptor and regions, and files of its own (links), which
+/// exist until the snapshot is removed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SnapshotMeta {
-    /// Its name.
+    /// Name of the snapshot.
     pub name: String,
-    /// What the table was.
+    /// Descriptor of the table when the snapshot was taken.
     pub descriptor: TableDescriptor,
     /// Wall-clock milliseconds of its making.
     pub created_ms: u64,
-    /// After so many seconds it is removed; 0: never.
+    /// Seconds after which it is removed; 0: never.
     pub ttl_seconds: u64,
     /// The table's regions in key order.
     pub regions: Vec<SnapshotRegion>,
 }
 
-/// What all edits together say. `apply` is pure; every rule of what may follow what is in it.
+/// The state after all edits. `apply` is pure and holds every rule about the order of edits.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ManifestState {
     /// The database's identity, drawn when it was created.
@@ -289,8 +291,8 @@ pub struct ManifestState {
     pub timestamp_ms: u64,
     /// Sequence ids have reached this.
     pub seq: SeqId,
-    /// Numbers of the first and the last segment that the log must have. There may be older ones, whose
-    /// removal was cut short, and newer ones. Zeros: nothing is known.
+    /// Numbers of the first and the last segment that the log must have. There may be older ones,
+    /// whose removal was cut short, and newer ones. Zeros: unknown.
     pub log: (u64, u64),
     /// Snapshots of tables by name.
     pub snapshots: BTreeMap<String, Arc<SnapshotMeta>>,

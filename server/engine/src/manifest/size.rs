@@ -2,7 +2,7 @@
 //!
 //! The encoded size of the state is known when a file is begun. Each edit adds at most [`growth`]
 //! to it, which gives an upper bound. Only if the bound is above the limit, the state is encoded
-//! again to learn its size.
+//! again to get its exact size.
 //!
 //! - A schema change that would make the state larger than `schema_max` is refused. The rest of the
 //!   frame is for flushes and compactions, which must be able to continue.
@@ -20,7 +20,7 @@ use crate::schema::limits::MANIFEST;
 /// Maximum growth of all fixed-size numbers and counts of lists together.
 const SLACK_BYTES: usize = 128;
 
-/// Bytes of a region without files that its edit does not have: how far it is flushed, counts of
+/// Bytes of a region without files that are not in its edit: its flushed sequence id, counts of
 /// families and clipped files.
 const EMPTY_REGION_BYTES: usize = 3;
 
@@ -58,7 +58,7 @@ impl StateSize {
         self.is_exact = false;
     }
 
-    /// An upper bound of what the state takes now.
+    /// An upper bound of the encoded size of the current state.
     #[cfg(test)]
     pub(super) fn bound(&self) -> usize {
         self.bound
@@ -139,8 +139,8 @@ pub(super) fn growth(state: &ManifestState, edit: &ManifestEdit, payload: usize)
         ManifestEdit::Flush { files, .. } => payload + files.len() * FILE_COUNTS_BYTES,
         ManifestEdit::ReplaceRegions { removed, added } => {
             let parents = removed.iter().filter_map(|id| state.regions.get(id));
-            // A split gives all files to both halves; a merge joins them. What the removed regions
-            // take is not deducted.
+            // A split gives all files to both halves; a merge joins them. The size of the removed
+            // regions is not deducted.
             let content: usize = parents.map(inherited_bytes).sum();
             payload + added.len() * content
         }

@@ -1,7 +1,7 @@
-//! Snapshots of tables in the state: the rules of their edits, and what they do.
+//! Snapshots of tables in the state: the rules of their edits, and the edits' effects.
 //!
-//! A snapshot has files of its own, under the ids that its table gave them; regions' files and those of
-//! snapshots do not know each other. A clone or a restored table has ids that were never used before.
+//! A snapshot has files of its own, under the ids that its table gave them; files of regions and of
+//! snapshots are independent. A clone or a restored table has ids that were never used before.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::schema::{Escaped, TableDescriptor, TableState, check_snapshot_name};
 type Files = BTreeMap<Vec<u8>, Vec<FileMeta>>;
 
 impl SnapshotMeta {
-    /// Its files, each once however many regions share it, with their family.
+    /// Files of the snapshot, each once however many regions share it, with their family.
     pub fn files(&self) -> BTreeMap<FileId, (&[u8], &FileMeta)> {
         self.regions
             .iter()
@@ -27,7 +27,7 @@ impl SnapshotMeta {
             .collect()
     }
 
-    /// Size of its files: bytes that it would keep on the disk if nobody else had them.
+    /// Size of its files: bytes that it would keep on the disk if nothing else referred to them.
     pub fn bytes(&self) -> u64 {
         self.files().values().map(|(_, file)| file.bytes).sum()
     }
@@ -87,7 +87,7 @@ impl ManifestState {
         Err(Error::NoSuchSnapshot(name.to_owned()))
     }
 
-    /// What the regions of a cloned or restored table must be like.
+    /// Checks the regions of a cloned or restored table.
     pub(super) fn check_filled_regions(
         &self,
         descriptor: &TableDescriptor,
@@ -145,9 +145,9 @@ impl ManifestState {
     }
 }
 
-/// Files are of the table's families, a store has none twice, one that several regions have is the same in
-/// all and clipped in each, and only files that are there are clipped. `seen`: the files of the regions
-/// before.
+/// Checks that files are of the table's families, no store has one twice, a shared file is equal in
+/// all regions and clipped in each, and only existing files are clipped. `seen`: the files of the
+/// regions before.
 fn check_files<'a>(
     descriptor: &TableDescriptor,
     files: &'a Files,

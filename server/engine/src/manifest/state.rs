@@ -1,8 +1,8 @@
-//! What may follow what: the rules of [`ManifestState::apply`].
+//! The rules about the order of edits: [`ManifestState::apply`].
 //!
-//! An edit is checked as a whole before anything changes, so a refused one leaves no trace. Rules of calls (a
-//! table must be disabled before it is dropped) are the catalog's; here stand the rules without which the
-//! state would make no sense.
+//! An edit is checked as a whole before anything changes, so a refused one leaves no trace. Rules
+//! of calls (a table must be disabled before it is dropped) are the catalog's; the rules here keep
+//! the state consistent.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,13 +14,13 @@ use crate::schema::{
     TableState, check_namespace_characters,
 };
 
-/// A file that no region refers to any more: its family, and what it was. It may be deleted once the edit is
+/// A file that no region refers to any more, with its family. It may be deleted once the edit is
 /// durable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DroppedFile {
     /// The family it held; part of its path.
     pub family: Vec<u8>,
-    /// What it was.
+    /// Metadata of the file.
     pub meta: FileMeta,
 }
 
@@ -54,7 +54,8 @@ impl ManifestState {
         }
     }
 
-    /// Does the edit, or refuses it and changes nothing. Returns the files that no region refers to any more.
+    /// Applies the edit, or refuses it without a change. Returns the files that no region refers to
+    /// any more.
     pub fn apply(&mut self, edit: &ManifestEdit) -> Result<Vec<DroppedFile>> {
         self.check(edit)?;
         let mut removed = Vec::new();
@@ -341,8 +342,8 @@ impl ManifestState {
             return Ok(());
         };
         check_file_id(added, self.live_files().contains_key(&added.id))?;
-        // Cells of an output may have lost their sequence ids, so its place in the order says how new they
-        // are.
+        // Cells of an output may have lost their sequence ids, so its place in the order determines
+        // their age.
         if places.windows(2).any(|pair| pair[1] != pair[0] + 1) {
             return refuse(format!("the inputs of file {} are not neighbours", added.id));
         }
@@ -522,7 +523,7 @@ impl ManifestState {
         }
     }
 
-    /// Those of the files that no region refers to, each once.
+    /// The files among these that no region refers to, each once.
     fn without_owner(&self, removed: Vec<DroppedFile>) -> Vec<DroppedFile> {
         if removed.is_empty() {
             return removed;

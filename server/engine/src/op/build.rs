@@ -252,7 +252,7 @@ macro_rules! reads {
                 self
             }
 
-            /// Reads what the filter lets through, in HBase's filter language:
+            /// Reads the cells that the filter accepts, in HBase's filter language:
             /// `PrefixFilter('a') AND ValueFilter(=, 'binary:b')`.
             pub fn filter(mut self, text: impl AsRef<[u8]>) -> Result<Self> {
                 self.spec.filter = Some(Arc::new(FilterSpec::parse(text.as_ref())?));

@@ -87,7 +87,7 @@ pub struct GroupWrite<'a> {
 pub struct GroupUpdate<'a> {
     /// The row.
     pub row: &'a [u8],
-    /// What to add.
+    /// The update to apply.
     pub change: &'a RowUpdate<'a>,
     /// Time to live of the new cells, if not that of the cells they replace.
     pub ttl_ms: Option<i64>,

@@ -1,5 +1,5 @@
-//! Requests, as the engine takes them. They borrow from the message they came in; nothing is copied before
-//! the memstore.
+//! Requests to the engine. They borrow from the message they came in; nothing is copied before the
+//! memstore.
 
 mod build;
 mod group;
@@ -21,8 +21,9 @@ pub enum ReadTier {
     /// Memory and disk.
     #[default]
     All,
-    /// Memory only: the read fails with `Error::NotInMemory` when a block has to be fetched. For calls on a
-    /// network thread. Of scans, for those of whole rows without a filter ([`Scan::may_read_memory_only`]).
+    /// Memory only: the read fails with `Error::NotInMemory` when a block has to be fetched. For
+    /// calls on a network thread. Only scans of whole rows without a filter may use it
+    /// ([`Scan::may_read_memory_only`]).
     Memory,
 }
 
@@ -51,7 +52,7 @@ impl TimeRange {
     }
 }
 
-/// What to read of a family.
+/// Columns to read of a family.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Columns {
     /// All of it.
@@ -63,21 +64,21 @@ pub enum Columns {
 /// One family of a read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FamilySelection {
-    /// Its name.
+    /// Name of the family.
     pub family: Vec<u8>,
-    /// What of it.
+    /// Columns to read of it.
     pub columns: Columns,
 }
 
-/// What Get and Scan share.
+/// Options shared by Get and Scan.
 #[derive(Clone, Debug)]
 pub struct ReadSpec {
     /// Families to read, sorted by name, each once; empty reads all.
     pub families: Vec<FamilySelection>,
     /// Timestamps of interest.
     pub time_range: TimeRange,
-    /// The same for single families, instead of `time_range`. Families that are not read, or not there, have
-    /// no effect.
+    /// Time ranges of single families, which replace `time_range` for them. Families that are not
+    /// read, or do not exist, are ignored.
     pub family_time_ranges: BTreeMap<Vec<u8>, TimeRange>,
     /// Versions of a column, at least 1; the family's VERSIONS bounds it.
     pub max_versions: i32,
@@ -121,7 +122,7 @@ impl Default for ReadSpec {
 pub struct Get<'a> {
     /// The row.
     pub row: &'a [u8],
-    /// What of it.
+    /// Cells to read of it.
     pub spec: ReadSpec,
 }
 
@@ -142,16 +143,17 @@ pub struct Scan {
     pub batch: Option<usize>,
     /// Most rows of the whole scan.
     pub limit: Option<u64>,
-    /// Rows that HBase's client would fetch in one request; `None`: all of a region (HBase: `caching`). It
-    /// changes nothing but where a filter ends the scan: see `crate::engine::Scanner`.
+    /// Rows that HBase's client would fetch in one request; `None`: all of a region (HBase:
+    /// `caching`). It only affects where a filter ends the scan: see `crate::engine::Scanner`.
     pub caching: Option<usize>,
-    /// What of each row.
+    /// Cells to read of each row.
     pub spec: ReadSpec,
 }
 
 impl Scan {
-    /// Whether it may be read with `ReadTier::Memory`: a row that turns out not to be in memory is begun
-    /// again, which a filter would see, and pieces of rows would show.
+    /// Whether it may be read with `ReadTier::Memory`. A row that turns out not to be in memory is
+    /// read again from its beginning, so filters and batches, which would see part of it twice, are
+    /// excluded.
     pub fn may_read_memory_only(&self) -> bool {
         self.spec.filter.is_none() && self.batch.is_none()
     }
@@ -181,8 +183,8 @@ pub struct FetchLimits {
     pub results: usize,
     /// Bytes from which on no further row is begun.
     pub bytes: usize,
-    /// Time after which no further row is begun, so that a filter that matches nothing does not hold the
-    /// caller. It is looked at after the first row and every few rows.
+    /// Time after which no further row is begun, so that a filter that matches nothing does not
+    /// hold the caller. It is checked after the first row and every few rows.
     pub time: std::time::Duration,
 }
 
@@ -199,7 +201,7 @@ pub enum Write<'a> {
         timestamp: Option<i64>,
         /// Value.
         value: &'a [u8],
-        /// Its own time to live, milliseconds from its timestamp on.
+        /// Time to live of the cell, milliseconds from its timestamp on.
         ttl_ms: Option<i64>,
     },
     /// A tombstone for one version; without timestamp: of the newest version there is (which reads).

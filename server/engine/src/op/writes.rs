@@ -6,8 +6,8 @@ use smallvec::SmallVec;
 
 use super::Write;
 
-/// The writes of one row, in the order given. Up to two are stored without an allocation: most
-/// mutations have one. Dereferences to a slice.
+/// The writes of one row, in the order given. Up to two are stored without an allocation, since
+/// most mutations have one. Dereferences to a slice.
 #[derive(Clone, Debug, Default)]
 pub struct Writes<'a>(SmallVec<[Write<'a>; 2]>);
 

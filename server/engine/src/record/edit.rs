@@ -1,7 +1,7 @@
 //! The rows of a write, as they stand in the WAL.
 //!
-//! One *edit* is what one writer logs at once for one region: rows that become visible together. Numbers are
-//! LEB128 varints:
+//! One *edit* holds the cells that one writer logs at once for one region: rows that become visible
+//! together. Numbers are LEB128 varints:
 //!
 //! ```text
 //! edit  = region id | row count | row* | nonce*
@@ -10,9 +10,9 @@
 //! nonce = group u64 le | number u64 le | wall-clock milliseconds
 //! ```
 //!
-//! Nonces have no count: they go on to the end of the edit. Each is the client's name of an operation
-//! in the edit, or of one whose edit is about to be removed from the log (then the edit has no cells
-//! and the region [`NO_REGION`]).
+//! Nonces have no count: they extend to the end of the edit. Each is the client's name of an
+//! operation in the edit, or of one whose edit is about to be removed from the log (then the edit
+//! has no cells and the region [`NO_REGION`]).
 //!
 //! Sequence ids are not stored with the rows: the first row of an edit has the edit's, each later row the
 //! next one. Edits stand in a frame as *entries*, one after the other to the end:
@@ -21,12 +21,12 @@
 //! entry = gap | edit length | edit
 //! ```
 //!
-//! The first entry's gap counts from the frame's `first_seq`, that of a later one from the sequence id after
-//! the last row before it. It is zero but where rows that are not logged (SKIP_WAL) took sequence ids in
+//! The first entry's gap counts from the frame's `first_seq`, that of a later one from the sequence
+//! id after the last row before it. It is zero unless unlogged rows (SKIP_WAL) took sequence ids in
 //! between.
 //!
-//! Reading checks everything and panics on nothing; what is wrong comes back as a text, and the caller adds
-//! file and offset.
+//! Reading checks everything and never panics; an error is a text, to which the caller adds file
+//! and offset.
 
 use crate::cell::{Cell, CellType, Key, KeyBuf};
 use crate::codec::{Cursor, put_prefixed, put_varint};
@@ -47,7 +47,7 @@ pub(crate) const NO_REGION: RegionId = RegionId(0);
 /// Most bytes that an entry has besides its edit.
 pub(crate) const ENTRY_OVERHEAD_BYTES: usize = 2 * VARINT_BYTES_MAX;
 
-/// Encodes edits, one after the other, into one buffer that is used again: at steady state nothing is
+/// Encodes edits, one after the other, into one reused buffer: at steady state nothing is
 /// allocated.
 ///
 /// `begin`, then for each row `begin_row` and its cells, then `finish`.
@@ -69,7 +69,7 @@ impl EditBuilder {
         Self::default()
     }
 
-    /// Begins an edit of `region`, forgetting what was there.
+    /// Begins an edit of `region`, discarding the previous content.
     pub fn begin(&mut self, region: RegionId) {
         self.bytes.clear();
         self.bytes.resize(HEAD_BYTES, 0);
@@ -131,7 +131,7 @@ impl EditBuilder {
         self.rows
     }
 
-    /// Bytes so far, about: what [`Self::finish`] will return is a little longer or shorter.
+    /// Approximate bytes so far: the result of [`Self::finish`] is a little longer or shorter.
     pub fn len(&self) -> usize {
         self.bytes.len()
     }
@@ -146,7 +146,7 @@ impl EditBuilder {
     pub fn finish(&mut self) -> &[u8] {
         assert!(self.bytes.len() >= HEAD_BYTES, "begin comes before finish");
         self.end_row();
-        // The head is written against the rows, so that no row has to move.
+        // The head is written directly before the rows, so that no row has to move.
         let mut head = [0; HEAD_BYTES];
         let region_len = write_varint(&mut head, self.region.0);
         let head_len = region_len + write_varint(&mut head[region_len..], u64::from(self.rows));

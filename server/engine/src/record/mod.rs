@@ -1,6 +1,7 @@
 //! Framing of WAL and manifest, and the rows inside a WAL frame.
 //!
-//! A frame is the unit that is written, checked and believed as a whole. All integers are little-endian:
+//! A frame is the unit that is written, checked and accepted as a whole. All integers are
+//! little-endian:
 //!
 //! ```text
 //!  0         4              12              20            24           28
@@ -11,21 +12,22 @@
 //! +---------+--------------+---------------+-------------+------------+---------------------+
 //! ```
 //!
-//! *Durable up to* is an offset in the same file: everything before it had been synced when the frame was
-//! built. It is never greater than the frame's own offset. So a frame that is found intact behind a broken
-//! one can prove that the broken one was durable, hence perhaps acknowledged: that is damage, while a broken
-//! frame that nothing vouches for is the torn tail of a write in flight.
+//! *Durable up to* is an offset in the same file: everything before it had been synced when the
+//! frame was built. It is never greater than the frame's own offset. So a frame that is found
+//! intact behind a broken one can prove that the broken one was durable, hence perhaps
+//! acknowledged: that is damage, while a broken frame that is not proved durable is the torn tail
+//! of a write in flight.
 //!
-//! Both checksums start from a *place*: CRC-32C of the file's uuid (16 bytes) and the frame's offset (u64).
-//! The header's covers the first 24 bytes, payload checksum included. So a frame of another file, of a
-//! previous life of the file's blocks, or of another offset is never believed.
+//! Both checksums start from a *place*: CRC-32C of the file's uuid (16 bytes) and the frame's
+//! offset (u64). The header's covers the first 24 bytes, payload checksum included. So a frame of
+//! another file, of a previous life of the file's blocks, or of another offset is never accepted.
 //!
 //! Unwritten space is zeros. A frame's header never is: its checksum of 24 zero bytes at its place is zero
 //! only by a chance of one in 2^32, and `durable_upto` is positive in files that begin with a header of their
 //! own.
 //!
-//! What a payload means is the business of the file's owner; the rows of an edit are encoded by [`edit`].
-//! Everything here is pure: bytes in, bytes out, no panic on any input.
+//! The meaning of a payload is defined by the file's owner; the rows of an edit are encoded by
+//! [`edit`]. Everything here is pure: bytes in, bytes out, no panic on any input.
 
 pub(crate) mod edit;
 
@@ -41,10 +43,10 @@ pub const FRAME_HEADER_BYTES: usize = 28;
 /// Bytes of the header that its own checksum covers.
 const CHECKED_BYTES: usize = 24;
 
-/// Longest payload. A declared length above it is not believed, so no reader reserves more for it.
+/// Longest payload. A declared length above it is rejected, so no reader allocates more.
 pub(crate) const FRAME_PAYLOAD_BYTES_MAX: usize = 256 << 20;
 
-/// What a frame says about itself and its file.
+/// Header of a frame: facts about the frame and its file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FrameHeader {
     /// Bytes of the payload.
@@ -55,24 +57,24 @@ pub struct FrameHeader {
     pub durable_upto: u64,
 }
 
-/// What lies at an offset.
+/// Result of reading a frame at an offset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FrameRead<'a> {
     /// An intact frame.
     Frame {
-        /// Its header.
+        /// Header of the frame.
         header: FrameHeader,
-        /// Its payload.
+        /// Payload of the frame.
         payload: &'a [u8],
-        /// Offset of what follows it.
+        /// Offset of the byte after the frame.
         next: usize,
     },
-    /// The end of the bytes, or space that was never written (a header's length of zeros). Whether all that
-    /// follows is zeros too is for the caller to ask ([`is_unwritten`]) where it matters.
+    /// The end of the bytes, or space that was never written (a header's length of zeros). Where it
+    /// matters, the caller must check that the rest is zeros too ([`is_unwritten`]).
     End,
     /// Neither.
     Invalid {
-        /// What is wrong, for people.
+        /// Description of the damage, for people.
         what: &'static str,
     },
 }
@@ -122,7 +124,7 @@ pub fn fill_header(frame: &mut [u8], uuid: &Uuid, offset: u64, first_seq: u64, d
     checksum
 }
 
-/// Reads what lies at `at` of `bytes`, the content of the file `uuid` from its first byte on.
+/// Reads the frame at `at` of `bytes`, the content of the file `uuid` from its first byte on.
 pub fn read_frame<'a>(bytes: &'a [u8], at: usize, uuid: &Uuid) -> FrameRead<'a> {
     let rest = bytes.get(at..).unwrap_or_default();
     let Some((header, rest)) = rest.split_first_chunk::<FRAME_HEADER_BYTES>() else {
@@ -159,13 +161,13 @@ pub fn read_frame<'a>(bytes: &'a [u8], at: usize, uuid: &Uuid) -> FrameRead<'a> 
     }
 }
 
-/// The first intact frame *header* at or after `from`, wherever it begins, and its offset. Its payload may be
-/// broken: what the header says about `durable_upto` is true all the same.
+/// The first intact frame *header* at or after `from`, wherever it begins, and its offset. Its
+/// payload may be broken: the header's `durable_upto` is valid all the same.
 pub(crate) fn find_header(bytes: &[u8], mut from: usize, uuid: &Uuid) -> Option<(usize, FrameHeader)> {
     loop {
         let rest = bytes.get(from..)?;
-        // Unwritten space is long and most of what is searched. No header has this many zeros in a row, so
-        // the next one can begin only a few bytes before the next byte that is not zero.
+        // Most of the searched bytes are unwritten space. No header has this many zeros in a row,
+        // so the next one can begin only a few bytes before the next byte that is not zero.
         let zeros = rest.iter().take_while(|byte| **byte == 0).count();
         if zeros >= FRAME_HEADER_BYTES {
             from += zeros - (FRAME_HEADER_BYTES - 1);
@@ -199,7 +201,7 @@ fn check_header(header: &[u8; FRAME_HEADER_BYTES], at: usize, uuid: &Uuid) -> Op
     believed.then_some((read, payload_crc))
 }
 
-/// What both checksums of a frame start from.
+/// Start value of both checksums of a frame.
 fn place(uuid: &Uuid, offset: u64) -> u32 {
     let mut place = [0; 24];
     place[..16].copy_from_slice(&uuid.0);

@@ -185,8 +185,8 @@ proptest! {
     }
 }
 
-/// Nonces stand behind the rows, which may have no cells; they are read as they were given, and one
-/// that is cut is refused.
+/// Nonces stand behind the rows, which may have no cells; they are read back unchanged, and a
+/// truncated one is refused.
 #[test]
 fn nonces_come_back() {
     let nonces = [(1, u64::MAX, 5), (u64::MAX, 2, u64::MAX)];

@@ -1,12 +1,13 @@
 //! `basalt check`: verifies a database that is not open. It writes nothing, so it can run on a
-//! read-only copy. Each finding ends with what to do about it ([`Remedy`]).
+//! read-only copy. Each finding ends with its remedy ([`Remedy`]).
 //!
-//! Looked at, in this order: the manifest, every log segment, every store file (whole-file checksum, every
-//! block, order and counts, identity, share of the region that names it; a finding names the regions that
-//! need the file), every file of every snapshot in the same way, the regions' boundaries, and files that
-//! nobody refers to. Store files are verified side by side, since one thread unpacks blocks more slowly than
-//! disks read them; what is wrong is reported in their order. A problem with one thing does not keep the
-//! others from being looked at, except that without a manifest there is nothing to compare with.
+//! Checked, in this order: the manifest, every log segment, every store file (whole-file checksum,
+//! every block, order and counts, identity, share of the region that names it; a finding names the
+//! regions that need the file), every file of every snapshot in the same way, the regions'
+//! boundaries, and unreferenced files. Store files are verified side by side, since one thread
+//! unpacks blocks more slowly than disks read them; findings are reported in their order. A problem
+//! with one thing does not stop the check of the others, except that without a manifest there is
+//! nothing to compare with.
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -32,14 +33,14 @@ use crate::schema::escape;
 use crate::store::{Clip, DamagedFile, StoreContext, StoreFile, file_path, snapshot_store_dir, store_dir};
 use crate::wal;
 
-/// Cache of a check. Every row is asked of its bloom filter, chunk by chunk: without a cache the same chunk
-/// would be read from disk once for each of its rows.
+/// Cache of a check. Every row is looked up in its bloom filter, chunk by chunk: without a cache
+/// the same chunk would be read from disk once for each of its rows.
 const CACHE_BYTES: u64 = 64 << 20;
 
-/// Files with fewer bytes together are verified by one thread: others would not be there in time.
+/// Files with fewer bytes together are verified by one thread: starting others would take longer.
 const SIDE_BY_SIDE_BYTES: u64 = 1 << 20;
 
-/// What a check looked at.
+/// Counts of the things that were checked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CheckSummary {
     /// Tables in the manifest.
@@ -48,7 +49,7 @@ pub struct CheckSummary {
     pub regions: u64,
     /// Store files verified.
     pub store_files: u64,
-    /// Their bytes.
+    /// Bytes of the store files.
     pub store_file_bytes: u64,
     /// Snapshots in the manifest.
     pub snapshots: u64,
@@ -58,8 +59,8 @@ pub struct CheckSummary {
     pub wal_segments: u64,
     /// Rows in them.
     pub wal_rows: u64,
-    /// Files below `tables/` and `snapshots/` that nobody refers to: no danger, the next open moves them
-    /// aside.
+    /// Files below `tables/` and `snapshots/` that nothing refers to: harmless, the next open moves
+    /// them aside.
     pub orphans: u64,
     /// Things that are wrong. Zero means that the database is sound.
     pub problems: u64,
@@ -92,9 +93,8 @@ impl std::fmt::Display for CheckSummary {
     }
 }
 
-/// Verifies the database in `dir`. Each thing that is wrong, and each that is only remarkable, goes to
-/// `report` as a line of text. Fails when there is nothing that could be checked: no database, another
-/// process has it open.
+/// Verifies the database in `dir`. Each problem and each note goes to `report` as a line of text.
+/// Fails when nothing can be checked: no database, or another process has it open.
 pub fn check(vfs: &Arc<dyn Vfs>, dir: &Path, report: &mut dyn FnMut(String)) -> Result<CheckSummary> {
     let there = vfs
         .exists(dir)
@@ -257,8 +257,8 @@ impl Checker<'_> {
         }
     }
 
-    /// Each snapshot with a cache of its own: its files have ids that a table's files or those of another
-    /// snapshot have, too.
+    /// Each snapshot has a cache of its own, since ids of its files may also be those of a table's
+    /// or another snapshot's files.
     fn check_snapshots(&mut self, state: &ManifestState) {
         for snapshot in state.snapshots.values() {
             self.summary.snapshots += 1;
@@ -341,7 +341,7 @@ struct Finding {
 enum Harm {
     /// The server refuses the regions that need it.
     Unopened,
-    /// The server fails reads that need what is damaged.
+    /// The server fails reads that need the damaged part.
     Damaged,
     /// The check could not determine it, for example because access was denied.
     Unknown,

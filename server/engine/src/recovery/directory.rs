@@ -8,8 +8,8 @@
 //!
 //! A directory is
 //!
-//! - *new*, when it is missing, or holds at most [`LEFT_OVER`]: what file systems put there, and
-//!   what an interrupted creation leaves;
+//! - *new*, when it is missing, or holds at most [`LEFT_OVER`]: entries of the file system itself,
+//!   and remains of an interrupted creation;
 //! - *ours*, when it holds `LOCK`, `CURRENT` or a manifest, and only names of ours; or when it
 //!   holds other names too, but `CURRENT` or a manifest begins as ours do (RocksDB has a `CURRENT`,
 //!   a `LOCK` and manifests, too). Whether the database is sound is checked with the manifest;
@@ -79,14 +79,15 @@ pub(super) fn claim(vfs: &dyn Vfs, dir: &Path) -> Result<Claim> {
 }
 
 impl Claim {
-    /// Removes what the claim created, except a directory that is not empty by now.
+    /// Removes the files and directories that the claim created, except a directory that is not
+    /// empty by now.
     pub(super) fn undo(self, vfs: &dyn Vfs) {
         remove(vfs, &self.made_dirs, self.made_file.as_deref());
     }
 }
 
-/// Removes a file, and directories from the innermost on. Failures are ignored: what is left does
-/// no harm.
+/// Removes a file, and directories from the innermost on. Failures are ignored: leftovers do no
+/// harm.
 fn remove(vfs: &dyn Vfs, dirs: &[PathBuf], file: Option<&Path>) {
     if let Some(file) = file {
         let _ = vfs.remove_file(file);
@@ -205,8 +206,8 @@ fn sync_parent(vfs: &dyn Vfs, level: &Path) -> Result<()> {
         .filter(|parent| !parent.as_os_str().is_empty())
         .unwrap_or(Path::new("."));
     match vfs.sync_dir(parent) {
-        // A directory that was created in advance may lie in one without read permission; its name
-        // is then up to its creator.
+        // A directory that was created in advance may lie in one without read permission; the
+        // durability of its name is then its creator's task.
         Err(source) if source.kind() != ErrorKind::PermissionDenied => {
             Err(Error::io("syncing", parent, source))
         }
@@ -326,7 +327,7 @@ mod tests {
         assert_eq!(refused(&impostor), "\"notes\"");
     }
 
-    /// A claim that is undone leaves exactly what was there before it.
+    /// Undoing a claim leaves the directory exactly as it was before.
     #[test]
     fn an_undone_claim_leaves_nothing() {
         let dir = Path::new(DIR);

@@ -16,18 +16,18 @@ use crate::{manifest, wal};
 /// Room for the few blocks that printing one file needs at a time.
 const CACHE_BYTES: u64 = 16 << 20;
 
-/// What a file is, by the bytes it begins with: names can be wrong.
+/// Kind of a file, by its first bytes: names can be wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum FileKind {
     Manifest,
     Wal,
-    /// HFiles have their magic at the end; what begins otherwise is taken for one, and the reader refuses
-    /// what is none.
+    /// HFiles have their magic at the end; a file with an unknown beginning is read as one, and the
+    /// reader refuses it if it is none.
     StoreFile,
 }
 
-/// Prints `file` to `out`. `cells` prints the cells of a store file or log segment too. Stops with an error
-/// at the first damage, after what could be read before it.
+/// Prints `file` to `out`. `cells` prints the cells of a store file or log segment too. Stops with
+/// an error at the first damage, after printing the part before it.
 pub fn dump(vfs: &Arc<dyn Vfs>, file: &Path, cells: bool, out: &mut dyn Write) -> Result<()> {
     match kind(&**vfs, file)? {
         FileKind::Manifest => {

@@ -7,17 +7,17 @@
 //! 3. Open every store file it names, through the handle cache, so that a start has no more of them
 //!    open at a time than a running server. A file that is missing, damaged, or has another
 //!    identity or size costs only the regions that need it: they are refused until the file is back
-//!    (`region::damage`). An error that says nothing about the file, such as a shortage of
+//!    (`region::damage`). An error that is no evidence of damage, such as a shortage of
 //!    descriptors, refuses the start, and so does a missing `tables/`: a file system that is not
 //!    mounted is not damage. Unreferenced files are moved to `orphans/`, not deleted. Files of
-//!    snapshots are not opened: one that is
-//!    missing is found when the snapshot is used, or by a check.
-//! 4. Replay the log with its nonces, if all segments that the manifest lists exist: rows newer than what
-//!    their region has flushed go to its memstores. Rows of a region that is gone were dropped, or flushed
-//!    before a split or merge. The log's last segment is written anew and sealed before this ends (see
-//!    `wal`), so nothing is served that only the page cache holds.
-//! 5. Begin the next log segment, behind every sequence id that was ever seen, and state in the manifest
-//!    which segments there are.
+//!    snapshots are not opened: one that is missing is found when the snapshot is used, or by a
+//!    check.
+//! 4. Replay the log with its nonces, if all segments that the manifest lists exist: rows newer
+//!    than their region's last flush go to its memstores. Rows of a region that is gone were
+//!    dropped, or flushed before a split or merge. The log's last segment is rewritten and sealed
+//!    before this ends (see `wal`), so every served edit is on disk, not only in the page cache.
+//! 5. Begin the next log segment, after every known sequence id, and record the existing segments
+//!    in the manifest.
 //!
 //! ```text
 //! LOCK  CURRENT  MANIFEST-<number>  wal/<number>.wal  tables/<namespace>/<table>/<family>/<file>  orphans/
@@ -61,13 +61,13 @@ pub use dump::dump;
 /// Name of the lock file.
 const LOCK_FILE: &str = "LOCK";
 
-/// Cells in the log are taken to have their time from the server, not from a client, up to this much after
-/// the high-water mark in the manifest: twice what the mark may lag behind.
+/// Margin after the high-water mark in the manifest, twice the time that the mark may lag behind.
+/// Cells in the log with a time up to this are taken to be stamped by the server, not by a client.
 const STAMP_SLACK_MS: u64 = 120_000;
 
-/// The part of the memstores' limit that memory of flushed ones, kept for the next, may take besides. A
-/// region under load has one memstore in use and one in a flush, so the larger part of what it gives back is
-/// in use again soon.
+/// Divisor of the memstores' limit: the memory of flushed memstores that may be kept for the next
+/// ones besides. A region under load has one memstore in use and one in a flush, so most of the
+/// released memory is soon in use again.
 const KEPT_SHARE: u64 = 4;
 
 /// A database that has been opened.
@@ -408,7 +408,7 @@ fn require_log(vfs: &dyn Vfs, wal_dir: &Path, state: &ManifestState) -> Result<(
     }
 }
 
-/// The greatest sequence id that was ever given out, as far as anything on disk tells.
+/// The greatest assigned sequence id, as far as the disk shows.
 fn last_seq(state: &ManifestState, log: &LogSummary) -> SeqId {
     let mut last = if seeded::is_on("sequence-ids-again") {
         state.seq

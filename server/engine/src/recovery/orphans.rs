@@ -1,10 +1,10 @@
-//! Files that nobody refers to: outputs of flushes and compactions that a crash cut short, inputs that a
-//! crash kept from being removed, links of snapshots that were being made or removed, and whatever else got
-//! into the directory. They are moved aside, because deleting is for people.
+//! Unreferenced files: outputs of flushes and compactions that a crash cut short, inputs that a
+//! crash kept from being removed, links of snapshots that were being made or removed, and foreign
+//! files in the directory. They are moved aside and never deleted: deleting is left to the
+//! operator.
 //!
 //! In `orphans/` a file is named by its old path. A path that is too long for a name is cut, and
-//! has its checksum at the cut, so that every file gets a name, whatever tables and namespaces are
-//! called.
+//! has its checksum at the cut, so that every path gets a valid name.
 
 use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
@@ -18,7 +18,8 @@ use crate::fs::Vfs;
 use crate::manifest::ManifestState;
 use crate::store::{file_path, snapshot_store_dir, store_dir};
 
-/// The directories that are looked through, with the levels of directories between them and the store files.
+/// The directories that are searched, with the levels of directories between them and the store
+/// files.
 const ROOTS: [(&str, usize); 2] = [("tables", 3), ("snapshots", 4)];
 
 /// Maximum length of a name in `orphans/` without the number that may follow, so that both together
@@ -28,9 +29,9 @@ const NAME_BYTES_MAX: usize = 240;
 /// Bytes of a file's own name that are kept when its path is cut: all of a store file's.
 const FILE_NAME_BYTES_MAX: usize = 32;
 
-/// Moves all files below `tables/` and `snapshots/` that the state does not name to `orphans/`; returns how
-/// many. The new name is the old path, joined with dots, without `tables`, and cut when it is long. Then it
-/// removes the directories of snapshots that no longer exist.
+/// Moves all files below `tables/` and `snapshots/` that the state does not name to `orphans/`;
+/// returns their number. The new name is the old path, joined with dots, without `tables`, and cut
+/// when it is long. Then it removes the directories of snapshots that no longer exist.
 pub(super) fn move_away(vfs: &dyn Vfs, dir: &Path, state: &ManifestState) -> Result<usize> {
     let orphans = find(vfs, dir, state)?;
     if !orphans.is_empty() {
@@ -59,7 +60,7 @@ fn move_all(vfs: &dyn Vfs, dir: &Path, orphans: &[PathBuf]) -> Result<()> {
         .map_err(|source| Error::io("syncing", &target, source))
 }
 
-/// Removes what is left of snapshots that are not there: directories without files.
+/// Removes the remains of removed snapshots: directories without files.
 fn remove_empty_snapshots(vfs: &dyn Vfs, dir: &Path, state: &ManifestState) -> Result<()> {
     let root = dir.join("snapshots");
     if !exists(vfs, &root)? {
@@ -80,7 +81,8 @@ fn remove_dirs(vfs: &dyn Vfs, dir: &Path) -> Result<()> {
     for name in list(vfs, dir)? {
         remove_dirs(vfs, &dir.join(name))?;
     }
-    // One that stays, as on a disk that is full, is in nobody's way, and the next start tries again.
+    // A directory that cannot be removed, as on a full disk, does no harm, and the next start tries
+    // again.
     let _ = vfs.remove_dir(dir);
     Ok(())
 }
@@ -128,7 +130,8 @@ pub(super) fn find(vfs: &dyn Vfs, dir: &Path, state: &ManifestState) -> Result<V
 fn walk(vfs: &dyn Vfs, dir: &Path, levels: usize, visit: &mut dyn FnMut(PathBuf)) -> Result<()> {
     for name in list(vfs, dir)? {
         let path = dir.join(name);
-        // Files lie on the last level; a file that got in higher up shows itself by not being a directory.
+        // Files lie on the last level; a stray file on a higher level is recognised because it is
+        // not a directory.
         let is_file = levels == 0
             || match vfs.list(&path) {
                 Ok(_) => false,

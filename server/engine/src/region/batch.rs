@@ -22,16 +22,16 @@ thread_local! {
     static EDIT: RefCell<EditBuilder> = RefCell::new(EditBuilder::new());
 }
 
-/// Buffers above this size are given back after use instead of being kept by the thread.
+/// Size up to which the thread keeps a buffer after use; a larger one is dropped.
 const BUFFER_KEPT_BYTES: usize = 1 << 20;
 
-/// Most bytes that the log's edit has for a cell or a row besides the cell's key, value and tags: their
-/// lengths.
+/// Maximum bytes of the log's edit for a cell or a row besides the cell's key, value and tags:
+/// their lengths.
 const LENGTHS_BYTES_MAX: usize = 32;
 
-/// The most that the rows take as one edit, in bytes. Refuses rows that are too long for one. A cell repeats
-/// its row's key, so a short request can ask for many times its own size: this is asked before anything of it
-/// is encoded, and before another region's share of the batch is written.
+/// Maximum bytes of the rows as one edit. Refuses rows that are too long for one. A cell repeats
+/// its row's key, so a short request may need many times its own size: this is checked before any
+/// of it is encoded, and before another region's share of the batch is written.
 pub(crate) fn check_edit(table: &TableDescriptor, rows: &[RowPlan<'_>]) -> Result<u64> {
     let mut bytes = 0_usize;
     for plan in rows {
@@ -50,11 +50,12 @@ pub(crate) fn check_edit(table: &TableDescriptor, rows: &[RowPlan<'_>]) -> Resul
     Ok(bytes as u64)
 }
 
-/// Appends the rows, all of `region`, to the log as one edit and puts their cells into the memstores.
-/// Each row gets a sequence id of its own. The edit has the nonce, which is known from then on.
+/// Appends the rows, all of `region`, to the log as one edit and puts their cells into the
+/// memstores. Each row gets a sequence id of its own. The edit includes the nonce, which is
+/// recorded.
 /// REQUIRES: [`check_edit`] passed, and the bytes that it returned are reserved, with
-/// `NONCE_BYTES_MAX` more for a nonce; `updates` is the region's lock; the rows' locks are held; the
-/// plans were made for the region's table as it is.
+/// `NONCE_BYTES_MAX` more for a nonce; `updates` is the region's lock; the rows' locks are held;
+/// the plans were made for the region's table as it is.
 #[expect(
     clippy::only_used_in_recursion,
     reason = "the guard proves that the lock is held"
@@ -108,7 +109,8 @@ pub(crate) fn write_rows(
         let cells = EditReader::new(payload, appended.first_seq()).expect(own);
         insert_cells(&version, cells.map(|cell| cell.expect(own).1));
         let commit = appended.applied();
-        // While `updates` keeps the region from being flushed, and so this edit in the log.
+        // Recorded while `updates` keeps the region from being flushed, and so this edit in the
+        // log.
         if let Some(nonce) = nonce {
             shared.nonces.note(nonce, commit.seq(), shared.clock.mono());
         }

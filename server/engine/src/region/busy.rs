@@ -13,7 +13,7 @@ pub(crate) struct BusyRate {
 struct Watch {
     /// Monotonic milliseconds of the first look.
     began_ms: u64,
-    /// Since when the present window runs, and what the counters were then.
+    /// Start of the present window, and the counters at that time.
     window_ms: u64,
     writes: u64,
     refused: u64,
@@ -21,7 +21,7 @@ struct Watch {
     before: f64,
 }
 
-/// What a look says.
+/// Result of one observation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Busyness {
     /// Refused writes as a share of the writes that went through, in about one window. 0 until a window has
@@ -32,8 +32,8 @@ pub(crate) struct Busyness {
 }
 
 impl BusyRate {
-    /// Looks at the counters, which only grow. Within a window the share is that of this and of the last one,
-    /// weighted by time.
+    /// Evaluates the counters, which only grow. Within a window the share is that of this and of
+    /// the last one, weighted by time.
     pub(crate) fn look(&self, now_ms: u64, writes: u64, refused: u64, window_ms: u64) -> Busyness {
         let mut watch = self.watch.lock();
         let watch = watch.get_or_insert(Watch {

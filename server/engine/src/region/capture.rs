@@ -1,4 +1,4 @@
-//! What a reader takes along: the versions of its regions, and the read point that belongs to them.
+//! A reader's capture: the versions of its regions, and the read point that belongs to them.
 
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ pub(crate) fn capture(regions: &[Arc<Region>], wal: &Wal) -> Option<Captured> {
         .then_some(Captured { versions, read_point })
 }
 
-/// The same for one region and a short read.
+/// Captures one region, for a short read.
 pub(crate) fn capture_one(region: &Region, wal: &Wal) -> Option<(Loaded<RegionVersion>, SeqId)> {
     let version = region.version();
     let read_point = wal.read_point();

@@ -66,7 +66,7 @@ mod tests {
         }
     }
 
-    /// The comparator decides what is equal; the operator is applied to its answer, given first.
+    /// The comparator decides on equality; the operator is applied to its result, given first.
     #[test]
     fn every_comparator_is_asked_with_every_operator() {
         use crate::filter::{BitOperator, Comparator};
@@ -83,7 +83,7 @@ mod tests {
         assert_eq!(all(&prefix, b"b"), less);
         assert_eq!(all(&Comparator::Long(5), &4_i64.to_be_bytes()), greater);
         assert_eq!(all(&Comparator::regex("^b.$").unwrap(), b"bc"), equal);
-        // HBase's comparators that only know yes and no answer 1 for no.
+        // HBase's comparators that only distinguish equal and unequal return 1 for unequal.
         assert_eq!(all(&Comparator::substring("x"), b"bc"), greater);
         let bits = Comparator::Bit {
             value: vec![1],

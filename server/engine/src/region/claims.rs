@@ -1,15 +1,15 @@
 //! Which store files the running compactions of a region read.
 //!
-//! Compactions of one region run at the same time as long as each has files of its own. Whoever begins one
-//! looks at the claims, chooses among what is left, and claims that, all under one lock; the claim ends when
-//! what came of it is in the region's version, or nothing did.
+//! Compactions of one region run at the same time as long as each has files of its own. To begin
+//! one, a thread reads the claims, chooses among the unclaimed files, and claims its choice, all
+//! under one lock. The claim ends when the result is in the region's version, or the compaction has
+//! failed.
 //!
-//! A compaction of all files that somebody has asked for needs a store in which nothing runs. While it waits
-//! for that no other begins in the store, so it is not put off for ever.
+//! A requested compaction of all files needs a store without running compactions. While it waits,
+//! no other begins in the store, so it is not delayed for ever.
 //!
-//! Invariants: no file has two claims. Who holds the lock and loads the region's version then finds no file
-//! in it that a compaction has replaced, unless that still claims it: a file of the version that nobody
-//! claims is free.
+//! Invariants: no file has two claims. A file of a version that was loaded under the lock is free
+//! unless it is claimed: a compaction's claim ends only after its inputs have left the version.
 
 use std::collections::BTreeSet;
 
@@ -24,7 +24,7 @@ pub(crate) struct Claims {
     released: Condvar,
 }
 
-/// What is claimed, and who waits.
+/// The claims, and the stores whose compaction of all files waits.
 #[derive(Debug, Default)]
 pub(crate) struct ClaimState {
     files: BTreeSet<FileId>,
@@ -32,7 +32,7 @@ pub(crate) struct ClaimState {
     awaited: BTreeSet<Vec<u8>>,
 }
 
-/// Files that nobody else compacts for as long as this lives.
+/// Files that no other compaction takes while this lives.
 #[derive(Debug)]
 pub(crate) struct Claim<'a> {
     claims: &'a Claims,
@@ -68,7 +68,7 @@ impl ClaimState {
         self.files.contains(&file)
     }
 
-    /// Says whether somebody waits for all files of this family.
+    /// Records whether a compaction of all files of this family is waiting.
     pub(crate) fn set_awaited(&mut self, family: &[u8], awaited: bool) {
         if !awaited {
             self.awaited.remove(family);
@@ -77,7 +77,7 @@ impl ClaimState {
         }
     }
 
-    /// Whether somebody does.
+    /// Whether a compaction of all files of this family is waiting.
     pub(crate) fn is_awaited(&self, family: &[u8]) -> bool {
         self.awaited.contains(family)
     }
@@ -111,7 +111,7 @@ mod tests {
         assert_eq!(claimed(), [false; 3]);
     }
 
-    /// The end of a claim wakes who waits for it.
+    /// The end of a claim wakes its waiter.
     #[test]
     fn the_end_of_a_claim_is_noticed() {
         let claims = Claims::default();

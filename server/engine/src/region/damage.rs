@@ -1,19 +1,20 @@
 //! A region that lacks a store file: refused, while everything else is served.
 //!
-//! A start opens every store file that the manifest names. One that is missing, or is not what the
-//! manifest describes, costs its regions and nothing else (`recovery`). For a damaged region:
+//! A start opens every store file that the manifest names. A missing file, or one that does not
+//! match the manifest, damages its regions and nothing else (`recovery`). For a damaged region:
 //!
 //! - reads, writes, compactions, splits, merges and snapshots are refused with
 //!   [`Error::RegionDamaged`], which names the file and the remedy: a result without the file would
-//!   bring back what the file's tombstones delete, and a compaction would make that permanent;
+//!   bring back cells that the file's tombstones delete, and a compaction would make that
+//!   permanent;
 //! - rows that the log has for it are replayed and flushed as usual, which only adds files: the log
 //!   can be shortened, and no acknowledged write is lost;
 //! - the manifest keeps all its files, and the usable ones stay open. If the file is back at the
 //!   next start, the region is whole.
 //!
 //! The region ends like any other when its table is truncated, dropped or restored from a snapshot,
-//! and is whole again when the family with the file is dropped. The next start then moves what is
-//! left of the file to `orphans/`.
+//! and is whole again when the family with the file is dropped. The next start then moves the
+//! remains of the file to `orphans/`.
 
 use std::sync::Arc;
 

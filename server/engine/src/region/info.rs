@@ -1,4 +1,4 @@
-//! What a region is called, and what it has done: plain values for locations, pages and metrics.
+//! Names and figures of a region: plain values for locations, pages and metrics.
 
 use std::fmt::Write as _;
 
@@ -17,7 +17,7 @@ const META_ENCODED_NAME: &str = "1588230740";
 pub struct RegionInfo {
     /// Identity inside the engine.
     pub id: RegionId,
-    /// Its table.
+    /// Table of the region.
     pub table: TableName,
     /// First row; empty: from the beginning.
     pub start: Vec<u8>,
@@ -63,7 +63,7 @@ impl RegionInfo {
         name
     }
 
-    /// `table,start,created_ms`: what the encoded name is the digest of.
+    /// `table,start,created_ms`: the input of the digest in the encoded name.
     fn unencoded_name(&self) -> Vec<u8> {
         let mut name = self.table.to_string().into_bytes();
         name.push(b',');
@@ -72,7 +72,7 @@ impl RegionInfo {
         name
     }
 
-    /// A number from 0 to below 1 that the name decides, in another way for each region.
+    /// A number from 0 to below 1 derived from the name, different in each region.
     pub fn draw(&self) -> f64 {
         let digits = self.encoded_name.get(..8).unwrap_or_default();
         u32::from_str_radix(digits, 16).map_or(0.5, |drawn| f64::from(drawn) / (f64::from(u32::MAX) + 1.0))
@@ -84,23 +84,22 @@ impl RegionInfo {
     }
 }
 
-/// What a region has done and holds, for metrics and pages.
+/// Figures of a region, for metrics and pages.
 #[derive(Clone, Debug)]
 pub struct RegionStats {
-    /// Which region.
+    /// Names and boundaries of the region.
     pub region: RegionInfo,
     /// Rows read by gets and scans since start.
     pub reads: u64,
     /// Row mutations since start.
     pub writes: u64,
-    /// Reads refused or failed writes are not in here; writes refused because a memstore limit was reached
-    /// are.
+    /// Writes refused because a memstore limit was reached.
     pub blocked_writes: u64,
     /// Bytes its memstores hold, frozen ones included.
     pub memstore_bytes: u64,
-    /// Its store files over all families.
+    /// Store files of all families.
     pub store_files: u64,
-    /// Their size.
+    /// Bytes of the store files.
     pub store_file_bytes: u64,
     /// Store files that are missing or damaged, so that the region is refused; not counted in the
     /// figures above.

@@ -1,14 +1,15 @@
-//! Row locks: who may change a row right now.
+//! Row locks: exclusive or shared access to rows during a write.
 //!
-//! One table of stripes for the whole server; a row's stripe is a hash of its region and its key. Two rows
-//! may share a stripe: that costs a wait, never correctness. Plain writes lock shared (their order is the
-//! log's), writes that depend on what they read lock exclusively.
+//! One table of stripes for the whole server; a row's stripe is a hash of its region and its key.
+//! Two rows may share a stripe: that costs a wait, never correctness. Plain writes lock shared
+//! (their order is the log's), writes that depend on a read lock exclusively.
 //!
 //! A stripe also records the times assigned to its rows ([`RowTimes`]).
 //!
-//! A batch locks all its stripes at once, in ascending order and each once, so two batches cannot wait for
-//! each other in a circle. Row locks come first in the engine's lock order and are not held while a commit
-//! syncs: whoever gets the lock next sees the applied cells, and its own commit is published later.
+//! A batch locks all its stripes at once, in ascending order and each once, so two batches cannot
+//! wait for each other in a circle. Row locks come first in the engine's lock order and are not
+//! held while a commit syncs: the next holder sees the applied cells, and its own commit is
+//! published later.
 
 use std::cell::LazyCell;
 use std::time::{Duration, Instant};
@@ -29,7 +30,7 @@ const STRIPES: usize = 4096;
 /// How a row is locked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum LockMode {
-    /// Together with other shared holders: the write does not depend on what is stored.
+    /// Together with other shared holders: the write does not depend on stored cells.
     Shared,
     /// Alone: read, decide, write.
     Exclusive,
@@ -131,8 +132,8 @@ impl RowLocks {
         })
     }
 
-    /// `deadline` is asked for when there is something to wait for, so that a free lock costs no look at the
-    /// clock.
+    /// `deadline` is called only if there is something to wait for, so that a free lock costs no
+    /// read of the clock.
     fn lock_stripe(
         &self,
         stripe: usize,

@@ -2,37 +2,41 @@
 //!
 //! # How writes and reads stay consistent
 //!
-//! There is one sequence counter and one read point for the whole server, both in [`crate::wal::Wal`];
-//! commits are published strictly in order. A batch of mutations goes this way (`engine` drives it):
+//! There is one sequence counter and one read point for the whole server, both in
+//! [`crate::wal::Wal`]; commits are published strictly in order. The steps of a batch of mutations
+//! (`engine` drives them):
 //!
 //! 1. Look up the table and check everything: families, row lengths, cell sizes, timestamps, memstore limits.
 //!    Nothing has been changed yet, so an error means that nothing was applied.
 //! 2. Take the row locks of all rows ([`RowLocks`]): shared for plain writes, exclusive for those that read
 //!    first.
-//! 3. Assign the time, so that a later writer of a row never gets a smaller one; read what the writes depend
-//!    on; plan the cells ([`RowPlan`]).
-//! 4. Take the `updates` lock of all regions for reading, in the order of their ids, and make sure that the
-//!    table is still the one looked up; otherwise let go and start again. No file is read under these locks.
+//! 3. Assign the time, so that a later writer of a row never gets a smaller one; read the cells
+//!    that the writes depend on; plan the cells ([`RowPlan`]).
+//! 4. Take the `updates` lock of all regions for reading, in the order of their ids, and make sure
+//!    that the table is still the one looked up; otherwise release the locks and start again. No
+//!    file is read under these locks.
 //! 5. Encode one [`crate::record::Edit`], append it to the log, and insert its cells into the memstores with
 //!    the sequence ids the log gave, one for each row ([`write_rows`]).
-//! 6. Let go of all locks. The caller waits for the commit or awaits it.
+//! 6. Release all locks. The caller waits for the commit or awaits it.
 //!
-//! Row locks are *not* held during the sync. A read-modify-write that comes next holds the row's lock
-//! exclusively, reads with [`crate::id::SeqId::MAX`] and sees cells that are applied and not yet published.
-//! That is sound because its own commit is published later than what it read. Where such a read leads to an
-//! answer without a commit (a failed check), the answer waits until everything assigned so far is published.
+//! Row locks are *not* held during the sync. The next read-modify-write holds the row's lock
+//! exclusively, reads with [`crate::id::SeqId::MAX`] and sees cells that are applied and not yet
+//! published. That is sound because its own commit is published after the cells that it read. Where
+//! such a read leads to an answer without a commit (a failed check), the answer waits until
+//! everything assigned so far is published.
 //!
-//! A reader takes the regions' versions, then the read point, then makes sure that the versions are still
-//! current ([`capture`]). So all cells up to the read point are in the versions taken, and all cells of their
-//! files are at or below it. From there on it holds no lock. A scan that goes on for long takes up later
-//! versions at the read point it began with; [`ReadPoints`] says what these must have kept.
+//! A reader takes the regions' versions, then the read point, then makes sure that the versions are
+//! still current ([`capture`]). So all cells up to the read point are in the versions taken, and
+//! all cells of their files are at or below it. From there on it holds no lock. A long scan moves
+//! to later versions at its original read point; [`ReadPoints`] says which cells these must have
+//! kept.
 //!
 //! # Lock order
 //!
-//! schema change (`catalog`) -> `compacting` -> `flushing` -> row locks -> `updates` -> manifest. Locks of
-//! several regions are taken in the order of region ids. Files are written under `flushing` or `compacting`,
-//! except when a region is closed for a split, a merge or the loss of a family: then what little is left is
-//! flushed under `updates`.
+//! schema change (`catalog`) -> `compacting` -> `flushing` -> row locks -> `updates` -> manifest.
+//! Locks of several regions are taken in the order of region ids. Files are written under
+//! `flushing` or `compacting`, except when a region is closed for a split, a merge or the loss of a
+//! family: then the small rest is flushed under `updates`.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -92,11 +96,12 @@ pub(crate) use scan::{LongRow, RegionScanner, Step, check_read};
 pub(crate) use shared::{Shared, logging_of, stronger};
 pub(crate) use update::{Stored, check_update, plan_update};
 
-/// What a region consists of at a moment: all its stores. Immutable; one pointer swap publishes a change of
-/// all stores at once.
+/// A snapshot of a region: all its stores. Immutable; one pointer swap publishes a change of all
+/// stores at once.
 #[derive(Clone, Debug)]
 pub struct RegionVersion {
-    /// The table as it was then; `stores` has one store for each of its families, in the same order.
+    /// The table's descriptor of that version; `stores` has one store for each of its families, in
+    /// the same order.
     pub table: Arc<TableDescriptor>,
     /// The stores.
     pub stores: Vec<Arc<StoreVersion>>,
@@ -140,37 +145,40 @@ impl RegionVersion {
 pub(crate) struct Region {
     /// Name and boundaries.
     info: RegionInfo,
-    /// Files that it took over when its parent was split and shares with its sibling (HBase: references). As
-    /// long as the current version has one of them, the region is neither split by itself nor merged.
+    /// Files shared with its sibling since its parent was split (HBase: references). As long as the
+    /// current version has one of them, the region is neither split automatically nor merged.
     inherited: BTreeSet<FileId>,
     /// The greatest sequence id of its files when it was opened.
     opened_at: SeqId,
     /// Whether it lacked a store file when it was opened; see [`Self::check_undamaged`].
     opened_damaged: bool,
-    /// Writers hold it for reading from before they append to the log until their cells are in the memstores.
-    /// Held for writing, the memstores stand still and hold every edit of the region that has a sequence id.
+    /// Writers hold it for reading from before they append to the log until their cells are in the
+    /// memstores. While it is held for writing, the memstores do not change and hold every edit of
+    /// the region that has a sequence id.
     pub updates: RwLock<()>,
     /// Serialises flushes of this region. Comes before `updates`.
     pub flushing: Mutex<()>,
-    /// Compactions of this region hold it for reading while they run, and whoever replaces the region for
-    /// writing. Comes before `flushing`.
+    /// Held for reading by running compactions of this region, and for writing by a split, merge or
+    /// drop. Comes before `flushing`.
     pub compacting: parking_lot::RwLock<()>,
-    /// The files that they read. Its lock is held for a moment, and none is taken under it.
+    /// The files that running compactions read. Its lock is held briefly, and no other lock is
+    /// taken under it.
     pub claims: claims::Claims,
-    /// What readers see. Replaced as a whole, never edited.
+    /// The version that readers see. Replaced as a whole, never edited.
     version: Published<RegionVersion>,
-    /// Set under the manifest's lock when the manifest no longer has the region: results of flushes and
-    /// compactions that were on their way are thrown away.
+    /// Set under the manifest's lock when the manifest no longer has the region: results of running
+    /// flushes and compactions are discarded.
     retired: AtomicBool,
-    /// Asks running compactions to give up, because somebody waits for `compacting`.
+    /// Cancels running compactions, because a writer waits for `compacting`.
     pub cancel_compaction: std::sync::atomic::AtomicBool,
-    /// What of the memstores' bytes is in the server's sum.
+    /// Memstore bytes of this region that are in the server's sum.
     accounted_bytes: AtomicU64,
     /// Monotonic milliseconds at which the first edit since the last flush was seen, plus one; 0: none.
     dirty_since_ms: AtomicU64,
-    /// The same for the oldest frozen memstore.
+    /// Monotonic milliseconds at which the first edit of the oldest frozen memstore was seen, plus
+    /// one; 0: none.
     frozen_since_ms: AtomicU64,
-    /// Which server it is on.
+    /// Server of the region.
     place: place::AtomicPlace,
     /// Rows read by gets and scans.
     pub reads: BusyCounter,
@@ -221,22 +229,22 @@ impl Region {
         })
     }
 
-    /// Its identity.
+    /// Id of the region.
     pub(crate) fn id(&self) -> RegionId {
         self.info.id
     }
 
-    /// Its names and boundaries.
+    /// Names and boundaries of the region.
     pub(crate) fn info(&self) -> &RegionInfo {
         &self.info
     }
 
-    /// Which server it is on.
+    /// Server of the region.
     pub(crate) fn place(&self) -> Place {
         self.place.load()
     }
 
-    /// Puts it on another server, or on none.
+    /// Assigns the region to another server, or to none.
     pub(crate) fn set_place(&self, place: Place) {
         self.place.store(place);
     }
@@ -246,7 +254,7 @@ impl Region {
         self.opened_at
     }
 
-    /// Its boundaries as a clip for files.
+    /// The region's boundaries as a clip for files.
     pub(crate) fn clip(&self) -> Clip {
         Clip {
             start: self.info.start.clone(),
@@ -292,14 +300,15 @@ impl Region {
         self.version.is(version)
     }
 
-    /// The same of a version that is looked at.
+    /// Whether the borrowed version is still the current one.
     pub(crate) fn is_still_current(&self, version: &Loaded<RegionVersion>) -> bool {
         self.version.is_current(version)
     }
 
-    /// Freezes all memstores that hold cells and publishes the version with empty ones in their place. Every
-    /// edit of the region up to the sequence id that is returned is in frozen memstores or files then, and
-    /// every later one in neither. `_blocked` proves that no writer is between the log and the memstores.
+    /// Freezes all memstores that hold cells and publishes the version with empty ones in their
+    /// place. Every edit of the region up to the returned sequence id is then in frozen memstores
+    /// or files, and every later one in neither. `_blocked` proves that no writer is between the
+    /// log and the memstores.
     pub(crate) fn freeze(&self, wal: &Wal, _blocked: &RwLockWriteGuard<'_, ()>) -> SeqId {
         self.publish(|current| {
             let mut next = current.clone();
@@ -324,7 +333,7 @@ impl Region {
         self.frozen_since_ms.store(0, Ordering::Relaxed);
     }
 
-    /// Says that the manifest no longer has this region.
+    /// Marks the region as removed from the manifest.
     pub(crate) fn retire(&self) {
         self.retired.store(true, Ordering::Release);
     }
@@ -334,7 +343,7 @@ impl Region {
         self.retired.load(Ordering::Acquire)
     }
 
-    /// The region is gone for good: its files are, too, as soon as the last reader lets go of them.
+    /// The region is gone for good: its files are, too, as soon as the last reader drops them.
     /// REQUIRES: the manifest edit that drops the region is durable.
     pub(crate) fn mark_files_obsolete(&self) {
         for file in self.version().stores.iter().flat_map(|store| &store.files) {
@@ -342,7 +351,8 @@ impl Region {
         }
     }
 
-    /// Notes at which moment the memstores began to hold edits, if that is now; `now_ms` is monotonic.
+    /// Notes the time at which the memstores began to hold edits, if that is now; `now_ms` is
+    /// monotonic.
     pub(crate) fn note_dirty(&self, now_ms: impl FnOnce() -> u64) {
         if self.dirty_since_ms.load(Ordering::Relaxed) == 0 {
             let _ =
@@ -351,7 +361,7 @@ impl Region {
         }
     }
 
-    /// Since when (monotonic milliseconds) the oldest edit that is in no store file has been waiting, about.
+    /// Approximate time (monotonic milliseconds) of the oldest edit that is in no store file.
     pub(crate) fn dirty_since_ms(&self) -> Option<u64> {
         let marks = [&self.frozen_since_ms, &self.dirty_since_ms];
         marks
@@ -365,9 +375,9 @@ impl Region {
         self.accounted_bytes.load(Ordering::Acquire)
     }
 
-    /// Brings the server's sum of memstore bytes up to date with this region's, which it returns. Every
-    /// change enters the sum as a difference to what this region had entered before, so concurrent calls
-    /// cannot make it drift.
+    /// Brings the server's sum of memstore bytes up to date with this region's, which it returns.
+    /// Every change enters the sum as a difference from this region's previous contribution, so
+    /// concurrent calls cannot make it drift.
     pub(crate) fn account(&self, total: &AtomicU64) -> u64 {
         loop {
             if let Some(bytes) = self.account_as_of(&self.version(), total) {
@@ -376,10 +386,10 @@ impl Region {
         }
     }
 
-    /// Enters the bytes of `version`; `None` when that was not the current state any more. A flush, or
-    /// whoever retires the region, changes the state first and enters it then. So if it has overtaken this
-    /// call, its change is seen here; if not, it enters its own figure later. An old figure left standing
-    /// would keep writers out of a region without data.
+    /// Enters the bytes of `version`; `None` if it was no longer the current version. A flush, or
+    /// the end of the region, changes the state first and enters it then. So a change made before
+    /// this call ends is either seen here or entered later by its maker. A stale figure would keep
+    /// writers out of a region without data.
     fn account_as_of(&self, version: &Loaded<RegionVersion>, total: &AtomicU64) -> Option<u64> {
         let retired = self.is_retired();
         let bytes = if retired { 0 } else { version.memstore_bytes() };
@@ -437,7 +447,7 @@ mod tests {
         Region::new(&meta, version, BTreeSet::new())
     }
 
-    /// A writer has looked at the version, and before it enters the figure a flush empties the memory.
+    /// A writer has read the version, and before it enters the figure a flush empties the memory.
     #[test]
     fn an_old_figure_does_not_outlive_a_flush() {
         let (region, total) = (region(), AtomicU64::new(0));
@@ -457,7 +467,8 @@ mod tests {
         assert_eq!((region.accounted_bytes(), total.into_inner()), (0, 0));
     }
 
-    /// The same with a region that is split or dropped meanwhile: nobody would account for it again.
+    /// The sum of bytes with a region that is split or dropped meanwhile: no later call would
+    /// correct its share.
     #[test]
     fn a_retired_region_leaves_nothing_in_the_sum() {
         let (region, total) = (region(), AtomicU64::new(0));

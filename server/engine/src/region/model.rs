@@ -70,7 +70,7 @@ impl Server {
         self.region.freeze(&self.wal, &blocked)
     }
 
-    /// Takes the frozen memstores out, as a flush does whose files hold nothing.
+    /// Takes the frozen memstores out, as a flush does whose files have no cells.
     fn install(&self, frozen: &[Arc<Memstore>]) {
         self.region.publish(|current| {
             let mut next = current.clone();
@@ -109,8 +109,8 @@ fn seqs<'a>(memstores: impl IntoIterator<Item = &'a Arc<Memstore>>) -> Vec<u64> 
     seqs
 }
 
-/// Captures until nothing changes meanwhile, as a scan does or as a get does: the sequence ids in memory, and
-/// the read point.
+/// Captures until nothing changes meanwhile, as a scan or a get does: the sequence ids in memory,
+/// and the read point.
 fn see(server: &Server, as_scan: bool) -> (Vec<u64>, SeqId) {
     loop {
         if as_scan {
@@ -147,8 +147,8 @@ fn loom_a_reader_has_every_edit_up_to_its_read_point() {
     }
 }
 
-/// A writer and a freeze: what is frozen is every edit up to what the flush will claim, and nothing later,
-/// also when that is published.
+/// A writer and a freeze: the frozen memstore holds every edit up to the flush's sequence id and
+/// nothing later, also when that is published.
 #[test]
 fn loom_a_freeze_takes_what_it_claims() {
     check(2, || {
@@ -192,8 +192,8 @@ fn loom_no_publication_is_lost() {
     });
 }
 
-/// A writer accounts for its region while a flush empties it: the server's sum is what the memstores hold, in
-/// the end.
+/// A writer accounts for its region while a flush empties it: in the end the server's sum equals
+/// the bytes of the memstores.
 #[test]
 fn loom_the_sum_of_bytes_does_not_drift() {
     check(3, || {
@@ -210,7 +210,7 @@ fn loom_the_sum_of_bytes_does_not_drift() {
     });
 }
 
-/// The same with a region that is retired: nobody would come back to it.
+/// A writer accounts for its region while that is retired: no later call would correct the sum.
 #[test]
 fn loom_a_retired_region_leaves_nothing_in_the_sum() {
     check(3, || {
@@ -226,8 +226,8 @@ fn loom_a_retired_region_leaves_nothing_in_the_sum() {
     });
 }
 
-/// A scan is entered while the read point moves on and a flush asks how far back it must look: never past the
-/// scan.
+/// A scan is entered while the read point moves on and a flush asks for the horizon, which is never
+/// later than the scan.
 #[test]
 fn loom_no_flush_looks_past_an_open_scan() {
     check(2, || {

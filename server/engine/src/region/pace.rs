@@ -1,13 +1,13 @@
 //! How writers are slowed before they are refused.
 //!
-//! Memstores fill faster than they are flushed when the disk cannot keep up, or when a store has so many
-//! files that flushes wait for compactions. Writes beyond the limit are refused, since memory is bounded.
-//! Writers that run into that at full speed would see nothing but refusals until a flush has ended, and then
-//! none: so in the last part of the way each write is followed by a pause, which grows with what is held. The
-//! pace at which memory fills then meets the pace at which it is flushed.
+//! Memstores fill faster than they are flushed when the disk cannot keep up, or when a store has so
+//! many files that flushes wait for compactions. Writes beyond the limit are refused, since memory
+//! is bounded. Without pacing, fast writers would alternate between no refusals and nothing but
+//! refusals until a flush ends. So close to the limit each write is followed by a pause, which
+//! grows with the bytes in memory, until writes arrive at the rate of flushes.
 //!
-//! The engine does not pause: it has no thread to spare. It says how long with the [`crate::wal::Commit`],
-//! and who answers the writer waits that long before it does.
+//! The engine does not pause: it has no thread to spare. It returns the pause with the
+//! [`crate::wal::Commit`], and the caller waits that long before it answers the writer.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ const FROM_PERCENT: u64 = 90;
 const PAUSE_MAX: Duration = Duration::from_millis(250);
 
 /// The pause after a write when memstores hold `used` bytes of at most `limit`: nothing up to
-/// [`FROM_PERCENT`], from there on as the square of what is left.
+/// [`FROM_PERCENT`], from there on it grows with the square of the excess.
 pub(crate) fn pause(used: u64, limit: u64) -> Duration {
     let from = limit / 100 * FROM_PERCENT;
     if used <= from {
@@ -34,7 +34,7 @@ const ROW_FREE_MS: i64 = 100;
 
 /// The pause after a write whose row was given a time `ahead_ms` ahead of assigned time: the excess
 /// over [`ROW_FREE_MS`]. A client that deletes and rewrites a row over and over is thereby slowed
-/// to the pace of time instead of being refused.
+/// to the rate of the clock instead of being refused.
 pub(crate) fn pause_of_row(ahead_ms: i64) -> Duration {
     let over = u64::try_from(ahead_ms - ROW_FREE_MS).unwrap_or_default();
     Duration::from_millis(over).min(PAUSE_MAX)

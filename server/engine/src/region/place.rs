@@ -1,8 +1,8 @@
-//! Where a region is served: on one of the servers that were announced, or nowhere for the time being.
+//! Where a region is served: on one of the servers that were announced, or on none.
 //!
-//! There is one process; it may present itself as several servers. The engine remembers which region is on
-//! which of them, and for an unassigned region refuses reads and writes. Flushes, compactions, splits and
-//! merges do not mind.
+//! There is one process; it may present itself as several servers. The engine stores the server of
+//! each region, and refuses reads and writes of an unassigned one. Flushes, compactions, splits and
+//! merges ignore the assignment.
 
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -29,7 +29,7 @@ impl std::fmt::Display for ServerName {
     }
 }
 
-/// The servers, and whose turn it is to get a new region.
+/// The servers, and the next one to get a new region.
 #[derive(Debug, Default)]
 pub(crate) struct Servers {
     /// Set once, when the server is reachable; not empty then.
@@ -39,8 +39,8 @@ pub(crate) struct Servers {
 }
 
 impl Servers {
-    /// Says under which names the server can be reached. The first call that names one counts; tells whether
-    /// this was it.
+    /// Sets the names under which the server can be reached. The first call with a name counts;
+    /// returns whether this was it.
     pub(crate) fn announce(&self, names: Vec<ServerName>) -> bool {
         !names.is_empty() && self.names.set(names).is_ok()
     }

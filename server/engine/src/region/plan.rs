@@ -1,13 +1,13 @@
-//! From a mutation as given to the cells that will be written.
+//! Plans a write: from a mutation as requested to the cells that will be written.
 //!
-//! 1. [`check`] looks at the request alone: families, lengths, sizes, timestamps. It runs before any lock is
-//!    taken and says how the row must be locked.
-//! 2. [`RowPlan`] is made under the row lock: times are assigned, tombstones without a time find theirs, and
-//!    of two writes of equal key the later one stays, because key and sequence id together must be unique in
-//!    a memstore.
+//! 1. [`check`] checks the request alone: families, lengths, sizes, timestamps. It runs before any
+//!    lock is taken and says how the row must be locked.
+//! 2. [`RowPlan`] is made under the row lock: times are assigned, tombstones without a time look up
+//!    theirs, and the later of two writes with equal keys stays, because key and sequence id
+//!    together must be unique in a memstore.
 //!
 //! All writes of a mutation whose times the server assigns get one time, as in HBase: a tombstone
-//! hides what it covers in its own mutation, whatever their order.
+//! also hides the cells of its own mutation, whatever their order.
 //!
 //! Nothing in here touches memstores or the log.
 
@@ -57,8 +57,7 @@ pub(super) fn check_cell_size(bytes: usize, limit: usize) -> Result<()> {
     Ok(())
 }
 
-/// Checks everything that can be said of a mutation without looking at stored data; says how its row must be
-/// locked.
+/// Checks a mutation as far as possible without stored data; returns how its row must be locked.
 pub(crate) fn check(
     table: &TableDescriptor,
     mutation: &RowMutation<'_>,
@@ -140,11 +139,11 @@ pub(crate) struct PlannedCell<'a> {
     pub qualifier: &'a [u8],
     /// Milliseconds.
     pub timestamp: i64,
-    /// What it is.
+    /// Type of the cell.
     pub cell_type: CellType,
     /// Value.
     pub value: Cow<'a, [u8]>,
-    /// Its own time to live in milliseconds.
+    /// Time to live of the cell in milliseconds.
     pub ttl_ms: Option<i64>,
 }
 
@@ -155,16 +154,16 @@ pub(crate) struct RowPlan<'a> {
     pub row: &'a [u8],
     /// The cells, in cell order.
     pub cells: SmallVec<[PlannedCell<'a>; 1]>,
-    /// How far the row's puts are ahead of assigned time.
+    /// Lead of the row's puts over assigned time.
     pub ahead_ms: i64,
 }
 
-/// What the server decides about a row's times.
+/// The server's times for a row.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Times<'t> {
     /// The time of this commit.
     pub now: i64,
-    /// Puts without a time get at least this: the time of the cell that a check looked at.
+    /// Puts without a time get at least this: the time of the cell that a check read.
     pub put_floor: i64,
     /// The times recorded by the row's lock.
     pub row: &'t RowTimes,
@@ -196,10 +195,10 @@ fn settle(row: &[u8], cells: &mut [PlannedCell<'_>], times: Times<'_>) -> Result
 }
 
 impl<'a> RowPlan<'a> {
-    /// The cells of a mutation. `newest(family, qualifier)` lists the timestamps of a column's versions,
-    /// newest first, as many as there are delete-version writes of the mutation; it is called only for those
-    /// without a time.
-    /// REQUIRES: [`check`] passed; the row's lock is held in the mode that it said.
+    /// The cells of a mutation. `newest(family, qualifier)` lists the timestamps of a column's
+    /// versions, newest first, as many as there are delete-version writes of the mutation; it is
+    /// called only for those without a time.
+    /// REQUIRES: [`check`] passed; the row's lock is held in the mode that it returned.
     pub(crate) fn of_mutation(
         table: &TableDescriptor,
         mutation: &RowMutation<'a>,
@@ -215,7 +214,7 @@ impl<'a> RowPlan<'a> {
         let mut put_time = None;
         // [`LATEST`] here; [`settle`] then gives all of them one time.
         let unsettled = |timestamp: Option<i64>| given(timestamp).unwrap_or(LATEST);
-        // Columns that a delete without time has looked at, with what is left of their versions.
+        // Columns that a delete without time has read, with the remaining versions.
         let mut seen: Vec<(usize, &'a [u8], std::vec::IntoIter<i64>)> = Vec::new();
         for write in &mutation.writes {
             let mut own_ttl_ms = None;
@@ -497,7 +496,7 @@ mod tests {
     }
 
     /// Column, type and time of the cells of a mutation at the assigned time 50, with nothing
-    /// stored, and how far it went ahead.
+    /// stored, and its lead over assigned time.
     fn planned(row: &RowTimes, writes: &[Write<'static>]) -> (Vec<(u8, CellType, i64)>, i64) {
         let times = Times {
             now: 50,

@@ -73,7 +73,7 @@ impl ScanRange {
         if self.reversed { place.reverse() } else { place }
     }
 
-    /// The same, of a row that comes after one in the range.
+    /// Position of a row that comes after one in the range: only the far bound is checked.
     pub(super) fn position_after_begin(&self, row: &[u8], order: RowOrder) -> Ordering {
         let behind = if self.reversed {
             self.low.excludes(row, Ordering::Less, order)
@@ -89,7 +89,7 @@ impl ScanRange {
 }
 
 impl Bound {
-    /// Whether a row lies on the side `outside` of it, or is a bound that is not wanted.
+    /// Whether a row lies on the side `outside` of the bound, or is the bound itself and excluded.
     fn excludes(&self, row: &[u8], outside: Ordering, order: RowOrder) -> bool {
         if self.row.is_empty() {
             return false;

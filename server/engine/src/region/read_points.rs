@@ -1,13 +1,15 @@
 //! The moments at which open scans read.
 //!
-//! A scan goes on over flushes and compactions: between two fetches it takes up the versions that its regions
-//! have by then, and reads on at the moment it began with. So that it finds the same rows there, flushes and
-//! compactions ask here how far back somebody still looks into their table ([`ReadPoints::horizon`]), and
-//! keep what can be seen from there on. A scan of one table keeps nothing of another.
+//! A scan outlives flushes and compactions: between two fetches it moves to the current versions of
+//! its regions, and reads on at its original read point. So that it finds the same rows there,
+//! flushes and compactions ask for the earliest read point in use on their table
+//! ([`ReadPoints::horizon`]), and keep the cells that are visible from there on. A scan of one
+//! table keeps nothing of another.
 //!
-//! Invariant: of a scan's moment and the horizon of any flush or compaction of its table whose result it may
-//! take up, the horizon is not later. A flush that asked before the scan was entered got the read point of
-//! that time or an earlier one, and the scan's own read point is taken later, or under the same lock.
+//! Invariant: the horizon of a flush or compaction is never later than the read point of a scan of
+//! its table that may move to its result. A flush that asked before the scan was entered got the
+//! read point of that time or an earlier one, and the scan's own read point is taken later, or
+//! under the same lock.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -38,7 +40,7 @@ pub(crate) struct OpenMoment {
 }
 
 impl ReadPoints {
-    /// Enters a scan of the table that reads at the moment that `now` gives, or later
+    /// Enters a scan of the table that reads at the read point `now()`, or later
     /// ([`OpenMoment::advance`]).
     pub(crate) fn enter(self: &Arc<Self>, table: &TableName, now: impl FnOnce() -> Moment) -> OpenMoment {
         let mut open = self.open.lock();
@@ -52,8 +54,8 @@ impl ReadPoints {
         }
     }
 
-    /// The earliest moment at which somebody reads the table or may begin to: what `now` gives, if no open
-    /// scan of it looks further back.
+    /// The earliest read point that is in use on the table, or may come into use: `now()`, if no
+    /// open scan has an earlier one.
     pub(crate) fn horizon(&self, table: &TableName, now: impl FnOnce() -> Moment) -> Moment {
         let open = self.open.lock();
         let of_table = open.moments.values().filter(|(scanned, _)| scanned == table);

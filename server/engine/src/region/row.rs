@@ -1,4 +1,4 @@
-//! Reading one row: for Get, and for writes that depend on what is stored.
+//! Reading one row: for Get, and for writes that depend on stored cells.
 
 use crate::cell::{Cell, CellBatch};
 use crate::error::Result;
@@ -8,7 +8,8 @@ use crate::region::{RegionScanner, RegionVersion, Step};
 use crate::seeded;
 use crate::store::Moment;
 
-/// Appends what `spec` asks of `row` to `out`: one row, or none. Says whether there was one.
+/// Appends the cells of `row` that `spec` selects to `out`: one row, or none. Returns whether there
+/// was one.
 pub(crate) fn read_row(
     version: &RegionVersion,
     spec: &ReadSpec,
@@ -23,10 +24,10 @@ pub(crate) fn read_row(
     }
 }
 
-/// The newest visible version of a column in `time_range`, looked for in `tier` and copied out by `take`.
-/// Writes that are applied and not yet published are visible. The version is read into `scratch`, which is
-/// left as it was.
-/// REQUIRES: the row's lock is held exclusively, so that nobody is about to add a newer one; no row of
+/// The newest visible version of a column in `time_range`, searched for in `tier` and copied out by
+/// `take`. Writes that are applied and not yet published are visible. The version is read into
+/// `scratch`, which is left unchanged.
+/// REQUIRES: the row's lock is held exclusively, so that no newer version is being added; no row of
 /// `scratch` is open.
 #[expect(
     clippy::too_many_arguments,
@@ -101,7 +102,7 @@ fn column_spec(
     }
 }
 
-/// Sees what is applied, published or not.
+/// `moment`, extended to cells that are applied and not yet published.
 pub(crate) fn unpublished(moment: Moment) -> Moment {
     Moment {
         read_point: SeqId::MAX,

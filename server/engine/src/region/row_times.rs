@@ -3,23 +3,23 @@
 //!
 //! HBase's tombstones hide by timestamp alone. A put in the same millisecond as an earlier
 //! tombstone would be hidden by it (HBASE-2256), and a tombstone would not hide a put of the same
-//! millisecond that was moved on because of an earlier tombstone. So each stripe of row locks
+//! millisecond whose time was advanced because of an earlier tombstone. So each stripe of row locks
 //! records the greatest timestamps assigned to tombstones, and to puts that went ahead of assigned
 //! time (`clock::Timestamps`):
 //!
 //! - a put gets assigned time, or one more than the stripe's greatest tombstone if that is later;
 //! - a tombstone gets assigned time, or the stripe's greatest put if that is later.
 //!
-//! Rows of one stripe share these records: some get a later time than they need, which no rule
-//! forbids. Timestamps that clients chose are not recorded and keep HBase's rule.
+//! Rows of one stripe share these records: some get a later time than necessary, which is harmless.
+//! Timestamps that clients chose are not recorded and keep HBase's rule.
 //!
-//! Shared locks are enough: a put that begins after a tombstone was acknowledged finds it here,
-//! because the tombstone was recorded under the stripe's lock before it was logged; the same holds
-//! for a tombstone after a put. A put and a tombstone that overlap may find each other or not.
-//! Either way their timestamps decide for good which one counts, and both orders are right.
+//! Shared locks are enough: a put that begins after a tombstone was acknowledged sees its time
+//! here, because the tombstone was recorded under the stripe's lock before it was logged; the same
+//! holds for a tombstone after a put. A put and a tombstone that overlap may or may not see each
+//! other's times. Either way their timestamps fix the order for good, and both orders are right.
 //!
 //! Times run ahead by a millisecond for each tombstone that is followed by a put of its stripe in
-//! the same millisecond. Far ahead, the replies to such writes are delayed
+//! the same millisecond. When they are far ahead, the replies to such writes are delayed
 //! ([`super::pause_of_row`]), and beyond [`AHEAD_MAX_MS`] a write is refused before it changes
 //! anything.
 

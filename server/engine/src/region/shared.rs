@@ -1,4 +1,4 @@
-//! What all regions of a server share.
+//! State shared by all regions of a server.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -31,7 +31,7 @@ pub(crate) struct Shared {
     pub timestamps: Timestamps,
     /// The log: sequence ids and the read point.
     pub wal: Arc<Wal>,
-    /// What opening and writing store files needs.
+    /// The context for opening and writing store files.
     pub store: StoreContext,
     /// Engine-wide counters.
     pub counters: Arc<Counters>,
@@ -51,7 +51,7 @@ pub(crate) struct Shared {
     pub flushed_memstores: FlushedMemstores,
     /// Moments of open scans.
     pub read_points: Arc<ReadPoints>,
-    /// Grows whenever a region has let go of memstores or files that readers may hold.
+    /// Grows whenever a region has released memstores or files that readers may still pin.
     pub let_go: AtomicU64,
     /// The servers that regions are on.
     pub servers: Servers,
@@ -109,7 +109,7 @@ impl Shared {
         self.clock.wall_ms() as i64
     }
 
-    /// The same for a get: up to 10 ms late.
+    /// The present time for a get, up to 10 ms late.
     pub(crate) fn coarse_now_ms(&self) -> i64 {
         self.clock.coarse_wall_ms() as i64
     }
@@ -123,7 +123,7 @@ impl Shared {
         }
     }
 
-    /// How far back a flush or compaction of the table must look.
+    /// The earliest read point that a flush or compaction of the table must preserve.
     pub(crate) fn horizon(&self, table: &TableName) -> Moment {
         self.read_points.horizon(table, || self.moment())
     }

@@ -10,18 +10,18 @@ use crate::region::plan::{check_cell_size, check_row, family_index};
 use crate::region::{PlannedCell, RowPlan};
 use crate::schema::TableDescriptor;
 
-/// What an update takes over from the cell that it replaces.
+/// Properties that an update takes over from the cell that it replaces.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Stored {
-    /// Its time.
+    /// Timestamp of the cell.
     pub timestamp: i64,
-    /// Its value.
+    /// Value of the cell.
     pub value: Vec<u8>,
-    /// Its own time to live in milliseconds.
+    /// Time to live of the cell in milliseconds.
     pub ttl_ms: Option<i64>,
 }
 
-/// Checks what can be said of an update without looking at stored data.
+/// Checks an update as far as possible without stored data.
 pub(crate) fn check_update(
     table: &TableDescriptor,
     row: &[u8],
@@ -47,12 +47,12 @@ pub(crate) fn check_update(
     }
 }
 
-/// The cells that an update writes: new values, each at `now` or at the time of the cell it replaces,
-/// whichever is later. A column named twice gets both amounts, or both pieces in order. Without a `ttl_ms` of
-/// its own, a new cell lives as long from its time on as the one it replaces did from its own (HBase:
-/// `TagUtil.carryForwardTags`).
-/// REQUIRES: [`check_update`] passed; the row's lock is held exclusively; `newest` reads the newest version
-/// of a column.
+/// The cells that an update writes: new values, each at `now` or at the time of the cell it
+/// replaces, whichever is later. A column named twice gets both amounts, or both pieces in order.
+/// Without a `ttl_ms` of its own, a new cell has the time to live of the one it replaces, counted
+/// from its own time (HBase: `TagUtil.carryForwardTags`).
+/// REQUIRES: [`check_update`] passed; the row's lock is held exclusively; `newest` reads the newest
+/// version of a column.
 pub(crate) fn plan_update<'a>(
     table: &TableDescriptor,
     row: &'a [u8],

@@ -1,4 +1,4 @@
-//! Column families: options and what the engine reads from them.
+//! Column families: their options, and the engine's view of them.
 
 use std::fmt;
 
@@ -76,7 +76,7 @@ named_codes! {
 }
 
 named_codes! {
-    /// What a store file's bloom filter is asked about.
+    /// Kind of key in a store file's bloom filter.
     BloomType {
         /// No bloom filter.
         None = "NONE",
@@ -119,15 +119,15 @@ named_codes! {
 
 /// A column family as the client described it.
 ///
-/// `attributes` holds every option in HBase's raw form (`VERSIONS` => `3`); the typed fields are what the
-/// engine acts on, read from them once.
+/// `attributes` holds every option in HBase's raw form (`VERSIONS` => `3`); the engine uses the
+/// typed fields, which are parsed from them once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FamilyDescriptor {
-    /// Its name, without colon.
+    /// Name of the family, without colon.
     pub name: Vec<u8>,
     /// Every option that was set, raw. Defaults that were not set are not in here.
     pub attributes: Attributes,
-    /// Free-form configuration, kept and given back.
+    /// Free-form configuration, stored and returned unchanged.
     pub configuration: Attributes,
     /// VERSIONS: versions of a column kept.
     pub max_versions: i32,
@@ -172,8 +172,7 @@ impl FamilyDescriptor {
             in_memory: parse_bool(&attributes, "IN_MEMORY", false),
             bloom: BloomType::of_option(&attributes, "BLOOMFILTER", BloomType::Row, name)?,
             compression: Compression::of_option(&attributes, "COMPRESSION", Compression::None, name)?,
-            // Without a word from the client, blocks get the row index (D7); NONE in so many words is
-            // honoured.
+            // The default is the row index (D7); an explicit NONE is honoured.
             encoding: DataBlockEncoding::of_option(
                 &attributes,
                 "DATA_BLOCK_ENCODING",
@@ -192,7 +191,7 @@ impl FamilyDescriptor {
         })
     }
 
-    /// The same family with one option set.
+    /// A copy of the family with one option set.
     pub fn with(mut self, option: &str, value: impl fmt::Display) -> Result<Self> {
         self.attributes
             .insert(option.as_bytes().to_vec(), value.to_string().into_bytes());
@@ -211,9 +210,9 @@ impl FamilyDescriptor {
         }
     }
 
-    /// How many bytes of a row a bloom filter of type [`BloomType::RowPrefix`] looks at, from the family's
-    /// configuration; 0 with any other type. Refuses a length that is missing or not that of a row (HBase:
-    /// `BloomFilterUtil.getBloomFilterParam`).
+    /// Bytes of a row in a bloom filter of type [`BloomType::RowPrefix`], from the family's
+    /// configuration; 0 with any other type. Refuses a length that is missing or not that of a row
+    /// (HBase: `BloomFilterUtil.getBloomFilterParam`).
     pub fn bloom_prefix_bytes(&self) -> Result<usize> {
         if self.bloom != BloomType::RowPrefix {
             return Ok(0);

@@ -11,11 +11,11 @@
 //!   [`TableDescriptor::check`](super::TableDescriptor::check),
 //!   [`check_namespace`](super::NamespaceDescriptor::check), `TableName::new`, and the catalog for split keys
 //!   and totals.
-//! - Stored data is never measured against them, so that a database older than a limit opens again,
-//!   and what is too large in it can be removed.
+//! - Stored data is never checked against them, so that a database older than a limit opens again,
+//!   and oversized data in it can be removed.
 //!
-//! Totals are in [`Totals`], so that tests can make them small. A total limits growth: what exists
-//! at the limit stays, and can be removed.
+//! Totals are in [`Totals`], so that tests can make them small. A total limits growth: objects
+//! beyond the limit stay, and can be removed.
 
 use std::fmt;
 
@@ -191,8 +191,8 @@ mod tests {
         assert_eq!(SPLIT_KEY.max + REGION_NAME_REST_BYTES, ROW_MAX_BYTES);
     }
 
-    /// Goal: at its limit a thing is accepted, one above it is refused, and the refusal names
-    /// thing, limit and sizes.
+    /// Goal: a value at its limit is accepted, one above it is refused, and the refusal names the
+    /// thing, the limit and both sizes.
     #[test]
     fn descriptors_are_accepted_up_to_their_limits() {
         let with = |name: usize, value: usize| {

@@ -1,7 +1,8 @@
 //! Tables, families and namespaces: names, options, and the rules for both.
 //!
-//! Descriptors keep every option the client gave, also those the engine does not act on, and give them back;
-//! the typed accessors read the values the engine acts on. Defaults are HBase 2.6's.
+//! Descriptors keep every option the client gave, including those that the engine ignores, and
+//! return them; the typed accessors read the options that the engine uses. Defaults are HBase
+//! 2.6's.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -40,9 +41,9 @@ pub type Attributes = BTreeMap<Vec<u8>, Vec<u8>>;
 /// A namespace and its free-form configuration.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NamespaceDescriptor {
-    /// Its name.
+    /// Name of the namespace.
     pub name: String,
-    /// Properties, kept and given back.
+    /// Properties, stored and returned unchanged.
     pub configuration: BTreeMap<String, String>,
 }
 

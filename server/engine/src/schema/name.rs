@@ -19,7 +19,7 @@ impl TableName {
         Self::stored(namespace, qualifier)
     }
 
-    /// Makes a name that is stored already: it may be older than the limits of [`Self::new`].
+    /// Makes a name that is stored already: it may exceed the newer limits of [`Self::new`].
     pub(crate) fn stored(namespace: &str, qualifier: &str) -> Result<Self> {
         let namespace = Some(namespace).filter(|name| !name.is_empty() && *name != DEFAULT_NAMESPACE);
         namespace.map_or(Ok(()), check_namespace_characters)?;
@@ -91,7 +91,7 @@ pub(crate) fn check_snapshot_name(name: &str) -> Result<()> {
     check_qualifier(["Snapshot"; 2], name)
 }
 
-/// The rule for what follows the namespace in a table's name: letters and digits of any script,
+/// The rule for the part after the namespace in a table's name: letters and digits of any script,
 /// `_`, `-` and `.`, the last two not first. `what` names it in errors: the first for an empty
 /// name, else the second.
 fn check_qualifier(what: [&str; 2], qualifier: &str) -> Result<()> {

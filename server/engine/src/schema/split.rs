@@ -1,4 +1,4 @@
-//! When and where the regions of a table split: what the table's options say.
+//! When and where the regions of a table split, according to the table's options.
 //!
 //! Some options have two names: the table's own (`MAX_FILESIZE`) and that of the server's setting
 //! (`hbase.hregion.max.filesize`). As in HBase a server's setting among a table's options holds for that
@@ -15,8 +15,8 @@ pub enum SplitPolicy {
     Stepping,
     /// At the maximal size.
     ConstantSize,
-    /// At the initial size times the third power of the number of the table's regions, at most at the maximal
-    /// size.
+    /// At the initial size times the cube of the number of the table's regions, at most at the
+    /// maximal size.
     IncreasingToUpperBound,
     /// As `IncreasingToUpperBound`; rows that begin with the same bytes stay together.
     KeyPrefix,
@@ -24,7 +24,7 @@ pub enum SplitPolicy {
     DelimitedKeyPrefix,
     /// As `IncreasingToUpperBound`, and when many of its writes are refused.
     Busy,
-    /// Never, not even when somebody asks for it.
+    /// Never, not even on request.
     Disabled,
 }
 
@@ -75,9 +75,10 @@ pub enum RowGroup {
     /// Each row is a group of its own.
     #[default]
     Row,
-    /// The first so many bytes decide.
+    /// Rows with the same first bytes, this many, stay together.
     Prefix(usize),
-    /// What stands before the first delimiter decides; in a row without one, all of it.
+    /// Rows with the same bytes before the first delimiter stay together; a row without one counts
+    /// in full.
     Delimited(Vec<u8>),
 }
 
@@ -95,7 +96,8 @@ impl RowGroup {
             .map_or(Self::Row, |delimiter| Self::Delimited(delimiter.into_bytes()))
     }
 
-    /// The part of the row that decides: the first row of its group, or what comes before all rows of it.
+    /// The part of the row that decides: the first row of its group, or a prefix that sorts before
+    /// all rows of it.
     fn cut(&self, row: &mut Vec<u8>) {
         match self {
             Self::Row => {}
@@ -145,9 +147,9 @@ pub struct SplitOptions {
     pub sum_of_stores: bool,
     /// `hbase.busy.policy.*`
     pub busy: BusyOptions,
-    /// Which rows a split row that nobody gave keeps together.
+    /// Rows that a calculated split row keeps together.
     pub calculated: RowGroup,
-    /// Which rows every split row keeps together (HBase: `RegionSplitRestriction`).
+    /// Rows that every split row keeps together (HBase: `RegionSplitRestriction`).
     pub restriction: RowGroup,
 }
 
@@ -166,8 +168,8 @@ impl Default for SplitOptions {
 }
 
 impl SplitOptions {
-    /// Reads a table's options. Refuses an unknown policy and unreadable numbers; a group of rows that is not
-    /// said clearly is a row, as in HBase.
+    /// Reads a table's options. Refuses an unknown policy and unreadable numbers; an invalid group
+    /// of rows is a single row, as in HBase.
     pub(super) fn of(table: &TableName, attributes: &Attributes) -> Result<Self> {
         let defaults = Self::default();
         let policy = SplitPolicy::of(table, attributes)?;

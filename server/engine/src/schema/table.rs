@@ -6,7 +6,7 @@ use super::{
 };
 use crate::error::{Error, Result};
 
-/// How hard a write tries to survive a crash (HBase: `Durability`; the codes are Thrift's `TDurability`).
+/// Durability of a write (HBase: `Durability`; the codes are Thrift's `TDurability`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Durability {
     /// The table's setting, and without one `SyncWal`.
@@ -70,9 +70,9 @@ impl TableState {
 /// A table as the client described it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableDescriptor {
-    /// Its name.
+    /// Name of the table.
     pub name: TableName,
-    /// Its families, ordered by name.
+    /// Families of the table, ordered by name.
     pub families: Vec<FamilyDescriptor>,
     /// Every table-wide option that was set, raw (`MAX_FILESIZE` => `1073741824`).
     pub attributes: Attributes,
@@ -136,8 +136,8 @@ impl TableDescriptor {
         parse_bool(&self.attributes, "MERGE_ENABLED", true)
     }
 
-    /// When and where regions split. What cannot be read has its default: a table that was made without
-    /// checks may have that.
+    /// When and where regions split. An unreadable option has its default: a table created without
+    /// checks may have one.
     pub(crate) fn split_options(&self) -> SplitOptions {
         SplitOptions::of(&self.name, &self.attributes).unwrap_or_default()
     }

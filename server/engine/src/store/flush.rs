@@ -1,13 +1,13 @@
 //! Flush: turns frozen memstores into one store file.
 //!
-//! 1. The memstores are merged; what nobody can ever see again (masked, expired, excess versions) is left
-//!    out. Tombstones stay, and so does what an open scan may see.
+//! 1. The memstores are merged; cells that can never become visible again (masked, expired, excess
+//!    versions) are left out. Tombstones stay, and so do cells that an open scan may see.
 //! 2. The file is written, synced, and opened again.
 //! 3. The region syncs the file's name, writes the manifest edit and publishes the version with the
 //!    file and without the memstores.
 //!
-//! Invariant: every cell of the memstores was written or dropped for a reason, which the count proves.
-//! Runs on a worker thread and takes no lock.
+//! Invariant: every cell of the memstores was written or deliberately dropped, which a count
+//! verifies. Runs on a worker thread and takes no lock.
 
 use std::sync::Arc;
 
@@ -22,10 +22,10 @@ use crate::jobs::JobProgress;
 use crate::memstore::Memstore;
 use crate::schema::FamilyDescriptor;
 
-/// Progress is noted after so many cells.
+/// Cells between two updates of the progress.
 const STEP_CELLS: u64 = 4096;
 
-/// What a flush did.
+/// Figures and output of a flush.
 #[derive(Clone, Debug)]
 pub(crate) struct Flushed {
     /// The file; `None` when no cell survived (or there was none).
@@ -36,7 +36,7 @@ pub(crate) struct Flushed {
 
 /// Writes all cells of `memstores` (newest first) that must be kept into one store file. Its bytes
 /// are durable when this returns; its name is durable after [`super::sync_names`] of its directory.
-/// No read is at an earlier moment than `horizon`. `progress` counts the cells that have been read.
+/// No read point earlier than `horizon` is in use. `progress` counts the cells that have been read.
 /// REQUIRES: everything in the memstores is published and nothing is inserted any more.
 pub(crate) fn flush(
     context: &StoreContext,
@@ -64,7 +64,7 @@ pub(crate) fn flush(
     };
     assert_eq!(
         cells_in, expected,
-        "a flush reads every cell of memstores that nobody writes to any more"
+        "a flush reads every cell of memstores that are no longer written to"
     );
     let cells_out = output.cells();
     let file = output.finish(false, NameSync::ByCaller)?;

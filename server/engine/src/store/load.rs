@@ -41,7 +41,7 @@ pub struct CopyJob<'a> {
     pub source_id: FileId,
     /// Where the copy goes.
     pub target: &'a NewFile,
-    /// The age in the copy's file info. The sequence id of the load is not known yet.
+    /// Age in the copy's file info. The sequence id of the load is not known yet.
     pub written_at: SeqId,
     /// Set from outside to stop it.
     pub cancel: &'a AtomicBool,
@@ -53,7 +53,7 @@ pub fn copy_file(job: &CopyJob<'_>) -> Result<Option<WrittenFile>> {
     let context = job.context.reader.clone();
     let reader = Reader::open(job.source.to_owned(), job.source_id, context)?;
     let copied = copy_cells(job, &reader);
-    // Its index and bloom blocks.
+    // The index and bloom blocks of the source.
     job.context.reader.cache.remove_file(job.source_id);
     copied
 }

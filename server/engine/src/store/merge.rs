@@ -6,12 +6,12 @@
 //! first, and, where compaction has dropped the sequence ids, by source, newer first (children are given
 //! newest first).
 //!
-//! A reversed step ([`CellCursor::seek_row_before`]) lands on the greatest row that any child has before the
-//! target. Children whose own greatest row is smaller are *parked*: they stand where the next reversed step
-//! will want them and are not touched, so that a reversed scan seeks in each child once per row of that
-//! child, not once per row of the merge. The price: after a reversed step the cursor is confined to that row,
-//! and past the row's last cell it reads as at its end until the next seek. Readers of reversed scans want
-//! exactly that.
+//! A reversed step ([`CellCursor::seek_row_before`]) lands on the greatest row that any child has
+//! before the target. Children whose own greatest row is smaller are *parked*: they already stand
+//! where the next reversed step needs them and are not moved, so that a reversed scan seeks in each
+//! child once per row of that child, not once per row of the merge. In return, after a reversed
+//! step the cursor is confined to that row: past the row's last cell it is at its end until the
+//! next seek, which suits reversed scans.
 //!
 //! One thread at a time; holds no lock.
 
@@ -31,7 +31,7 @@ pub(crate) struct MergeCursor<C> {
     current: Option<usize>,
     /// Other children that have a cell (in confined state: in the row). `heap[0]` is the runner-up.
     heap: SmallVec<[usize; 8]>,
-    /// What reversed steps keep.
+    /// State of reversed steps.
     reversed: Confinement,
 }
 
@@ -63,8 +63,7 @@ impl<C: CellCursor> MergeCursor<C> {
         }
     }
 
-    /// Begins where its cursors stand, which have been positioned already, each at its first cell of
-    /// interest.
+    /// A merge of cursors that are positioned already, each at its first cell of interest.
     pub(crate) fn take_positions(&mut self) {
         self.rebuild();
     }
@@ -168,7 +167,8 @@ impl<C: CellCursor> MergeCursor<C> {
                 (None, Some(_)) => false,
                 (Some(new), Some(old)) => new <= old.as_slice(),
             };
-        // Until all children have moved, a failure must not leave parked ones that are none.
+        // Until all children have moved, a failure must not leave children wrongly marked as
+        // parked.
         self.current = None;
         self.heap.clear();
         self.reversed.on = false;

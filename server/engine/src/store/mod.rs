@@ -1,25 +1,26 @@
 //! The store: one family in one region. Versions, flush, merge, visibility, compaction.
 //!
 //! ```text
-//! StoreVersion   what the store consists of at a moment: one active memstore, frozen ones, store files. Immutable.
+//! StoreVersion   a snapshot of the store: one active memstore, frozen ones, store files. Immutable.
 //! StoreScanner   reads a version: sources -> MergeCursor -> ReadMatcher -> CellBatch
 //! flush          frozen memstores -> MergeCursor -> RetainMatcher -> one store file
 //! load           an HFile from elsewhere -> one store file
 //! compact        choose: which files (pure); run: files -> MergeCursor -> RetainMatcher -> one store file
 //! ```
 //!
-//! Nothing in here holds a lock, publishes a version or writes the manifest: the region does. What it has to
-//! keep:
+//! Nothing in here holds a lock, publishes a version or writes the manifest: the region does. The
+//! region must ensure:
 //!
-//! - A reader takes the versions of all stores of the region and *then* the read point, and checks that the
-//!   versions are still current. So every cell of the files is at or below the read point, but for the files
-//!   of a bulk load that is being published; memstores may hold newer cells. The scanner leaves out what is
-//!   newer.
+//! - A reader takes the versions of all stores of the region and *then* the read point, and checks
+//!   that the versions are still current. So every cell of the files is at or below the read point,
+//!   but for the files of a bulk load that is being published; memstores may hold newer cells. The
+//!   scanner leaves newer cells out.
 //! - Before a flush, everything in the frozen memstores is published.
-//! - A reader may go on in a later version than it began with, at the moment it began with. Flush and
-//!   compaction keep what can be seen at the earliest such moment or later, and the sequence ids that are
-//!   above its read point, so that files can be read at a moment too. Versions beyond VERSIONS are no part of
-//!   a moment: whether a delete brings one back depends on whether it was dropped before, as in HBase.
+//! - A reader may continue in a later version than its first one, at its original read point. Flush
+//!   and compaction keep all cells that are visible at the earliest read point in use or later, and
+//!   sequence ids above it, so that files can be read at that point too. Versions beyond VERSIONS
+//!   are not part of this guarantee: whether a delete brings one back depends on whether it was
+//!   dropped before, as in HBase.
 //! - A version is published only after the manifest edit that makes it true is durable; then the files it
 //!   dropped are marked obsolete ([`StoreFile::mark_obsolete`]) and go away with their last reader, by way of
 //!   [`Removals`].
@@ -65,20 +66,21 @@ pub use version::Clip;
 pub use version::StoreFile;
 pub(crate) use version::{DamagedFile, StoreVersion};
 
-/// A moment: what a scan sees, and how far back flush and compaction must look.
+/// A read point with its time: decides which cells a scan sees, and how far back flush and
+/// compaction must keep them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Moment {
     /// Edits up to here belong to it.
     pub read_point: SeqId,
-    /// The time that decides what has expired, in milliseconds.
+    /// The time at which cells expire, in milliseconds.
     pub now_ms: i64,
-    /// Decides it for timestamps that the wall clock has not reached. Used by reads only: flushes
-    /// and compactions keep such cells until the clock has reached them, since an older version
-    /// would show in the place of one that is gone.
+    /// Decides on expiry for timestamps in the wall clock's future. Used by reads only: flushes and
+    /// compactions keep such cells until the clock has reached them, since an older version would
+    /// become visible if one were dropped.
     pub ahead: Ahead,
 }
 
-/// What every store of the server shares.
+/// State shared by every store of the server.
 #[derive(Clone, Debug)]
 pub struct StoreContext {
     /// Where the files are.
@@ -91,7 +93,7 @@ pub struct StoreContext {
     pub chunks: Arc<ChunkPool>,
     /// Obsolete files that are to be removed.
     pub removals: Arc<Removals>,
-    /// Told of errors that have nobody else to go to, as when an obsolete file cannot be removed.
+    /// Receives errors that no caller can receive, as when an obsolete file cannot be removed.
     pub listener: Arc<dyn EventListener>,
 }
 
@@ -126,7 +128,7 @@ pub(crate) fn file_path(dir: &Path, id: FileId) -> PathBuf {
     dir.join(id.to_string())
 }
 
-/// Makes sure that the directory of a family is there for good: creates what is missing and syncs each
+/// Makes sure that the directory of a family exists durably: creates missing levels and syncs each
 /// level's parent.
 pub(crate) fn create_store_dir(
     vfs: &dyn Vfs,

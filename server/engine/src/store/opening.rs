@@ -2,14 +2,14 @@
 //!
 //! Left out is a source that cannot matter:
 //!
-//! - a file whose rows, or whose clip, do not overlap the rows asked for;
+//! - a file whose rows, or whose clip, do not overlap the requested rows;
 //! - for a single row, a file whose bloom filter says no, and any source in which the row is then not found;
 //! - for rows that all begin alike, a file whose bloom filter of prefixes says no;
 //! - a source that is older than the time range as a whole: it cannot mask anything in the range. One that is
 //!   newer may hold a tombstone that does, so it stays, unless tombstones outside the range do not count
 //!   (KEEP_DELETED_CELLS) or nothing is masked (raw);
-//! - a source all of whose cells have outlived the TTL, when MIN_VERSIONS is 0: its tombstones mask only what
-//!   is older, hence gone as well. A raw read shows such cells.
+//! - a source all of whose cells have outlived the TTL, when MIN_VERSIONS is 0: its tombstones mask
+//!   only older cells, which have expired as well. A raw read shows such cells.
 
 use std::cell::OnceCell;
 
@@ -26,7 +26,8 @@ use super::matcher::{Expiry, effective_range};
 use super::source::{ClippedCursor, LoadedCursor, Source, VisibleCursor};
 use super::{StoreFile, StoreVersion};
 
-/// Which rows a scanner will be asked for. Only a hint for leaving files out; the caller stops by itself.
+/// Rows for which a scanner will be used. Only a hint for leaving files out; the caller stops by
+/// itself.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum ReadRows<'a> {
     /// Exactly one row.
@@ -42,7 +43,7 @@ pub(crate) enum ReadRows<'a> {
     },
 }
 
-/// What decides which sources a read needs.
+/// The conditions that decide which sources a read needs.
 pub(super) struct Opening<'a> {
     family: &'a FamilyDescriptor,
     /// Empty: all.
@@ -53,7 +54,7 @@ pub(super) struct Opening<'a> {
     rows: ReadRows<'a>,
     /// For a single row: its beginning. Made when the first source is looked at.
     row_start: OnceCell<KeyBuf>,
-    /// The same of the first column asked for.
+    /// For a single row: the key at its first selected column. Made when the first source needs it.
     column_start: OnceCell<KeyBuf>,
 }
 
@@ -91,7 +92,7 @@ impl<'a> Opening<'a> {
         }
         let mut sources = Vec::new();
         for memstore in version.memstores() {
-            // Writers may be adding to the memstore: what they add now is newer than the read point.
+            // Writers may be adding to the memstore: cells added now are newer than the read point.
             if !memstore.time_range().is_some_and(|times| self.may_matter(times)) {
                 continue;
             }
@@ -106,8 +107,8 @@ impl<'a> Opening<'a> {
         Ok(sources)
     }
 
-    /// Adds a file to `sources` if it is needed. It is positioned where it stays: to move a source is a part
-    /// of what a get takes.
+    /// Adds a file to `sources` if it is needed. It is positioned where it stays: moving a source
+    /// would add to the time of a get.
     fn add_file(&self, file: &StoreFile, read_point: SeqId, sources: &mut Vec<Source>) -> Result<()> {
         let properties = file.properties();
         let may_matter = properties.time_range.is_some_and(|times| self.may_matter(times));
@@ -228,8 +229,8 @@ impl<'a> Opening<'a> {
         }
     }
 
-    /// For a read of a single row: positions the source and says whether it holds anything of it. Where no
-    /// family tombstone can be, the search goes straight to the first column asked for.
+    /// For a read of a single row: positions the source and returns whether it has cells of it.
+    /// Where no family tombstone can be, the search goes straight to the first selected column.
     fn holds_row(&self, source: &mut impl CellCursor, family_tombstones: bool) -> Result<bool> {
         let ReadRows::One(row) = self.rows else {
             return Ok(true);

@@ -1,5 +1,5 @@
-//! Writing one store file, for flush and compaction: create, append, finish, reopen; or remove what was
-//! begun.
+//! Writing one store file, for flush and compaction: create, append, finish, reopen; or remove the
+//! partial file.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,9 +16,9 @@ use crate::schema::{FamilyDescriptor, TableName};
 /// Where a new file goes.
 #[derive(Clone, Debug)]
 pub struct NewFile {
-    /// Its identity, never used before: the name on disk is made of it.
+    /// Id of the file, never used before: the name on disk is made of it.
     pub id: FileId,
-    /// Its directory, which exists.
+    /// Directory of the file, which exists.
     pub dir: PathBuf,
     /// The table whose directory that is.
     pub table: TableName,
@@ -27,7 +27,7 @@ pub struct NewFile {
 /// A complete file whose bytes are durable, and that no manifest names yet.
 #[derive(Clone, Debug)]
 pub struct WrittenFile {
-    /// What the manifest is to say of it.
+    /// The file's entry for the manifest.
     pub meta: FileMeta,
     /// Open for reading.
     pub reader: Arc<Reader>,
@@ -38,12 +38,12 @@ pub struct WrittenFile {
 pub(super) enum NameSync {
     /// [`FileOutput::finish`].
     Now,
-    /// Its caller, with one sync of the directory for several files.
+    /// The caller, with one sync of the directory for several files.
     ByCaller,
 }
 
-/// A file being written. Names are unique and the manifest alone decides which files exist, so it is written
-/// under its final name; what a crash leaves behind is removed as unknown at the next start.
+/// A file being written. Names are unique and the manifest alone decides which files exist, so it
+/// is written under its final name; remains of a crash are removed as unknown at the next start.
 pub(super) struct FileOutput<'a> {
     context: &'a StoreContext,
     target: &'a NewFile,
@@ -115,8 +115,8 @@ impl<'a> FileOutput<'a> {
     }
 
     /// Completes the file, makes it durable (and its name, unless the caller does that), and opens
-    /// it. `None` if it got no cell.
-    /// With `verify`, every block is read back and checked against what was meant to be written.
+    /// it. `None` if it got no cell. With `verify`, every block is read back and checked against
+    /// the cells that were added.
     pub(super) fn finish(mut self, verify: bool, name: NameSync) -> Result<Option<WrittenFile>> {
         let Some(writer) = self.writer.take() else {
             return Ok(None);
@@ -168,7 +168,7 @@ impl<'a> FileOutput<'a> {
         Ok(WrittenFile { meta, reader })
     }
 
-    /// Gives up: removes what was written.
+    /// Aborts: removes the partial file.
     pub(super) fn abandon(mut self) {
         self.writer = None;
         if self.created {

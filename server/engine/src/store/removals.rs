@@ -1,9 +1,9 @@
-//! Removing obsolete store files where nobody waits for it.
+//! Removing obsolete store files in the background, so that no reader waits for it.
 //!
 //! The last holder of a file may be any user of an old version: a writer, a network thread.
 //! Removing the file takes long: the cache drops its blocks, and the file system frees a gigabyte's
-//! extents one after the other with the last close; with the mount option `discard` it waits for
-//! the disk at each. So one thread does it, in three steps:
+//! extents one by one at the last close, with a wait for the disk at each under the mount option
+//! `discard`. So one thread does it, in three steps:
 //!
 //! 1. the file's blocks leave the cache;
 //! 2. when no cursor reads it any more, its name is removed. Until then it is *held*: a read may
@@ -11,8 +11,8 @@
 //! 3. it is closed.
 //!
 //! Every reader of a file holds a version that has it, and drops its cursors first, so a file is
-//! rarely held. When the thread ends, held files lose their names too, since a name that is left
-//! would be an orphan at the next start.
+//! rarely held. When the thread ends, held files lose their names too, since a leftover would be an
+//! orphan at the next start.
 //!
 //! Without that thread (in simulation, and before the engine's threads have started and after they
 //! have stopped) the caller removes the file itself, before it returns.
@@ -29,7 +29,7 @@ use crate::hfile::Reader;
 /// How often held files are looked at.
 const HELD_LOOK: Duration = Duration::from_millis(100);
 
-/// What waits to be removed. All methods may be called from any thread.
+/// Queue of files to be removed. All methods may be called from any thread.
 #[derive(Debug, Default)]
 pub struct Removals {
     state: Mutex<State>,
@@ -38,7 +38,7 @@ pub struct Removals {
 
 #[derive(Debug, Default)]
 struct State {
-    /// Whether a thread takes what is waiting.
+    /// Whether a thread serves the queue.
     served: bool,
     /// Set once: the thread ends when nothing waits.
     stopped: bool,
@@ -59,7 +59,7 @@ impl Removals {
         }
     }
 
-    /// What the thread does: removes files until it is stopped and nothing waits.
+    /// Body of the removing thread: removes files until it is stopped and the queue is empty.
     pub fn serve(&self, context: &StoreContext) {
         let mut held: Vec<Arc<Reader>> = Vec::new();
         let mut state = self.state.lock();
@@ -67,7 +67,7 @@ impl Removals {
         loop {
             let files = std::mem::take(&mut state.waiting);
             if files.is_empty() && state.stopped {
-                // Nobody leaves anything behind from now on: it is told under this lock.
+                // No file is queued from now on: `served` is read under this lock.
                 state.served = false;
                 drop(state);
                 for file in &held {
@@ -91,7 +91,7 @@ impl Removals {
         self.state.lock().served = true;
     }
 
-    /// Lets the thread end.
+    /// Asks the thread to end.
     pub fn stop(&self) {
         self.state.lock().stopped = true;
         self.changed.notify_all();

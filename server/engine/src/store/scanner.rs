@@ -26,8 +26,8 @@ use super::opening::{Opening, ReadRows};
 use super::source::Source;
 use super::{Moment, StoreVersion};
 
-/// How much of a row the caller still wants; counted down by [`StoreScanner::read_row`], over all families of
-/// the row.
+/// Limit of the cells still wanted of a row; counted down by [`StoreScanner::read_row`], over all
+/// families of the row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RowLimit {
     /// Cells.
@@ -69,19 +69,19 @@ pub(crate) enum RowProgress {
 /// How a scanner goes from row to row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Walk {
-    /// Not at all: only one row will ever be read, so nobody moves beyond it.
+    /// Not at all: only one row will ever be read, so the scanner never moves beyond it.
     Single,
     Forward,
     Reversed,
 }
 
-/// What a scanner reads: the sources of a store that can matter.
+/// The inputs of a scanner: the sources of a store that can matter.
 #[derive(Debug)]
 pub(crate) struct Sources(Vec<Source>);
 
 impl Sources {
-    /// Picks and opens them. For a single row they are positioned, and there is none if nothing of the row is
-    /// in the store.
+    /// Picks and opens the sources. For a single row they are positioned, and there are none if the
+    /// store has no cells of the row.
     pub(crate) fn of(
         version: &StoreVersion,
         selection: Option<&FamilySelection>,
@@ -128,8 +128,9 @@ pub(crate) struct StoreScanner {
 }
 
 impl StoreScanner {
-    /// A scanner over these sources, which were opened with the same arguments; not positioned yet. Built
-    /// where the caller keeps it: it is large. `selection`: what to read of this family; `None`: everything.
+    /// A scanner over these sources, which were opened with the same arguments; not positioned yet.
+    /// Built where the caller keeps it: it is large. `selection`: the columns to read of this
+    /// family; `None`: all.
     #[inline]
     pub(crate) fn over(
         sources: Sources,
@@ -278,7 +279,7 @@ impl StoreScanner {
                     match &filter {
                         Some(filter) if filter.transforms() => {
                             self.scratch.clear();
-                            // Tags say something of the value they came with (HBase's transformCell drops
+                            // Tags describe the value they came with (HBase's transformCell drops
                             // them too).
                             let bare = Cell { tags: &[], ..cell };
                             out.add_with_value(bare, filter.transform_value(cell, &mut self.scratch))?;
@@ -287,8 +288,8 @@ impl StoreScanner {
                     }
                 }
                 self.count += 1;
-                // As in HBase the cell that reaches the limit is the last one that the filter is shown, and a
-                // limit of none lets one through (`StoreScanner.next`).
+                // As in HBase the cell that reaches the limit is the last one that the filter sees,
+                // and a limit of 0 lets one through (`StoreScanner.next`).
                 let behind_offset = self.count > self.family_offset;
                 if behind_offset && self.count >= self.family_limit.saturating_add(self.family_offset) {
                     return self.end_row(row);
@@ -321,7 +322,7 @@ impl StoreScanner {
         }
     }
 
-    /// Goes where the filter says, if that is ahead. Whether the row goes on.
+    /// Moves to the filter's hint, if that is ahead. Returns whether the row goes on.
     fn follow_hint(&mut self, hint: Option<KeyBuf>) -> Result<bool> {
         let (Some(hint), Some(cell)) = (hint, self.cursor.cell()) else {
             self.cursor.advance()?;
@@ -330,8 +331,8 @@ impl StoreScanner {
         let (hint, key) = (hint.as_key(), cell.key);
         if hint.row() != key.row() {
             let ahead = (hint.row() < key.row()) == (self.walk == Walk::Reversed);
-            // A filter thinks in the order of bytes. Where rows have another one, stepping finds what it
-            // wants.
+            // Filters assume the order of bytes. Where rows have another order, stepping finds the
+            // target.
             if !ahead || self.order != RowOrder::Bytes {
                 self.cursor.advance()?;
                 return Ok(true);
@@ -343,8 +344,8 @@ impl StoreScanner {
             }
             return Ok(false);
         }
-        // Inside the row cells come in the same order in both directions. A hint for another family means:
-        // not here any more, or not yet known.
+        // Inside the row cells come in the same order in both directions. A hint for another family
+        // means that nothing more is wanted here, or that the place is not known yet.
         if hint.family() > key.family() {
             let row = key.row().to_vec();
             self.end_row(&row)?;
@@ -381,9 +382,9 @@ impl StoreScanner {
         self.pending = None;
     }
 
-    /// As [`Self::end_row`]. If the filter is done at this moment the scanner is too, for good: HBase shows
-    /// the next row's first cell to its matcher before it gives the row back, and the matcher asks the filter
-    /// first (`UserScanQueryMatcher`).
+    /// As [`Self::end_row`]. If the filter is done here, the scanner is done for good: HBase shows
+    /// the next row's first cell to its matcher before it gives the row back, and the matcher asks
+    /// the filter first (`UserScanQueryMatcher`).
     fn end_row_and_maybe_scan(
         &mut self,
         row: &[u8],
@@ -413,8 +414,8 @@ impl StoreScanner {
         }
     }
 
-    /// The rest of [`Self::seek_past`], by itself so that rows which ended with their last column pass it
-    /// quickly.
+    /// The rest of [`Self::seek_past`], a function of its own, so that the common case, a row that
+    /// ended with its last column, is quick.
     #[inline(never)]
     fn step_past(&mut self, row: &[u8]) -> Result<()> {
         if self.stands(row) == Some(Ordering::Equal) {

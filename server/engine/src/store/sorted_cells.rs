@@ -1,7 +1,7 @@
 //! Cells of a store that has neither memstores nor files: those of the system tables, which the catalog lists
 //! for a read.
 //!
-//! They are in store order when they are given, are never changed, and belong to every read point.
+//! They must be given in store order, never change, and belong to every read point.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -51,8 +51,7 @@ impl SortedCells {
             .then_with(|| compare_in_row(own, key))
     }
 
-    /// How many cells at the front are `before`, which holds for all cells up to some place and for none from
-    /// there on.
+    /// Partition point of `before` over the cells.
     fn count_while(&self, before: impl Fn(usize) -> bool) -> usize {
         let (mut low, mut high) = (0, self.cells.cell_count());
         while low < high {

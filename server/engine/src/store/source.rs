@@ -1,4 +1,5 @@
-//! What a store reads from: memstores up to the read point, store files within the region's rows.
+//! The sources of a store's reads: memstores up to the read point, store files within the region's
+//! rows.
 
 use crate::Result;
 use crate::cell::{Cell, CellCursor, Key, KeyBuf, is_from};
@@ -9,8 +10,8 @@ use crate::memstore::MemstoreCursor;
 use super::Clip;
 use super::sorted_cells::SortedCellsCursor;
 
-/// A cursor over one memstore, one file, or what stands for both in a system table. An enum, so that the
-/// merge calls it without indirection.
+/// A cursor over one memstore, one file, or the cells of a system table. An enum, so that the merge
+/// calls it without indirection.
 #[derive(Debug)]
 pub(super) enum Source {
     /// A memstore.
@@ -205,7 +206,7 @@ impl<C: CellCursor> CellCursor for ClippedCursor<C> {
 
     #[inline]
     fn advance(&mut self) -> Result<()> {
-        // Past the clip there is nothing: reading on there would fetch blocks for nobody.
+        // Nothing lies past the clip: reading on there would fetch blocks in vain.
         if self.inside {
             self.inner.advance()?;
             self.inside = self

@@ -1,9 +1,10 @@
-//! What a store consists of at a moment.
+//! An immutable snapshot of a store.
 //!
-//! A [`StoreVersion`] never changes; each `with_…` derives the next one. The region publishes it (one pointer
-//! swap) and readers keep the one they began with. A [`StoreFile`] is one region's share in a file: after a
-//! split both daughters hold a share in the same file, each clipped to its own rows. The file goes away when
-//! every share in it has been marked obsolete and the last reader is done.
+//! A [`StoreVersion`] never changes; each `with_…` derives the next one. The region publishes it
+//! (one pointer swap) and readers keep the one that they captured. A [`StoreFile`] is one region's
+//! share in a file: after a split both daughters hold a share in the same file, each clipped to its
+//! own rows. The file goes away when every share in it has been marked obsolete and the last reader
+//! is done.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -20,7 +21,7 @@ use crate::memstore::Memstore;
 use crate::schema::FamilyDescriptor;
 use crate::seeded;
 
-/// The rows of a region: what it may see of a file.
+/// The rows of a region, which limit its view of a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Clip {
     /// First row; empty: from the beginning.
@@ -53,10 +54,9 @@ struct SharedFile {
 /// Decides whether a file is removed at the end of its [`SharedFile`].
 #[derive(Debug)]
 struct FileLife {
-    /// Handed over for removal. It is the last reader then, unless a cursor outlives the version it
-    /// is of.
+    /// Handed over for removal. It is then the last reader, unless a cursor outlives its version.
     reader: Option<Arc<Reader>>,
-    /// What removal needs.
+    /// The context for removing the file.
     context: StoreContext,
     /// Shares that are not obsolete. The file is removed with the drop that finds 0.
     live_shares: AtomicUsize,
@@ -72,8 +72,8 @@ impl Drop for FileLife {
     }
 }
 
-/// A store file that the manifest names and that cannot be used: it is missing, or is not what the
-/// manifest describes.
+/// A store file that the manifest names and that cannot be used: it is missing, or does not match
+/// the manifest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DamagedFile {
     /// Where it should be.
@@ -83,9 +83,8 @@ pub struct DamagedFile {
 }
 
 impl DamagedFile {
-    /// The file that could not be opened because of `error`; `None` if the error says nothing about
-    /// the file itself (descriptors or memory are short, access is denied), so that a retry may
-    /// help.
+    /// The file that could not be opened because of `error`; `None` if the error is not about the
+    /// file itself (descriptors or memory are short, access is denied), so that a retry may help.
     pub(crate) fn of_error(path: &Path, error: &Error) -> Option<Self> {
         let what = match error {
             Error::Corrupt { offset, what, .. } => format!("offset {offset}: {what}"),
@@ -132,8 +131,8 @@ pub struct StoreFile {
 }
 
 impl StoreFile {
-    /// Opens a file that the manifest names, and makes sure that it is the one the manifest means. `dir` is
-    /// the directory of the table that wrote it (`meta.dir_table`) and the family.
+    /// Opens a file that the manifest names, and checks that it matches the manifest. `dir` is the
+    /// directory of the table that wrote it (`meta.dir_table`) and the family.
     pub fn open(context: &StoreContext, dir: &Path, meta: FileMeta, clip: Clip) -> Result<Arc<Self>> {
         let path = file_path(dir, meta.id);
         let reader = Reader::open(path, meta.id, context.reader.clone())?;
@@ -196,8 +195,8 @@ impl StoreFile {
         })
     }
 
-    /// Says that this region needs the file no more. When all shares have been marked, the file is removed
-    /// with the drop of the last of them.
+    /// Marks the file as obsolete for this region. When all shares have been marked, the file is
+    /// removed with the drop of the last of them.
     /// REQUIRES: the manifest edit that drops the file from the region is durable.
     pub(crate) fn mark_obsolete(&self) {
         if !self.obsolete.swap(true, Ordering::AcqRel) {
@@ -210,17 +209,17 @@ impl StoreFile {
         &self.meta
     }
 
-    /// Its identity.
+    /// Id of the file.
     pub fn id(&self) -> FileId {
         self.meta.id
     }
 
-    /// The open file. Whoever uses it directly must mind the clip.
+    /// The open file. Direct users must respect the clip.
     pub fn reader(&self) -> &Arc<Reader> {
         &self.file.reader
     }
 
-    /// What the file says of itself, cells outside the clip included.
+    /// Properties of the file, cells outside the clip included.
     pub fn properties(&self) -> &Properties {
         self.file.reader.properties()
     }
@@ -236,18 +235,18 @@ impl StoreFile {
         self.clipped
     }
 
-    /// What shared things the file was opened with.
+    /// The shared state that the file was opened with.
     pub fn context(&self) -> &StoreContext {
         &self.file.life.context
     }
 
-    /// Its path.
+    /// Path of the file.
     pub fn path(&self) -> PathBuf {
         self.file.reader.path().to_owned()
     }
 }
 
-/// What a store consists of at a moment. Immutable.
+/// A snapshot of a store. Immutable.
 #[derive(Clone, Debug)]
 pub struct StoreVersion {
     /// The family with its options.
@@ -261,7 +260,7 @@ pub struct StoreVersion {
     /// Store files that belong here and cannot be used. While there is one, the store is not read
     /// and its files are not compacted; flushes still add files.
     pub damaged: Vec<Arc<DamagedFile>>,
-    /// What a store of a system table has in place of memstores and files.
+    /// The cells of a system table, whose store has no memstores and files.
     pub system_cells: Option<Arc<SortedCells>>,
 }
 
@@ -313,8 +312,8 @@ impl StoreVersion {
         }
     }
 
-    /// `flushed` (frozen memstores of this version) made way for `file`; `None` when none of their cells
-    /// survived.
+    /// Replaces `flushed` (frozen memstores of this version) by `file`; `None` when none of their
+    /// cells survived.
     #[must_use]
     pub(crate) fn with_flushed(&self, flushed: &[Arc<Memstore>], file: Option<Arc<StoreFile>>) -> Self {
         let mut next = self.clone();
@@ -337,8 +336,8 @@ impl StoreVersion {
         next
     }
 
-    /// `removed`, neighbours in the order of files, made way for `added` at their place; `None` when nothing
-    /// survived.
+    /// Replaces `removed`, neighbours in the order of files, by `added` at their place; `None` when
+    /// nothing survived.
     #[must_use]
     pub(crate) fn with_compacted(&self, removed: &[FileId], added: Option<Arc<StoreFile>>) -> Self {
         let is_removed = |file: &Arc<StoreFile>| removed.contains(&file.id());
@@ -363,7 +362,7 @@ impl StoreVersion {
         }
     }
 
-    /// The same content under changed family options.
+    /// A copy of this version with changed family options.
     #[must_use]
     pub(crate) fn with_family(&self, family: Arc<FamilyDescriptor>) -> Self {
         Self {

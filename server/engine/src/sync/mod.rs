@@ -1,12 +1,14 @@
 //! Locks, condition variables, atomics, and values that are replaced as a whole ([`Published`]).
 //!
-//! The modules whose races are model-checked (group commit, memstore, region versions, block cache) take
-//! these from here. In every build but the model checker's they are parking_lot's, arc-swap's and the
-//! standard library's, under the same names: but for [`Published`], this module is a list of names then. With
-//! `--cfg loom` they are loom's, with the same methods (`model`), and tests whose names begin with `loom_`
-//! run the real code in every order that its threads' steps can have (docs/testing.md).
+//! The modules whose races are model-checked (group commit, memstore, region versions, block cache)
+//! take these from here. In every build but the model checker's they are parking_lot's, arc-swap's
+//! and the standard library's, under the same names: apart from [`Published`], this module then
+//! only re-exports them. With `--cfg loom` they are loom's, with the same methods (`model`), and
+//! tests whose names begin with `loom_` run the real code in every order that its threads' steps
+//! can have (docs/testing.md).
 //!
-//! What a model need not see, as counters for metrics, stays with the types of the standard library.
+//! State that a model does not check, such as counters for metrics, uses the types of the standard
+//! library.
 
 #[cfg(loom)]
 mod model;

@@ -31,13 +31,13 @@ impl<T> Mutex<T> {
         MutexGuard(Some(self.0.lock().expect(NO_POISON)))
     }
 
-    /// Takes it if nobody holds it.
+    /// Locks it if it is free.
     #[track_caller]
     pub fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
         self.0.try_lock().ok().map(|guard| MutexGuard(Some(guard)))
     }
 
-    /// The value, which nobody else can reach.
+    /// Exclusive access to the value.
     pub fn get_mut(&mut self) -> &mut T {
         self.0.get_mut().expect(NO_POISON)
     }
@@ -64,12 +64,12 @@ impl<T> DerefMut for MutexGuard<'_, T> {
 pub struct Condvar(loom::sync::Condvar);
 
 impl Condvar {
-    /// Nobody waits.
+    /// A condition variable without waiters.
     pub fn new() -> Self {
         Self(loom::sync::Condvar::new())
     }
 
-    /// Lets go of the lock, sleeps until notified, takes the lock again.
+    /// Releases the lock, sleeps until notified, takes the lock again.
     #[track_caller]
     pub fn wait<T>(&self, guard: &mut MutexGuard<'_, T>) {
         let held = guard.0.take().expect(HELD);
@@ -105,7 +105,7 @@ impl<T> RwLock<T> {
         self.0.read().expect(NO_POISON)
     }
 
-    /// Waits until nobody holds it.
+    /// Locks for writing; waits until all other holders are gone.
     #[track_caller]
     pub fn write(&self) -> RwLockWriteGuard<'_, T> {
         self.0.write().expect(NO_POISON)
@@ -118,12 +118,12 @@ impl<T> RwLock<T> {
 pub struct ArcSwap<T> {
     /// The current one's place in `all`.
     current: AtomicUsize,
-    /// All there ever were. Not loom's: it orders nothing that the model could see, and no thread stops while
-    /// it holds it.
+    /// All published values. Not loom's: it orders nothing that the model could see, and no thread
+    /// stops while it holds it.
     all: std::sync::Mutex<Vec<Arc<T>>>,
 }
 
-/// What [`ArcSwap::load`] found.
+/// The value loaded by [`ArcSwap::load`].
 #[derive(Debug)]
 pub struct Guard<T>(T);
 
@@ -157,7 +157,7 @@ impl<T> ArcSwap<T> {
         self.at(current)
     }
 
-    /// Replaces the current one by what `derive` makes of it.
+    /// Replaces the value by the result of `derive`.
     #[track_caller]
     pub fn rcu(&self, derive: impl Fn(&Arc<T>) -> Arc<T>) {
         loop {
@@ -182,13 +182,14 @@ impl<T> ArcSwap<T> {
     }
 }
 
-/// Runs `body` in every order of its threads' steps in which at most `preemptions` times a thread is stopped
-/// that could go on, and with every value that the memory model allows each load. Prints how many there were.
+/// Runs `body` in every order of its threads' steps in which at most `preemptions` times a thread
+/// is stopped that could go on, and with every value that the memory model allows each load. Prints
+/// the number of orders.
 ///
-/// loom remembers of each atomic only who came last. A load of one thread followed by a load and a swap of
-/// another one is therefore not tried the other way round. It tries all orders when the swap comes first: let
-/// the body's own thread, which runs first, do what changes things, and spawn those that look, the last one
-/// last.
+/// loom records for each atomic only the last access. A load of one thread followed by a load and a
+/// swap of another one is therefore not tried the other way round. It tries all orders when the
+/// swap comes first: make the changes in the body's own thread, which runs first, and spawn the
+/// readers, the last one last.
 #[cfg(test)]
 pub(crate) fn check(preemptions: usize, body: impl Fn() + Send + Sync + 'static) {
     let began = std::time::Instant::now();
@@ -214,7 +215,7 @@ pub(crate) fn check(preemptions: usize, body: impl Fn() + Send + Sync + 'static)
 pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
     use std::task::{Context, Poll, Wake, Waker};
 
-    /// Whether it was woken, and who waits for that.
+    /// Whether it was woken, and the condition variable of its waiter.
     #[derive(Default)]
     struct Woken(Mutex<bool>, Condvar);
     impl Wake for Woken {

@@ -1,24 +1,24 @@
-//! What readers see of something that changes: a pointer that is swapped as a whole, and two counts of the
-//! swaps.
+//! A published value: a pointer that is swapped as a whole, and two counts of the swaps, which let
+//! readers check cheaply that they hold the current one.
 //!
-//! A reader often has to make sure that what it took is still the current one. To load the pointer again for
-//! that costs two locked operations, because a load also protects what it loads. The counts say it with two
-//! plain loads:
+//! A reader often has to make sure that its value is still the current one. Loading the pointer
+//! again would cost two locked operations, because a load also protects the value. The counts need
+//! two plain loads:
 //!
 //! ```text
 //! publisher   begun += 1   swap   done += 1
 //! reader      read done    load   ...read other things...   read begun
 //! ```
 //!
-//! If the two that a reader has read are equal, then every publication that had begun by the end was done
-//! before the load, so the reader holds the last one. If they differ, one may be on its way, or several may
-//! have overlapped: only then the pointer is looked at again. So a reader never waits for a publisher that
-//! was stopped half way.
+//! If the two counts of a reader are equal, then every publication that had begun by the end was
+//! done before the load, so the reader holds the last one. If they differ, one may be in progress,
+//! or several may have overlapped: only then the pointer is loaded again. So a reader never waits
+//! for a publisher that was stopped half way.
 //!
-//! Ordering: both counts are only ever incremented, with Release, and read with Acquire. Say that something
-//! the reader has seen (a read point, a lock) came after a publication. Then that one's `begun` came before,
-//! too, and is among those that the reader counts; so it is among those `done` before the load, whose swaps
-//! the load must see.
+//! Ordering: both counts are only ever incremented, with Release, and read with Acquire. Suppose
+//! that something the reader has seen (a read point, a lock) came after a publication. Then that
+//! publication's `begun` came before, too, and is among those that the reader counts; so it is
+//! among those `done` before the load, whose swaps the load must see.
 
 use std::sync::Arc;
 
@@ -61,7 +61,8 @@ impl<T> Published<T> {
         }
     }
 
-    /// The current one, for a short look. A thread that holds many of them makes the next ones slower.
+    /// Borrows the current value, briefly. A thread that holds many of them makes further loads
+    /// slower.
     pub(crate) fn load(&self) -> Loaded<T> {
         let done = self.done.load(Ordering::Acquire);
         Loaded {
@@ -85,12 +86,13 @@ impl<T> Published<T> {
         Arc::ptr_eq(&self.current.load(), value)
     }
 
-    /// Publishes what `derive` makes of the current one. `derive` may run more than once: it must be pure.
+    /// Publishes the result of `derive`, applied to the current value. `derive` may run more than
+    /// once: it must be pure.
     pub(crate) fn publish(&self, derive: impl Fn(&T) -> T) {
         self.swap(|current| Arc::new(derive(current)));
     }
 
-    /// Publishes `value`. Of two at once the later one wins, whatever it was made of.
+    /// Publishes `value`. When two calls overlap, the later swap wins.
     pub(crate) fn replace(&self, value: T) {
         let value = Arc::new(value);
         self.swap(|_| Arc::clone(&value));
@@ -121,7 +123,7 @@ mod tests {
         assert_eq!(*published.load_full(), 7);
     }
 
-    /// A publisher that was stopped between its two counts keeps no reader from what it has.
+    /// A publisher that is stopped between its two counts does not block readers.
     #[test]
     fn a_publication_on_its_way_is_looked_at_and_not_waited_for() {
         let published = Published::new(1);
@@ -142,9 +144,9 @@ mod model {
     use super::*;
     use crate::sync::check;
 
-    /// Two publishers, of whom one says afterwards that it is done, as a writer does that moves the read
-    /// point, and somebody who says what he sees. A reader that finds what it loaded to be current has
-    /// everything that it was told of.
+    /// Two publishers, one of which signals afterwards that it is done, as a writer does that moves
+    /// the read point, and a reader that reports what it sees. If the reader finds its value to be
+    /// current, it sees everything that was signalled.
     #[test]
     fn loom_who_is_current_has_what_was_said_before() {
         check(2, || {

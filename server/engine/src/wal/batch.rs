@@ -1,8 +1,8 @@
 //! The bytes of a group while it is filled: frames that lack only their headers.
 //!
-//! Edits are copied in behind room for a frame header, so that the leader fills in headers and writes the
-//! buffer as it is: one copy per edit. The buffer is used again for the group after the next; at steady state
-//! nothing is allocated.
+//! Edits are copied in behind room for a frame header, so that the leader fills in headers and
+//! writes the buffer as it is: one copy per edit. The buffer is reused for the group after the
+//! next; at steady state nothing is allocated.
 
 use crate::id::SeqId;
 use crate::record::edit::ENTRY_OVERHEAD_BYTES;
@@ -14,7 +14,7 @@ use super::segment::KIND_EDITS;
 /// Longest edit: a frame holds at least one.
 pub(crate) const EDIT_BYTES_MAX: usize = FRAME_PAYLOAD_BYTES_MAX - 1 - ENTRY_OVERHEAD_BYTES;
 
-/// A buffer that grew beyond this for one large group is given back afterwards.
+/// Size up to which a buffer is kept after use; one that grew beyond it for a large group is freed.
 const KEPT_BYTES_MAX: usize = 4 << 20;
 
 /// One group's edits.
@@ -28,7 +28,7 @@ pub(super) struct Batch {
     next_entry_seq: u64,
     /// Edits in it, those that are not logged included.
     edits: usize,
-    /// What its edits may take in the log at most, as it was reserved.
+    /// Upper bound of the bytes that its edits take in the log, as reserved.
     reserved: u64,
     /// Whether a member must not be published before a sync.
     sync: bool,
@@ -61,7 +61,7 @@ impl Batch {
         self.edits += 1;
     }
 
-    /// Asks for a sync before the group is published.
+    /// Requests a sync before the group is published.
     pub(super) fn want_sync(&mut self) {
         self.sync = true;
     }
@@ -76,7 +76,7 @@ impl Batch {
         self.edits
     }
 
-    /// What was reserved for it: at least [`Self::len`].
+    /// Bytes reserved for it: at least [`Self::len`].
     pub(super) fn reserved(&self) -> u64 {
         self.reserved
     }
@@ -86,13 +86,13 @@ impl Batch {
         self.bytes.len()
     }
 
-    /// What to write, once the headers are filled in.
+    /// The bytes to write, once the headers are filled in.
     pub(super) fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// Shows each frame (room for the header, payload) and its first sequence id, to have the header filled
-    /// in.
+    /// Calls `fill` for each frame (room for the header, payload) with its first sequence id, to
+    /// fill in the header.
     pub(super) fn for_each_frame(&mut self, mut fill: impl FnMut(&mut [u8], u64)) {
         for (index, (start, first_seq)) in self.frames.iter().enumerate() {
             let end = self.frames.get(index + 1).map_or(self.bytes.len(), |(at, _)| *at);

@@ -1,4 +1,4 @@
-//! An edit on its way: appended, applied, published.
+//! The states of an edit: appended, applied, published.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use super::Wal;
 use super::group::Place;
 
 /// An edit that has its place in the log and is not in the memstores yet. Dropping it without
-/// [`Self::applied`] would stop publication for ever, so dropping it poisons the log.
+/// [`Self::applied`] poisons the log, since publication could never continue.
 ///
 /// While a thread holds one it must not wait for the log: its group is not published before it is applied.
 #[derive(Debug)]
@@ -63,7 +63,7 @@ impl Drop for Appended {
     }
 }
 
-/// An edit on its way to being published: wait for it on this thread, or await it (it is a `Future` of
+/// An edit that is not published yet: wait for it on this thread, or await it (it is a `Future` of
 /// `Result<()>`).
 ///
 /// A poll never blocks for a disk: if the group needs a sync (or a new segment) the commit thread does it. If
@@ -84,20 +84,20 @@ pub struct Commit {
 }
 
 impl Commit {
-    /// How long the writer should be kept waiting for its answer once the edit is published. Zero unless
-    /// memory fills faster than it is flushed.
+    /// Pause for the writer between publication and its answer. Zero unless memory fills faster
+    /// than it is flushed.
     pub fn pause(&self) -> Duration {
         self.pause
     }
 
-    /// The same, with a pause of at least so much.
+    /// A copy with a pause of at least `pause`.
     pub(crate) fn with_pause(mut self, pause: Duration) -> Self {
         self.pause = self.pause.max(pause);
         self
     }
 
-    /// Whether the edit asked for a sync. If not, a poll writes its group unless somebody else does, so that
-    /// the longer the first poll is put off, the more edits share that write.
+    /// Whether the edit asked for a sync. If not, a poll writes its group unless another thread
+    /// does, so that the longer the first poll is put off, the more edits share that write.
     #[cfg(feature = "server")]
     pub fn is_synced(&self) -> bool {
         self.sync

@@ -1,4 +1,4 @@
-//! For people: what a segment holds, and whether a log is whole.
+//! For people: the content of a segment, and whether a log is intact.
 
 use std::io::Write;
 use std::path::Path;
@@ -12,8 +12,8 @@ use crate::{Error, Result};
 use super::reader::{Payload, read_file, walk};
 use super::segment::SegmentHeader;
 
-/// Prints the segment `path`, one line for its header, one per frame and, if `cells`, one per cell; then how
-/// it ends. What is broken is printed; it is an error only if nothing can be made of the file.
+/// Prints the segment `path`, one line for its header, one per frame and, if `cells`, one per cell;
+/// then how it ends. Damage is printed; it is an error only if the file is not readable at all.
 pub fn dump(vfs: &dyn Vfs, path: &Path, cells: bool, out: &mut dyn Write) -> Result<()> {
     let bytes = read_file(vfs, path)?;
     let header = SegmentHeader::decode(&bytes).map_err(|bad| bad.into_error(path))?;

@@ -1,5 +1,5 @@
-//! Group commit: who writes for whom, and when readers may see it. Pure synchronisation; what a leader does
-//! is behind [`Lead`].
+//! Group commit: concurrent writes share one log write. Decides who leads and when readers see a
+//! group. Pure synchronisation; the leader's I/O is behind [`Lead`].
 //!
 //! Two orders must hold: edits are written in the order of their sequence ids, and the read point passes an
 //! edit only when it is written (and synced, if asked) *and* inserted into the memstores, together with every
@@ -9,22 +9,24 @@
 //! 1. [`Queue::join`]: under `state`, for a memory copy's time, an edit takes its sequence ids and joins the
 //!    open group.
 //! 2. The caller fills the memstores, then [`Queue::applied`] takes it off the group's `pending` count.
-//! 3. [`Queue::wait`]: whoever finds the *baton* in `state` takes it and leads: it closes the open group and
-//!    opens the next, writes and syncs without the lock, waits until `pending` is zero, moves the read point,
-//!    wakes the group, returns the baton and hands over to one waiter of the next group. Who does not find it
-//!    sleeps until its group is published or it is called to lead.
+//! 3. [`Queue::wait`]: a caller that finds the *baton* (the leader token) in `state` takes it and
+//!    leads. It closes the open group and opens the next, writes and syncs without the lock, waits
+//!    until `pending` is zero, moves the read point, wakes the group, returns the baton and wakes
+//!    one waiter of the next group. A caller that does not find it sleeps until its group is
+//!    published or it is woken to lead.
 //!
 //! There is one baton, so groups are written and published strictly in order, and at most two groups exist:
 //! the one being led and the open one. Everything a group needs besides its bytes (pending count, sleepers,
 //! wakers) therefore lives in two slots, by the parity of its number, and nothing is allocated per group.
 //!
-//! Wake-ups: publishing wakes exactly the group's own waiters, and one of the next group's. None is lost,
-//! because waiters register under `state` after they have seen, under it, that they are neither published nor
-//! able to lead; and because a leader that returns the baton looks, under it, whether anybody waits in the
-//! open group. Futures cannot be trusted to lead when woken (they may have been dropped), so they are led for
-//! by the commit thread; without one, all are woken and the first that is polled leads.
+//! Wake-ups: publishing wakes exactly the group's own waiters, and one of the next group's. None is
+//! lost: waiters register under `state` after they have seen, under it, that they are neither
+//! published nor able to lead; and a leader that returns the baton checks, under it, for waiters of
+//! the open group. Futures cannot be relied on to lead when woken (they may have been dropped), so
+//! the commit thread leads for them; without one, all are woken and the first that is polled leads.
 //!
-//! A failure is final: nothing is published any more, and everybody who waits or comes is told.
+//! A failure is final: nothing is published any more, and every present and later waiter receives
+//! the error.
 
 use std::fmt::Debug;
 use std::task::{Poll, Waker};
@@ -37,12 +39,12 @@ use crate::{Error, Result};
 
 use super::batch::Batch;
 
-/// How often a thread looks again before it sleeps, when what it waits for takes about as long as a thread
-/// takes to wake up: a write to the page cache, or another thread's insert into a memstore. Some ten
+/// How often a thread spins before it sleeps, for events that take about as long as waking a
+/// thread: a write to the page cache, or another thread's insert into a memstore. Some ten
 /// microseconds. None in the model checker, which would try every number of them.
 const SPINS: u32 = if cfg!(loom) { 0 } else { 400 };
 
-/// Looks until it is so or time is up. The caller finds out under the lock which it was.
+/// Spins until the condition holds or the budget is spent. Callers must recheck it under the lock.
 fn spin_until(so: impl Fn() -> bool) {
     for _ in 0..SPINS {
         if so() {
@@ -55,7 +57,7 @@ fn spin_until(so: impl Fn() -> bool) {
 /// Set in a group's pending count when its leader sleeps until the count is zero.
 const LEADER_WAITS: usize = 1 << (usize::BITS - 1);
 
-/// What the leader of a group does with it.
+/// The leader's work on a group.
 pub(super) trait Lead: Send + Debug {
     /// Writes the group, and syncs it if it wants that. An error is final.
     fn write(&mut self, batch: &mut Batch) -> Result<()>;
@@ -63,21 +65,22 @@ pub(super) trait Lead: Send + Debug {
     fn blocks(&self, batch: &Batch) -> bool;
 }
 
-/// The groups of one log. `L` is what a leader needs to write; having it is being the leader.
+/// The groups of one log. `L` is the leader's state for writing; its owner is the leader.
 #[derive(Debug)]
 pub(super) struct Queue<L> {
     state: Mutex<State<L>>,
-    /// Written under `state` by the leader; read by everybody.
+    /// Written under `state` by the leader; read by all threads.
     read_point: AtomicU64,
-    /// Groups whose leader has given the baton back. Only a hint for those who spin; the truth is in `state`.
+    /// Groups whose leader has returned the baton. Only a hint for spinning threads; the truth is
+    /// in `state`.
     finished: AtomicU64,
     /// Edits of a group that are not in the memstores yet, and `LEADER_WAITS`. By parity of the group.
     pending: [AtomicUsize; 2],
-    /// A group was published, or one of its sleepers is to lead. By parity of the group.
+    /// A group was published, or one of its sleepers must lead. By parity of the group.
     wake_group: [Condvar; 2],
     /// The last pending edit of the group being led is in the memstores.
     wake_leader: Condvar,
-    /// The baton is back; for those who want it without having an edit in a group.
+    /// The baton is back; for threads that want it without having an edit in a group.
     wake_idle: Condvar,
     /// The commit thread has a group to lead, or is to end.
     wake_thread: Condvar,
@@ -85,7 +88,7 @@ pub(super) struct Queue<L> {
 
 #[derive(Debug)]
 struct State<L> {
-    /// `None` while somebody leads.
+    /// `None` while a thread leads.
     baton: Option<Box<Baton<L>>>,
     /// The open group's edits.
     open: Batch,
@@ -95,8 +98,8 @@ struct State<L> {
     open_first_seq: u64,
     /// The next sequence id to give out.
     next_seq: u64,
-    /// Whether the leader may be away for long: sleep rather than spin. Of no meaning while the baton is
-    /// here, or lent without a group.
+    /// Whether the leader may be away for long: sleep rather than spin. Meaningless while the baton
+    /// is here, or lent without a group.
     leader_blocks: bool,
     /// Threads that sleep until their group is published. By parity; zeroed when the group is published.
     sleepers: [usize; 2],
@@ -110,7 +113,7 @@ struct State<L> {
     refused: Option<Refused>,
 }
 
-/// What the leader carries.
+/// The leader token, with the leader's state.
 #[derive(Debug)]
 struct Baton<L> {
     lead: L,
@@ -211,7 +214,8 @@ impl<L: Lead> Queue<L> {
 
     /// Everything up to here is published.
     pub(super) fn read_point(&self) -> SeqId {
-        // Pairs with the store in `publish`: who sees the read point sees the memstores it stands for.
+        // Pairs with the store in `publish`: a thread that sees the read point sees the memstores
+        // up to it.
         SeqId(self.read_point.load(Ordering::Acquire))
     }
 
@@ -239,17 +243,18 @@ impl<L: Lead> Queue<L> {
 
     /// An edit of the group is in the memstores.
     pub(super) fn applied(&self, group: u64) {
-        // Release: whoever sees the count at zero sees the cells. The leader reads it with Acquire.
+        // Release: a thread that sees the count at zero sees the cells. The leader reads it with
+        // Acquire.
         let before = self.pending[slot(group)].fetch_sub(1, Ordering::AcqRel);
         if before == LEADER_WAITS | 1 {
-            // The leader looks at the count under the lock before it sleeps. Holding it here means that it
-            // either has seen zero or sleeps and gets this notification.
+            // The leader checks the count under the lock before it sleeps. Holding the lock here
+            // ensures that the leader either has seen zero or sleeps and gets this notification.
             let _state = self.state.lock();
             self.wake_leader.notify_one();
         }
     }
 
-    /// Waits until the group is published, leading groups if nobody else does.
+    /// Waits until the group is published, leading groups if no other thread does.
     pub(super) fn wait(&self, group: u64, last: SeqId) -> Result<()> {
         if self.read_point() >= last {
             return Ok(());
@@ -267,7 +272,7 @@ impl<L: Lead> Queue<L> {
                 continue;
             }
             if spins && !state.leader_blocks {
-                // Once: who has not got on by then is one of many.
+                // Once only: later waits are likely to be long.
                 spins = false;
                 // The open group's number is how many groups there are with the one being led.
                 let groups = state.group;
@@ -333,7 +338,7 @@ impl<L: Lead> Queue<L> {
                 self.wake_thread.notify_one();
                 break;
             }
-            // A write to the page cache is quicker than a hop to another thread and back.
+            // A write to the page cache is quicker than a switch to another thread and back.
             state = self.lead(state);
         }
         let wakers = &mut state.wakers[slot(group)];
@@ -354,8 +359,8 @@ impl<L: Lead> Queue<L> {
         state.sleepers[slot] + state.wakers[slot].len()
     }
 
-    /// What the commit thread does: leads groups that futures wait for, until the queue is poisoned or
-    /// closed, or nobody is left.
+    /// Body of the commit thread: leads groups that futures wait for, until the queue is poisoned,
+    /// closed or abandoned.
     pub(super) fn run_thread(&self) {
         let mut state = self.state.lock();
         while state.refused.is_none() && state.has_thread {
@@ -368,7 +373,7 @@ impl<L: Lead> Queue<L> {
         }
     }
 
-    /// Lets the commit thread end.
+    /// Asks the commit thread to end.
     pub(super) fn end_thread(&self) {
         self.state.lock().has_thread = false;
         self.wake_thread.notify_all();
@@ -401,7 +406,8 @@ impl<L: Lead> Queue<L> {
         }
         let mut woken = Vec::new();
         if state.is_poisoned().is_ok() {
-            // Release: the cells of all edits up to here, seen through `pending`, are seen by who sees this.
+            // Release: a thread that sees this read point sees the cells of all edits up to it,
+            // which the leader has seen through `pending`.
             self.read_point.store(last, Ordering::Release);
             let slot = slot(group);
             state.sleepers[slot] = 0;
@@ -428,7 +434,7 @@ impl<L: Lead> Queue<L> {
         pending.store(0, Ordering::Relaxed);
     }
 
-    /// Returns the baton, sees to it that somebody leads the open group if anybody waits for it, and wakes
+    /// Returns the baton, ensures that the open group gets a leader if it has waiters, and wakes
     /// `woken` without the lock, since a waker is code of an executor.
     fn give_back<'a>(
         &'a self,
@@ -446,7 +452,7 @@ impl<L: Lead> Queue<L> {
             if state.sleepers[open] > 0 {
                 self.wake_group[open].notify_one();
             } else if state.has_thread {
-                // Where no future waits yet, the first that comes to wait finds the baton.
+                // If no future waits yet, the first to wait finds the baton.
                 if !state.wakers[open].is_empty() {
                     self.wake_thread.notify_one();
                 }
@@ -477,7 +483,7 @@ impl<L: Lead> Queue<L> {
         state.wakers.iter_mut().flat_map(std::mem::take).collect()
     }
 
-    /// Nothing is published any more; everybody who waits or comes is told why.
+    /// Stops all publication; every present and later waiter receives the reason.
     pub(super) fn poison(&self, why: &str) {
         let woken = {
             let mut state = self.state.lock();
@@ -487,8 +493,8 @@ impl<L: Lead> Queue<L> {
         woken.into_iter().for_each(Waker::wake);
     }
 
-    /// Leads the open group if there is one and nobody leads, then lets `work` use the baton. Does nothing
-    /// but call `busy` with the open group if somebody else leads.
+    /// Leads the open group if there is one and no thread leads, then runs `work` with the baton.
+    /// If another thread leads, only calls `busy` with the open group.
     pub(super) fn try_work(
         &self,
         busy: impl FnOnce(&mut Batch),
@@ -510,8 +516,8 @@ impl<L: Lead> Queue<L> {
         self.work(state, work)
     }
 
-    /// Waits for the baton, and leads the open group if there is one; if there is none, lets `work` use the
-    /// baton, whose error concerns the caller only.
+    /// Waits for the baton, and leads the open group if there is one; if there is none, runs `work`
+    /// with the baton; its error is returned to the caller only.
     pub(super) fn lead_or(&self, work: impl FnOnce(&mut L) -> Result<()>) -> Result<()> {
         let mut state = self.state.lock();
         loop {
@@ -532,7 +538,8 @@ impl<L: Lead> Queue<L> {
         }
     }
 
-    /// Accepts nothing more, leads what is open, then lets `work` use the baton. A second call does nothing.
+    /// Accepts nothing more, leads the open group, then runs `work` with the baton. A second call
+    /// does nothing.
     pub(super) fn close(&self, work: impl FnOnce(&mut L, SeqId) -> Result<()>) -> Result<()> {
         let mut state = self.state.lock();
         state.is_poisoned()?;
@@ -553,7 +560,7 @@ impl<L: Lead> Queue<L> {
         }
     }
 
-    /// Lets `work` use the baton; it is told the first sequence id that is not written yet. An error is
+    /// Runs `work` with the baton and the first sequence id that is not written yet. An error is
     /// final.
     /// REQUIRES: the baton is in `state`.
     fn work(

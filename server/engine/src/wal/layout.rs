@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::fs::Vfs;
 use crate::record::FRAME_HEADER_BYTES;
 
-/// Bytes before the first frame: what disks write at once.
+/// Bytes before the first frame: the unit of disk writes.
 pub(super) const HEADER_BLOCK_BYTES: usize = 4096;
 
 /// Bytes of the seal frame.

@@ -2,30 +2,35 @@
 //!
 //! A write goes through it in five steps, from any thread:
 //!
-//! 1. [`Wal::reserve`] promises it space; only here a full disk can refuse it;
+//! 1. [`Wal::reserve`] reserves its space; only here a full disk can refuse it;
 //! 2. [`Wal::append`] gives the edit's rows sequence ids and copies the edit into the open group;
 //! 3. the caller inserts the cells into the memstores, while earlier groups are being written;
 //! 4. [`Appended::applied`] says so;
-//! 5. [`Commit::wait`] (or awaiting it) returns when the group is written, as durable as asked, and visible:
-//!    the read point has passed it. Some waiter does the work for all (`group` has the protocol).
+//! 5. [`Commit::wait`] (or awaiting it) returns when the group is written, as durable as asked, and
+//!    visible: the read point has passed it. One waiter does the work for all (`group` has the
+//!    protocol).
 //!
-//! Invariants: sequence ids, file order and publication order are one order. The read point passes an edit
-//! only when it and every edit before it are in the memstores, and every one that asked for a sync is synced.
-//! After a write or sync failed nothing is written, synced or published any more: everybody gets
-//! [`Error::Poisoned`], and the process should end, for only a restart finds out what the disk has.
+//! Invariants: sequence ids, file order and publication order are one order. The read point passes
+//! an edit only when it and every edit before it are in the memstores, and every one that asked for
+//! a sync is synced. After a write or sync failed nothing is written, synced or published any more:
+//! every caller gets [`Error::Poisoned`], and the process should end, since only a restart can read
+//! what the disk has.
 //!
 //! The log is a chain of segment files (`segment` draws the bytes). At a start, in this order:
 //!
-//! 1. [`recover`] reads and judges all segments, hands out their edits for the memstores, and seals the last
-//!    one anew (`recover` says why and how); edits stay in the segments they are in, with their sequence ids;
+//! 1. [`recover`] reads and judges all segments, hands out their edits for the memstores, and
+//!    rewrites and seals the last one (see `recover`); edits stay in the segments they are in, with
+//!    their sequence ids;
 //! 2. [`Wal::create`] begins the next segment behind them;
 //! 3. after flushes, [`Wal::remove_before`] removes old segments, oldest first.
 //!
-//! The manifest knows which segments there must be: [`require_segments`] finds what is missing at either end.
+//! The manifest knows which segments must exist: [`require_segments`] finds missing ones at either
+//! end.
 //!
-//! `reader` has the rule that tells a torn tail from damage. Parts: `batch` (a group's bytes), `commit` (an
-//! edit on its way), `group` (who leads, who waits), `room` (what may be promised), `segment` (one file),
-//! `spare` (the next one), `writer` (what a leader does), `reader`, `recover`, `dump`.
+//! `reader` has the rule that distinguishes a torn tail from damage. Parts: `batch` (a group's
+//! bytes), `commit` (an edit until it is published), `group` (who leads, who waits), `room` (space
+//! that may be reserved), `segment` (one file), `spare` (the next one), `writer` (the leader's
+//! work), `reader`, `recover`, `dump`.
 //!
 //! Lock order: `group`'s state, then the list of old segments. No I/O under either.
 
@@ -96,7 +101,7 @@ pub struct WalOptions {
     pub dir: PathBuf,
     /// A segment is sealed and the next one begun at this size.
     pub segment_bytes: u64,
-    /// What `Logging::Sync` means.
+    /// The meaning of `Logging::Sync`.
     pub sync: WalSync,
     /// Start a thread that commits groups for callers that do not block (`Commit` as a future). Off in
     /// simulation.
@@ -199,13 +204,13 @@ impl Wal {
         }))
     }
 
-    /// Promises space for `edits` edits with `bytes` bytes together; edits that are not logged need none.
-    /// Whoever makes several edits of one request reserves for all of them before the first, so that none is
-    /// refused when others are made.
+    /// Reserves space for `edits` edits with `bytes` bytes together; edits that are not logged need
+    /// none. A request of several edits reserves for all of them before the first, so that no later
+    /// one is refused.
     ///
-    /// Takes no lock as long as there is room, which is nearly always. Otherwise this thread writes the open
-    /// group, or has more space preallocated. [`Error::DiskSpace`]: the disk has none; nothing has happened
-    /// then, and the log goes on.
+    /// Takes no lock as long as there is room, which is nearly always. Otherwise this thread writes
+    /// the open group, or preallocates more space. Fails with [`Error::DiskSpace`], without effect,
+    /// if the disk has none; the log continues.
     /// REQUIRES: this thread holds no [`Appended`].
     pub fn reserve(&self, edits: usize, bytes: u64) -> Result<Reserved<'_>> {
         let bytes = (edits as u64)
@@ -223,13 +228,13 @@ impl Wal {
         }
     }
 
-    /// How long the disk has kept the log waiting by now, if the log is asking it for something. Every group
-    /// waits behind that.
+    /// How long the disk has kept the log waiting, if an operation is running. Every group waits
+    /// behind that.
     pub fn waiting(&self) -> Option<Duration> {
         self.shared.watch.waiting()
     }
 
-    /// Why the log has no space for a next segment, as long as it has none.
+    /// The reason why the log has no space for a next segment, as long as it has none.
     pub fn lacks(&self) -> Option<Error> {
         self.shared.room.lacks()
     }
@@ -294,22 +299,22 @@ impl Wal {
         self.shared.queue.last_assigned()
     }
 
-    /// Waits until everything up to `seq` is published; this thread may do the write and sync. A sequence id
-    /// that has not been given out is an error.
+    /// Waits until everything up to `seq` is published; this thread may do the write and sync. An
+    /// unassigned sequence id is an error.
     /// REQUIRES: this thread holds no [`Appended`].
     pub(crate) fn wait_published(&self, seq: SeqId) -> Result<()> {
         self.shared.queue.wait_published(seq)
     }
 
-    /// Writes a group that nobody waits for, syncs what ASYNC_WAL left unsynced and, if nothing was written
-    /// since the previous call, writes the marker that states everything durable. So the longest time until
-    /// then (the option `wal_idle_marker`) is twice the time between calls.
+    /// Writes a group without waiters, syncs edits of ASYNC_WAL and, if nothing was written since
+    /// the previous call, writes the marker that states everything durable. So the longest time
+    /// until then (the option `wal_idle_marker`) is twice the time between calls.
     /// REQUIRES: this thread holds no [`Appended`].
     pub fn tick(&self) -> Result<()> {
         let sync_all = self.shared.sync == WalSync::Fsync;
         self.shared.queue.try_work(
-            // With somebody writing all the time a tick would never get to sync for ASYNC_WAL: the open
-            // group's leader shall.
+            // Under constant writes a tick would never get to sync for ASYNC_WAL: the open group's
+            // leader shall.
             |open| {
                 if sync_all {
                     open.want_sync();
@@ -327,8 +332,8 @@ impl Wal {
         (oldest.unwrap_or(newest).min(newest), newest)
     }
 
-    /// The first segment that is kept when those go all of whose edits are at or below `flushed`; `None` when
-    /// none goes.
+    /// The first segment that is kept when all segments are removed whose edits are all at or below
+    /// `flushed`; `None` when none is removed.
     pub(crate) fn first_kept(&self, flushed: SeqId) -> Option<u64> {
         let old = self.shared.old.lock();
         let gone = old
@@ -363,15 +368,16 @@ impl Wal {
         }
     }
 
-    /// When there are more than `kept` sealed segments: the last sequence id in those that would have to go.
+    /// The last sequence id in the oldest segments beyond the newest `kept` sealed ones, if there
+    /// are more.
     pub(crate) fn last_seq_beyond(&self, kept: usize) -> Option<SeqId> {
         let old = self.shared.old.lock();
         let beyond = old.len().checked_sub(kept + 1)?;
         Some(old[beyond].last_seq)
     }
 
-    /// Accepts nothing more, waits for edits on their way to the memstores, writes and publishes the last
-    /// group, seals the log. A second call does nothing.
+    /// Accepts nothing more, waits for edits that are being applied to the memstores, writes and
+    /// publishes the last group, seals the log. A second call does nothing.
     /// REQUIRES: this thread holds no [`Appended`].
     pub fn close(&self) -> Result<()> {
         self.shared.queue.close(Writer::close)
@@ -384,11 +390,12 @@ impl Drop for Wal {
         let Some(thread) = self.thread.lock().take() else {
             return;
         };
-        // No `Commit` or `Appended` exists any more, they hold the log: nobody is refused by this.
+        // No `Commit` or `Appended` exists any more, since they hold the log: no caller is refused
+        // by this.
         self.shared.queue.end_thread();
         // The commit thread itself may drop the last handle, in a waker. It cannot join itself.
         if thread.thread().id() != std::thread::current().id() {
-            // A panic in it has been printed by it, and there is nobody left to tell.
+            // A panic in it has been printed by it, and no caller is left to receive it.
             let _ = thread.join();
         }
     }
@@ -403,7 +410,7 @@ fn start_thread(shared: &Arc<Shared>) -> Result<JoinHandle<()>> {
         .map_err(|e| Error::io("starting the commit thread of", dir, e))
 }
 
-/// The segments up to `last_segment` and what is in them, as their successors' headers tell.
+/// The segments up to `last_segment` and their content, according to their successors' headers.
 fn old_segments(
     vfs: &dyn Vfs,
     dir: &std::path::Path,

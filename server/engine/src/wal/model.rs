@@ -1,4 +1,4 @@
-//! Group commit under loom: the real queue over a log that only remembers what it was told.
+//! Group commit under loom: the real queue over a log that only records its calls.
 
 use std::sync::Arc;
 use std::task::Waker;
@@ -16,14 +16,14 @@ use crate::{Error, Result};
 /// Edits that a model makes at most.
 const EDITS: usize = 4;
 
-/// What the leader reaches.
+/// The leader's state.
 #[derive(Debug)]
 struct Disk {
     /// Every edit up to here is written.
     written: Arc<AtomicU64>,
     /// Whether a write fails.
     broken: bool,
-    /// What `Lead::blocks` says.
+    /// Result of `Lead::blocks`.
     slow: bool,
 }
 
@@ -56,7 +56,7 @@ fn seqs_of(batch: &mut Batch) -> Vec<u64> {
     seqs
 }
 
-/// What an edit has in it: bytes that nothing else in a frame has.
+/// Payload of an edit: bytes that nothing else in a frame has.
 const EDIT: [u8; 4] = [0xed; 4];
 
 /// A queue with memstores, in which a cell is a flag.
@@ -64,7 +64,7 @@ const EDIT: [u8; 4] = [0xed; 4];
 struct Log {
     queue: Queue<Disk>,
     written: Arc<AtomicU64>,
-    /// Set without an ordering of its own: only what the queue promises makes it visible.
+    /// Set without an ordering of its own: only the queue's guarantees make it visible.
     cells: [AtomicBool; EDITS],
 }
 
@@ -116,7 +116,7 @@ impl Log {
         Ok(())
     }
 
-    /// What whoever sees the read point may rely on.
+    /// Checks the guarantees to a thread that sees the read point.
     fn see(&self, at_least: SeqId) -> SeqId {
         let read_point = self.queue.read_point();
         assert!(read_point >= at_least, "{read_point} is before {at_least}");
@@ -136,8 +136,8 @@ fn spawn(log: &Arc<Log>, run: impl FnOnce(&Log) + 'static) -> thread::JoinHandle
     thread::spawn(move || run(&log))
 }
 
-/// Whoever sees the read point sees all edits up to it written and in memory, and it never goes back; and
-/// every writer returns.
+/// All edits up to a visible read point are written and in memory, and the read point never goes
+/// back; and every writer returns.
 #[test]
 fn loom_what_is_published_is_written_and_in_memory() {
     check(3, || {
@@ -154,7 +154,7 @@ fn loom_what_is_published_is_written_and_in_memory() {
     });
 }
 
-/// A writer that makes several edits overlaps with another: slots are used again by later groups.
+/// A writer that makes several edits overlaps with another: slots are reused by later groups.
 #[test]
 fn loom_slots_are_used_again() {
     check(2, || {
@@ -170,7 +170,8 @@ fn loom_slots_are_used_again() {
     });
 }
 
-/// Of a group that slept nothing is left for the group that has its slot later, of which only a future waits.
+/// A group that slept leaves nothing behind for the group that has its slot later, which only a
+/// future waits for.
 #[test]
 fn loom_slots_are_used_again_by_futures() {
     check(5, || {
@@ -186,8 +187,8 @@ fn loom_slots_are_used_again_by_futures() {
     });
 }
 
-/// With a commit thread, an awaited edit and one that is waited for both return, and the thread ends when it
-/// is told to.
+/// With a commit thread, an awaited edit and one with a blocking waiter both return, and the thread
+/// ends on request.
 #[test]
 fn loom_the_commit_thread_forgets_nobody() {
     check(2, || {
@@ -214,7 +215,7 @@ fn loom_futures_lead_for_each_other() {
     });
 }
 
-/// A future that is polled once and dropped keeps nobody waiting.
+/// A future that is polled once and dropped blocks no other waiter.
 #[test]
 fn loom_a_dropped_future_is_not_waited_for() {
     check(2, || {
@@ -229,7 +230,7 @@ fn loom_a_dropped_future_is_not_waited_for() {
     });
 }
 
-/// A failed write is told to everybody, however they wait, and publishes nothing.
+/// Every waiter receives the error of a failed write, however it waits, and nothing is published.
 #[test]
 fn loom_a_failed_write_is_told_to_everybody() {
     check(2, || {
@@ -245,8 +246,8 @@ fn loom_a_failed_write_is_told_to_everybody() {
     });
 }
 
-/// An edit that never gets into memory stops its group: who waits for the group, or leads it, is told, and
-/// nothing of it is published.
+/// An edit that never gets into memory stops its group: its waiters and its leader receive the
+/// error, and nothing of the group is published.
 #[test]
 fn loom_an_edit_that_is_not_applied_stops_its_group() {
     check(3, || {
@@ -287,8 +288,8 @@ fn loom_a_close_publishes_or_refuses() {
     });
 }
 
-/// Whoever borrows the baton for work of its own (a tick, or room for a reservation) is alone with the disk,
-/// and hands it on.
+/// A thread that borrows the baton for work of its own (a tick, or room for a reservation) is alone
+/// with the disk, and passes the baton on.
 #[test]
 fn loom_borrowing_the_baton_loses_no_wake_up() {
     check(2, || {
@@ -303,7 +304,7 @@ fn loom_borrowing_the_baton_loses_no_wake_up() {
     });
 }
 
-/// A wait for an edit of somebody else ends when that is published.
+/// A wait for another thread's edit ends when that is published.
 #[test]
 fn loom_a_wait_for_another_ones_edit_ends() {
     check(3, || {
@@ -316,7 +317,7 @@ fn loom_a_wait_for_another_ones_edit_ends() {
     });
 }
 
-/// Never more room is promised than there is, whoever takes, spends and gives back at once.
+/// Reservations never exceed the room, with concurrent takes, spends and returns.
 #[test]
 fn loom_room_is_promised_once() {
     check(3, || {

@@ -1,4 +1,5 @@
-//! Reading segments back: which frames are believed, and whether a broken one is a torn tail or damage.
+//! Reading segments back: which frames are accepted, and whether a broken one is a torn tail or
+//! damage.
 //!
 //! A crash can leave only the last segment with a broken frame, and only behind everything that was synced.
 //! So at the first frame that is not intact, at offset *o* of segment *s*, it is *damage*, and the log is
@@ -9,16 +10,18 @@
 //!   frame); or
 //! * the caller knows of a durable sequence id that the frames before *o* do not reach.
 //!
-//! Otherwise it is a *torn tail*: nobody was told that it is durable, so it is cut. (A damaged bit in the
-//! last group before its marker is written, at most an idle time later, cannot be told from a torn write.)
+//! Otherwise it is a *torn tail*: no caller received an acknowledgement of it, so it is cut. (A
+//! damaged bit in the last group before its marker is written, at most an idle time later, cannot
+//! be distinguished from a torn write.)
 //!
-//! The chain of segments must be whole: numbers without a hole, each one's predecessor the one that is there.
-//! Oldest segments may be gone, since they are removed when the store files hold what they held; the manifest
-//! knows which ones ([`require_segments`]). A segment without an intact header is damage: it has its name
-//! only since its header is durable. So is one that has no seal and is shorter than it was preallocated.
+//! The chain of segments must be whole: numbers without a hole, each one's predecessor the one that
+//! is there. Oldest segments may be gone, since they are removed when the store files hold their
+//! edits; the manifest knows which ones ([`require_segments`]). A segment without an intact header
+//! is damage: it has its name only since its header is durable. So is one that has no seal and is
+//! shorter than it was preallocated.
 //!
-//! A frame that is intact and does not make sense (malformed rows, sequence ids that go back, an unknown
-//! kind) was written so: always refused.
+//! A frame that is intact and does not make sense (malformed rows, sequence ids that go back, an
+//! unknown kind) was written that way: always refused.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -82,11 +85,11 @@ pub struct Cut {
     pub file: PathBuf,
     /// Everything from here on is not believed.
     pub offset: u64,
-    /// What is wrong there.
+    /// Description of the damage.
     pub what: &'static str,
 }
 
-/// What the segments of a directory hold.
+/// Content of the segments of a directory.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LogSummary {
     /// Segments with an intact header.
@@ -121,7 +124,8 @@ pub(super) struct Walked {
     /// Greater than every sequence id in it.
     pub(super) next_seq: SeqId,
     pub(super) sealed: bool,
-    /// What stands at `end`, if it is neither a frame nor unwritten space up to the end of the file.
+    /// Description of the bytes at `end`, if they are neither a frame nor unwritten space up to the
+    /// end of the file.
     pub(super) broken: Option<&'static str>,
 }
 
@@ -135,7 +139,7 @@ impl Walked {
     }
 }
 
-/// What a frame's payload is.
+/// Content of a frame's payload.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Payload<'a> {
     Edits(&'a [u8]),
@@ -171,8 +175,9 @@ pub(super) fn list_segments(vfs: &dyn Vfs, dir: &Path) -> Result<Vec<u64>> {
     Ok(numbers)
 }
 
-/// Walks the frames of a segment and stops at the first that is not intact, at the end, or behind a seal.
-/// `visit` gets each frame's offset, header and payload. An error is damage of a kind that no crash leaves.
+/// Walks the frames of a segment and stops at the first that is not intact, at the end, or behind a
+/// seal. `visit` gets each frame's offset, header and payload. An error is damage that no crash
+/// causes.
 pub(super) fn walk<'a>(
     bytes: &'a [u8],
     header: SegmentHeader,
@@ -298,7 +303,7 @@ pub fn read_segments(
     Ok(summary)
 }
 
-/// Refuses a directory without one of the segments `first` to `last`, which the manifest says to be there.
+/// Refuses a directory without one of the segments `first` to `last`, which the manifest lists.
 pub(crate) fn require_segments(vfs: &dyn Vfs, dir: &Path, first: u64, last: u64) -> Result<()> {
     let there = list_segments(vfs, dir)?;
     let is_end = |number: &u64| [first, last].contains(number);
@@ -314,7 +319,7 @@ fn refuse_holes(dir: &Path, numbers: &[u64]) -> Result<()> {
 
 fn refuse_missing(dir: &Path, missing: impl Iterator<Item = u64>) -> Result<()> {
     let missing: Vec<String> = missing
-        // The list is for people; a number far off does not make it endless.
+        // The list is for people; a number far off must not make it endless.
         .take(100)
         .map(|number| segment_path(Path::new(""), number).display().to_string())
         .collect();
@@ -398,7 +403,7 @@ fn read_segment(
     Ok(walked)
 }
 
-/// Refuses a segment without a seal if something proves that it had more than what is believed.
+/// Refuses a segment without a seal if something proves that it had more than its intact frames.
 fn judge(bytes: &[u8], walked: &Walked, path: &Path, is_last: bool, durable: SeqId) -> Result<()> {
     let at = walked.end;
     let what = walked.broken.unwrap_or("nothing is written here");
@@ -493,8 +498,8 @@ fn header_of(vfs: &dyn Vfs, path: &Path) -> Result<std::result::Result<SegmentHe
     }
 }
 
-/// Refuses a log that a newer release has written to. Its segments come last, so the last header that
-/// is intact decides. Reports nothing else that is wrong: recovery does.
+/// Refuses a log that a newer release has written to. Its segments come last, so the last header
+/// that is intact decides. Recovery reports all other damage.
 pub(crate) fn refuse_newer(vfs: &dyn Vfs, dir: &Path) -> Result<()> {
     for number in list_segments(vfs, dir)?.into_iter().rev() {
         let path = segment_path(dir, number);

@@ -1,19 +1,20 @@
 //! After a start: making the log fit for a successor.
 //!
-//! The process may have ended because a sync failed, and then the page cache shows bytes that the disk does
-//! not have: reading them back proves nothing, and syncing the file again would not write them. So what the
-//! last segment holds is written anew before anything relies on it:
+//! The process may have ended because a sync failed, and then the page cache shows bytes that the
+//! disk does not have: reading them back proves nothing, and syncing the file again would not write
+//! them. So the content of the last segment is rewritten before anything relies on it:
 //!
 //! 1. all segments are read and judged (see `reader`), their edits handed out;
 //! 2. a last segment that is not sealed is copied, frame by frame, into `<number>.wal.new` with a uuid of its
 //!    own, sealed and synced, and renamed over the old one;
 //! 3. now every segment is sealed, and [`Wal::create`](super::Wal::create) begins the next one behind them.
 //!
-//! The name changes atomically: a crash at any moment leaves either the old segment, which is then recovered
-//! again, or the sealed one. Sealed segments need no copy: their frames were synced before the seal was
-//! written, so the seal vouches for them. Only the last one's seal itself may be in the page cache alone, and
-//! so may its name, if a start was killed between 2's renaming and the sync of the directory: the seal is
-//! written again in its place and synced, and so is the directory.
+//! The name changes atomically: a crash at any moment leaves either the old segment, which is then
+//! recovered again, or the sealed one. Sealed segments need no copy: their frames were synced
+//! before the seal was written, so the seal proves that they are durable. Only the last one's seal
+//! itself may be in the page cache only, and so may its name, if a start was killed between 2's
+//! renaming and the sync of the directory: the seal is written again in its place and synced, and
+//! so is the directory.
 
 use std::path::{Path, PathBuf};
 
@@ -33,8 +34,8 @@ use super::spare;
 /// Ends the name of a segment that is being rewritten.
 const NEW_SUFFIX: &str = ".new";
 
-/// Reads the log of `dir` as [`read_segments`] does, then seals it, durably. The directory may be missing.
-/// The returned summary is that of the log afterwards; `torn` tells what was cut.
+/// Reads the log of `dir` as [`read_segments`] does, then seals it, durably. The directory may be
+/// missing. The returned summary is that of the log afterwards; `torn` describes the cut bytes.
 pub fn recover(
     vfs: &dyn Vfs,
     dir: &Path,
@@ -69,8 +70,8 @@ fn renew_seal(vfs: &dyn Vfs, dir: &Path, number: u64) -> Result<()> {
         .map_err(|e| Error::io("opening", &path, e))?;
     file.read_exact_at(&mut seal, at as u64)
         .map_err(|e| Error::io("reading", &path, e))?;
-    // A crash may tear the seal, and a segment without one that is shorter than it was preallocated is
-    // damage: so first its length, of a hole that takes no space.
+    // A crash may tear the seal, and a segment without one that is shorter than it was preallocated
+    // is damage: so its length is set first, with a hole that takes no space.
     let syncing = |e| Error::io("syncing", &path, e);
     let truncating = |e| Error::io("truncating", &path, e);
     if walked.header.allocated > walked.end as u64 {

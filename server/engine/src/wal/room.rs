@@ -1,17 +1,18 @@
-//! How much may still be logged before the disk has to be asked for more.
+//! The space in which edits may still be logged before the disk has to be asked for more.
 //!
-//! An edit that has joined a group cannot be refused any more: its cells are on their way into the memstores.
-//! So the space for it is there before it joins. It is preallocated in two places: the *rest* of the open
-//! segment, and the *spare*, a file that will be the next segment (`spare`). What is promised, that is
-//! reserved or in the open group, is never more than the larger of the two.
+//! An edit that has joined a group cannot be refused any more: its cells are being applied to the
+//! memstores. So its space is reserved before it joins. It is preallocated in two places: the
+//! *rest* of the open segment, and the *spare*, a file that will be the next segment (`spare`). The
+//! promised bytes, those that are reserved or in the open group, never exceed the larger of the
+//! two.
 //!
-//! That is enough however the promised edits fall into groups. If they all fit into the rest, they go there.
-//! Otherwise they all fit into the spare: groups go into the rest until one does not fit, and that one and
-//! all later ones find room in the spare, which is then the open segment.
+//! That suffices however the promised edits are grouped. If they all fit into the rest, they go
+//! there. Otherwise they all fit into the spare: groups go into the rest until one does not fit,
+//! and that one and all later ones find room in the spare, which is then the open segment.
 //!
-//! Writers take from the room, without a lock; the leader, who alone changes rest and spare, puts back what a
-//! group did not need and adds what a new spare brings. An edit is counted with the most that it can take in
-//! the log.
+//! Writers take from the room, without a lock; the leader, which alone changes rest and spare,
+//! returns the unused part of a group's reservation and adds the space of a new spare. An edit is
+//! counted with its maximum size in the log.
 
 use crate::Error;
 use crate::record::FRAME_HEADER_BYTES;
@@ -19,7 +20,7 @@ use crate::record::edit::ENTRY_OVERHEAD_BYTES;
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicI64, Ordering};
 
-/// The most that an edit takes in the log besides its own bytes: its entry's head, and a frame with the
+/// Maximum bytes of an edit in the log besides its own: its entry's head, and a frame with the
 /// frame's kind.
 pub(super) const OVERHEAD_BYTES: u64 = (ENTRY_OVERHEAD_BYTES + FRAME_HEADER_BYTES + 1) as u64;
 
@@ -31,14 +32,14 @@ pub(super) fn cost_of(edit: &[u8]) -> u64 {
 /// The room of one log. All methods may be called from any thread.
 #[derive(Debug, Default)]
 pub(super) struct Room {
-    /// The larger of rest and spare, less what is promised.
+    /// The larger of rest and spare, less the promised bytes.
     free_bytes: AtomicI64,
     /// Why there is no spare, as long as there is none.
     lacks: Mutex<Option<Error>>,
 }
 
 impl Room {
-    /// Promises so many bytes; false when they are not there.
+    /// Promises this many bytes; false if they are not free.
     pub(super) fn take(&self, bytes: u64) -> bool {
         let bytes = as_change(bytes);
         let take = |free: i64| free.checked_sub(bytes).filter(|left| *left >= 0);
@@ -47,7 +48,7 @@ impl Room {
             .is_ok()
     }
 
-    /// How many bytes are lacking for [`Self::take`].
+    /// Bytes that are lacking for [`Self::take`].
     pub(super) fn shortfall(&self, bytes: u64) -> u64 {
         let free = self.free_bytes.load(Ordering::Acquire);
         u64::try_from(as_change(bytes).saturating_sub(free)).unwrap_or(0)
@@ -58,8 +59,8 @@ impl Room {
         self.free_bytes.fetch_add(as_change(bytes), Ordering::AcqRel);
     }
 
-    /// The larger of rest and spare was `before` and is `after`, and `kept` bytes of promises were kept in
-    /// between.
+    /// Adjusts the free bytes: the larger of rest and spare was `before` and is `after`, and `kept`
+    /// bytes of promises were used in between.
     pub(super) fn changed(&self, before: u64, after: u64, kept: u64) {
         let change = as_change(after)
             .saturating_sub(as_change(before))
@@ -67,7 +68,7 @@ impl Room {
         self.free_bytes.fetch_add(change, Ordering::AcqRel);
     }
 
-    /// Says why there is no spare; `None`: there is one.
+    /// Sets the reason why there is no spare; `None`: there is one.
     pub(super) fn set_lacks(&self, why: Option<Error>) {
         *self.lacks.lock() = why;
     }
@@ -78,12 +79,12 @@ impl Room {
     }
 }
 
-/// Bytes as what the counter changes by. No disk is larger than that.
+/// Bytes as a change of the counter. No disk is larger than that.
 fn as_change(bytes: u64) -> i64 {
     i64::try_from(bytes).unwrap_or(i64::MAX)
 }
 
-/// Room for edits that are to come. What they do not need goes back when this is dropped.
+/// Room for edits to come. The unused part is returned when this is dropped.
 #[derive(Debug)]
 #[must_use = "the room is given back when this is dropped"]
 pub struct Reserved<'a> {
@@ -103,7 +104,7 @@ impl<'a> Reserved<'a> {
         self.bytes = self
             .bytes
             .checked_sub(bytes)
-            .expect("whoever reserves counts every edit with the most that it can take");
+            .expect("a reservation counts every edit with its maximum size");
     }
 }
 
@@ -117,7 +118,7 @@ impl Drop for Reserved<'_> {
 mod tests {
     use super::*;
 
-    /// Goal: never more is promised than there is, and what was not needed can be promised again.
+    /// Goal: promises never exceed the room, and unused promises can be made again.
     #[test]
     fn promises_are_never_more_than_there_is() {
         let room = Room::default();

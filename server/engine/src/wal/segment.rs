@@ -30,8 +30,8 @@
 //! The *chain* is the CRC-32C of the header block's checksum and the header checksums of all frames so far,
 //! four bytes each: it stands for every byte of the segment. The successor repeats it.
 //!
-//! A segment gets its name when its header and its size are durable. So whatever a crash does, a segment has
-//! an intact header, and without a seal it is not shorter than what was preallocated for it.
+//! A segment gets its name when its header and its size are durable. So whatever a crash does, a
+//! segment has an intact header, and without a seal it is not shorter than its preallocated size.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -66,12 +66,12 @@ pub(super) const KIND_EDITS: u8 = 1;
 pub(super) const KIND_MARKER: u8 = 2;
 pub(super) const KIND_SEAL: u8 = 3;
 
-/// So many bytes that no sync has asked for, and the system is told to begin to write them. Otherwise the
-/// sync that ends a segment, which everybody waits for, would have a whole segment to write: with `wal.sync =
-/// "os"` that took 30 to 40 ms.
+/// Unsynced bytes after which the system is advised to begin to write them. Otherwise the sync that
+/// ends a segment, which all writers wait for, would have a whole segment to write (with `wal.sync
+/// = "os"`).
 const WRITE_BACK_BYTES: u64 = 2 << 20;
 
-/// How a segment ended; what its successor knows of it.
+/// The end of a segment, as its successor records it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Sealed {
     pub(super) uuid: Uuid,
@@ -80,7 +80,7 @@ pub(super) struct Sealed {
     pub(super) chain: u32,
 }
 
-/// What a header block says.
+/// Content of a header block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct SegmentHeader {
     /// Version of the format.
@@ -208,9 +208,9 @@ pub(super) struct SegmentWriter {
     end: u64,
     /// Everything before this offset is synced.
     durable: u64,
-    /// The system was told to write everything before this offset.
+    /// The system was advised to write everything before this offset.
     handed_over: u64,
-    /// The system was told to let go of everything before this offset when it had most of it on disk.
+    /// The system was advised to drop everything before this offset when it had most of it on disk.
     dropped: u64,
     /// The greatest `durable_upto` in a frame.
     stated: u64,
@@ -275,7 +275,7 @@ impl SegmentWriter {
         })
     }
 
-    /// Gives it the name of a segment, durably.
+    /// Renames the file to a segment's name, durably.
     pub(super) fn name(&mut self, vfs: &dyn Vfs, dir: &Path) -> Result<()> {
         let path = segment_path(dir, self.number);
         vfs.rename(&self.path, &path)
@@ -302,7 +302,7 @@ impl SegmentWriter {
         Ok(())
     }
 
-    /// Its number.
+    /// Number of the segment.
     pub(super) fn number(&self) -> u64 {
         self.number
     }
@@ -357,8 +357,9 @@ impl SegmentWriter {
         Ok(())
     }
 
-    /// Tells the system to begin to write what has gathered, and to let go of what it was told to write the
-    /// last time. The last page is left out: the next frame begins in it.
+    /// Starts writeback of the bytes written since the last call, and advises the system to drop
+    /// the pages whose writeback was started then. The last page is left out: the next frame begins
+    /// in it.
     fn hand_over(&mut self) {
         let from = self.handed_over.max(self.durable);
         let to = self.end - self.end % HEADER_BLOCK_BYTES as u64;
@@ -378,7 +379,7 @@ impl SegmentWriter {
         self.write(&frame)
     }
 
-    /// Writes an empty frame that states what is durable.
+    /// Writes an empty frame that states the durable sequence ids.
     pub(super) fn write_marker(&mut self, next_seq: SeqId) -> Result<()> {
         self.write_frame(next_seq, &[KIND_MARKER])
     }
@@ -394,7 +395,8 @@ impl SegmentWriter {
         Ok(())
     }
 
-    /// Ends the segment: makes its frames durable, then a seal that states so, and gives unused space back.
+    /// Ends the segment: makes its frames durable, then writes a seal that states so, and frees
+    /// unused space.
     pub(super) fn seal(&mut self, next_seq: SeqId) -> Result<Sealed> {
         if self.is_dirty() {
             self.sync()?;
@@ -408,8 +410,8 @@ impl SegmentWriter {
                 .map_err(|e| Error::io("syncing", &self.path, e))?;
         }
         self.durable = self.end;
-        // Only now: a file without a seal that is shorter than it was preallocated is taken for damaged. What
-        // a crash leaves of the space behind a seal is zeros.
+        // Only now: a file without a seal that is shorter than it was preallocated is taken for
+        // damaged. The space behind a seal that survives a crash is zeros.
         self.file
             .set_len(self.end)
             .map_err(|e| Error::io("truncating", &self.path, e))?;
@@ -429,9 +431,9 @@ mod tests {
     use crate::fs::advised::Advised;
     use crate::fs::sim::{SimFs, SimOptions};
 
-    /// What is not synced goes to the system bit by bit: each range ends with a whole page and begins where
-    /// the last but one ended, so that everything is named twice: to be written, and to be let go. What was
-    /// synced is not handed over.
+    /// Unsynced bytes are handed to the system in steps: each range ends with a whole page and
+    /// begins where the last but one ended, so that everything is advised twice: to be written, and
+    /// to be dropped. Synced bytes are not handed over.
     #[test]
     fn what_nobody_syncs_is_handed_over_bit_by_bit() {
         let disk = SimFs::new(1, SimOptions::default());

@@ -1,9 +1,9 @@
-//! The spare: a preallocated file that is going to be the next segment.
+//! The spare: a preallocated file that will become the next segment.
 //!
-//! It lies beside the segments under a name of its own, holds zeros and is not durable: a start removes what
-//! it finds. A roll gives it a header, syncs it and renames it. So a roll asks the disk for no space, and the
-//! disk is asked for the next spare when that matters to nobody: a disk that refuses leaves the log without a
-//! spare, and nothing else.
+//! It lies beside the segments under a name of its own, holds zeros and is not durable: a start
+//! removes it. A roll gives it a header, syncs it and renames it. So a roll needs no new space from
+//! the disk, and the next spare is allocated when no write depends on it: a disk that refuses
+//! leaves the log without a spare, and nothing else.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,10 +14,10 @@ use crate::{Error, Result};
 use super::layout;
 use super::layout::{HEADER_BLOCK_BYTES, room_of};
 
-/// Its name. Not the form of a segment's name.
+/// Name of the file. Not the form of a segment's name.
 pub(super) const NAME: &str = "spare.wal.new";
 
-/// A file on its way to being a segment.
+/// A file that will become a segment.
 #[derive(Debug)]
 pub(super) struct Spare {
     pub(super) file: Arc<dyn File>,
@@ -32,8 +32,8 @@ impl Spare {
         let path = dir.join(NAME);
         let bytes = bytes.max(HEADER_BLOCK_BYTES as u64);
         let preallocating = |e| Error::io("preallocating", &path, e);
-        // A file system may reserve what it has before it says that there is not enough: a flush beside this
-        // would find nothing.
+        // A file system may reserve all its free space before it reports that there is not enough,
+        // and a concurrent flush would find none.
         let space = vfs
             .space(dir)
             .map_err(|e| Error::io("asking for the free space of", dir, e))?;
@@ -46,7 +46,8 @@ impl Spare {
             .map_err(|e| Error::io("creating", &path, e))?;
         if let Err(error) = file.allocate(bytes) {
             drop(file);
-            // What cannot be removed now is removed by the next try, or by the next start.
+            // A file that cannot be removed now is removed by the next attempt, or by the next
+            // start.
             let _ = vfs.remove_file(&path);
             return Err(preallocating(error));
         }

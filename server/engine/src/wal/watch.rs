@@ -1,10 +1,11 @@
 //! Since when the log waits for the disk.
 //!
-//! A disk that fails says so, and the process ends. One that hangs says nothing: whoever leads waits, and so
-//! does every group behind. What leads notes when it began, so that others can tell, and new writes be
-//! refused instead of waiting with the rest.
+//! A failing disk returns an error, and the process ends. A hanging one returns nothing: the leader
+//! waits, and so does every group behind. The leader records when it began, so that new writes can
+//! be refused instead of waiting with the rest.
 //!
-//! One number, written by whoever holds the log's baton, read by anybody without a lock.
+//! One number, written by the holder of the log's baton (leader token), read by any thread without
+//! a lock.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -12,9 +13,9 @@ use std::time::{Duration, Instant};
 /// The watch of one log.
 #[derive(Debug)]
 pub(super) struct Watch {
-    /// What times are counted from.
+    /// The origin of the times.
     origin: Instant,
-    /// Nanoseconds from `origin` to when the work began that is going on, at least 1; 0: there is none.
+    /// Start of the running operation, in nanoseconds from `origin`, at least 1; 0: there is none.
     since: AtomicU64,
 }
 
@@ -26,13 +27,13 @@ impl Watch {
         }
     }
 
-    /// Says that something begins that the disk may keep waiting, until the guard is dropped.
+    /// Records the beginning of an operation that may wait for the disk; the guard records its end.
     pub(super) fn begin(&self) -> Working<'_> {
         self.since.store(self.now().max(1), Ordering::Relaxed);
         Working(self)
     }
 
-    /// How long what is going on has taken so far; `None` when nothing is.
+    /// Duration of the running operation so far; `None` when there is none.
     pub(super) fn waiting(&self) -> Option<Duration> {
         match self.since.load(Ordering::Relaxed) {
             0 => None,

@@ -1,8 +1,9 @@
-//! What the leader of a group does: one write, perhaps one sync, now and then the next segment.
+//! The leader's work on a group: one write, perhaps one sync, now and then the next segment.
 //!
-//! Everything that a group needs is preallocated (`room` says why that is known before the group is closed),
-//! so only a broken disk fails a write here, and that is final. Asking the disk for space is something else:
-//! [`Writer::ask_for_spare`] and [`Writer::make_room`] may fail as often as they like.
+//! Everything that a group needs is preallocated (`room` explains why that holds before the group
+//! is closed), so only a broken disk fails a write here, and that is final. In contrast,
+//! [`Writer::ask_for_spare`] and [`Writer::make_room`] ask the disk for space and may fail any
+//! number of times.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -27,10 +28,10 @@ use super::segment::{Sealed, SegmentWriter};
 use super::spare::Spare;
 use super::watch::Watch;
 
-/// Ticks between two tries to get a spare from a disk that has refused one: about a second.
+/// Ticks between two attempts to get a spare from a disk that has refused one: about a second.
 const SPARE_PAUSE_TICKS: u32 = 10;
 
-/// A sealed segment that is still there, and whose successor is.
+/// A sealed segment that still exists, as does its successor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct OldSegment {
     pub(super) number: u64,
@@ -41,7 +42,7 @@ pub(super) struct OldSegment {
 /// Sealed segments, oldest first. Grows by the leader, shrinks by `Wal::remove_before`.
 pub(super) type OldSegments = Arc<Mutex<Vec<OldSegment>>>;
 
-/// The open segment and what it takes to begin the next one.
+/// The open segment and the state for beginning the next one.
 #[derive(Debug)]
 pub(super) struct Writer {
     pub(super) vfs: Arc<dyn Vfs>,
@@ -56,7 +57,7 @@ pub(super) struct Writer {
     pub(super) listener: Arc<dyn EventListener>,
     /// Whether a group was written since the last tick.
     pub(super) busy: bool,
-    /// What will be the next segment. `None` while the disk does not give it.
+    /// The file that will be the next segment. `None` while the disk refuses it.
     pub(super) spare: Option<Spare>,
     /// Ticks to go before the disk is asked for it again.
     pub(super) spare_pause_ticks: u32,
@@ -91,8 +92,8 @@ impl Lead for Writer {
             }
         }
         let mut synced = None;
-        // Also without bytes of its own: a tick that found the log busy asks the open group for the sync,
-        // whatever is in it.
+        // Also without bytes of its own: a tick that found the log busy asks the open group for the
+        // sync, whatever its content.
         let wants_sync = batch.wants_sync() && !(seeded::is_on("ack-before-sync") && batch.len() > 0);
         if wants_sync && self.segment.is_dirty() {
             synced = Some(self.sync()?);
@@ -114,7 +115,7 @@ impl Writer {
         batch.len() as u64 > self.segment.room() && !self.segment.is_empty()
     }
 
-    /// The most that a group can have now: in the rest of the segment, or in the spare.
+    /// Maximum size of a group now: in the rest of the segment, or in the spare.
     fn capacity(&self) -> u64 {
         self.segment
             .room()
@@ -165,7 +166,8 @@ impl Writer {
         }
     }
 
-    /// Sees to it that so many bytes can be promised. Without effect when the disk does not give them.
+    /// Tries to make this many bytes available for promises. Without effect when the disk refuses
+    /// them.
     pub(super) fn make_room(&mut self, bytes: u64) -> Result<()> {
         let shortfall = self.room.shortfall(bytes);
         if shortfall == 0 {
@@ -207,11 +209,12 @@ impl Writer {
         Ok(sealed)
     }
 
-    /// Syncs what groups without a sync have left; when nothing was written since the last call, states
-    /// everything durable. Asks for a spare, if there is none.
+    /// Syncs edits of groups without a sync; when nothing was written since the last call, writes
+    /// the marker that states everything durable. Asks for a spare, if there is none.
     ///
-    /// With [`WalSync::Os`] only the second makes a sync: nobody was promised one, but a log at rest costs
-    /// nothing more to sync. Nobody waits for a marker, so the marker itself is left to the next sync.
+    /// With [`WalSync::Os`] only an idle tick syncs: no caller was promised a sync, but syncing an
+    /// idle log costs nothing more. No caller waits for a marker, so the marker itself is left to
+    /// the next sync.
     pub(super) fn tick(&mut self, next_seq: SeqId) -> Result<()> {
         let watch = Arc::clone(&self.watch);
         let _working = watch.begin();

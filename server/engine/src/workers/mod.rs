@@ -1,12 +1,12 @@
-//! Background work: when regions are flushed, compacted and split, and by whom.
+//! Background work: which threads flush, compact and split regions, and when.
 //!
-//! Choosing is cheap and happens where something has changed (after a write, a flush, a compaction) or on the
-//! ticker; it only puts jobs into the queue. Doing is a step function for each kind of job. With
-//! `Background::Threads` the threads here call the steps; with `Background::Manual` [`Workers::run_pending`]
-//! calls the same ones, one after the other.
+//! Choosing is cheap and happens after a change (a write, a flush, a compaction) or on the ticker;
+//! it only queues jobs. Each kind of job has a step function that does it. With
+//! `Background::Threads` the threads here call the steps; with `Background::Manual`
+//! [`Workers::run_pending`] calls the same ones, one after the other.
 //!
-//! A failed job is reported, and tried again after a pause that grows. A clean stop lets flushes finish,
-//! cancels compactions and joins all threads.
+//! A failed job is reported, and retried after a pause that grows. A clean stop lets flushes
+//! finish, cancels compactions and joins all threads.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -37,8 +37,8 @@ pub(crate) struct Workers {
     queue: Queue,
     /// Since when flushes wait for compaction, by region.
     flush_waits: Mutex<HashMap<RegionId, Duration>>,
-    /// The largest region was asked to flush because of the sum of all memstores, and no flush has ended
-    /// since.
+    /// Whether the largest region was queued for a flush because of the sum of all memstores, and
+    /// no flush has ended since.
     relief_requested: AtomicBool,
     /// When tables were last looked through for compactions that are due (monotonic).
     last_survey: Mutex<Duration>,
@@ -95,12 +95,12 @@ impl Workers {
             })
     }
 
-    /// Asks for a job.
+    /// Queues a job.
     pub(crate) fn request(&self, job: Job) {
         self.queue.request(job);
     }
 
-    /// What waits or runs.
+    /// Numbers of queued and running jobs.
     pub(crate) fn stats(&self) -> QueueStats {
         self.queue.stats()
     }
@@ -110,8 +110,8 @@ impl Workers {
         self.queue.compactions_of(region)
     }
 
-    /// Holds back flushes or compactions, or lets them go on; returns whether they were held back before. A
-    /// flush that runs is finished; a compaction that runs stands still.
+    /// Holds back flushes or compactions, or resumes them; returns whether they were held back
+    /// before. A running flush finishes; a running compaction stands still.
     pub(crate) fn pause(&self, work: Work, paused: bool) -> bool {
         if work == Work::Compactions {
             self.catalog.pause_compactions(paused);
@@ -124,8 +124,8 @@ impl Workers {
         self.queue.is_paused(work)
     }
 
-    /// Hands out nothing more, asks running compactions to give up, and lets the thread for removals end when
-    /// nothing waits for it.
+    /// Hands out nothing more, cancels running compactions, and lets the thread for removals end
+    /// once its queue is empty.
     pub(crate) fn stop(&self) {
         *self.stopped.lock() = true;
         self.stop_signal.notify_all();
@@ -134,8 +134,8 @@ impl Workers {
         self.catalog.shared().store.removals.stop();
     }
 
-    /// Does what waits, and what comes of it, until nothing may run now; returns how many jobs that were.
-    /// Failed jobs wait for their next try.
+    /// Runs queued jobs, and the jobs that these queue, until none may run now; returns their
+    /// number. Failed jobs wait for their next attempt.
     pub(crate) fn run_pending(&self) -> Result<usize> {
         self.tick()?;
         let now = || self.catalog.shared().clock.mono();

@@ -1,16 +1,16 @@
-//! The job queue: what waits, what runs, what is tried again later.
+//! The job queue: jobs that wait, run, or will be retried later.
 //!
-//! A job is in the queue at most once: asking again for what waits already changes nothing. The same job is
-//! not handed to a second thread while it runs; asked for meanwhile, it runs once more afterwards. The queue
-//! is bounded by that rule: one flush, one split and one compaction per store and kind for every region there
-//! is.
+//! A job is in the queue at most once: queueing it again while it waits changes nothing. A running
+//! job is not handed to a second thread; if it is queued meanwhile, it runs once more afterwards.
+//! The queue is bounded by that rule: one flush, one split and one compaction per store and kind
+//! for every region there is.
 //!
-//! Three lanes with threads of their own, so that a compaction never holds up the flush that frees memory,
-//! nor a long compaction the short ones, without which files pile up in other stores (HBase: its pools for
-//! short and long compactions).
+//! Three lanes with threads of their own, so that a compaction never delays the flush that frees
+//! memory, nor a long compaction the short ones that keep the number of files low in other stores
+//! (HBase: its pools for short and long compactions).
 //!
-//! Flushes and compactions can be paused: jobs of that work are taken and asked for as before, and none is
-//! handed out.
+//! Flushes and compactions can be paused: jobs of that kind are still queued, and none is handed
+//! out.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::time::Duration;
@@ -36,7 +36,7 @@ pub(crate) enum Job {
         region: RegionId,
         /// The family.
         family: Vec<u8>,
-        /// All files, on somebody's request or because of their age.
+        /// All files, on request or because of their age.
         major: bool,
         /// Found to be long (`Options::compaction_long_bytes`).
         long: bool,
@@ -45,7 +45,8 @@ pub(crate) enum Job {
     Split(RegionId),
 }
 
-/// What can be paused. A split is neither: it is over soon, and its daughters' compactions wait.
+/// Work that can be paused. Splits cannot: they are short, and the compactions of their daughters
+/// wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Work {
     /// Memstores to store files.
@@ -54,7 +55,7 @@ pub enum Work {
     Compactions,
 }
 
-/// Which threads take a job.
+/// The threads that take a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Lane {
     /// Flushes.
@@ -66,7 +67,7 @@ pub(crate) enum Lane {
 }
 
 impl Job {
-    /// Which threads take it.
+    /// The threads that take the job.
     pub(crate) fn lane(&self) -> Lane {
         match self {
             Self::Flush(_) => Lane::Flush,
@@ -75,7 +76,7 @@ impl Job {
         }
     }
 
-    /// What has to be paused for it to wait.
+    /// The kind of work whose pause holds it back.
     fn work(&self) -> Option<Work> {
         match self {
             Self::Flush(_) => Some(Work::Flushes),
@@ -85,7 +86,7 @@ impl Job {
     }
 }
 
-/// What waits in the background, for metrics and pages.
+/// Lengths of the background queues, for metrics and pages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct QueueStats {
     /// Flushes waiting or running.
@@ -101,9 +102,9 @@ pub struct QueueStats {
 /// Kinds of compaction of one region that wait or run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Compacting {
-    /// Of some files.
+    /// A minor compaction: some files.
     pub minor: bool,
-    /// Of all files.
+    /// A major compaction: all files.
     pub major: bool,
 }
 
@@ -138,7 +139,7 @@ impl Queue {
         Self::default()
     }
 
-    /// Asks for a job. No effect when it waits already, delayed or not, or when the queue is stopped.
+    /// Queues a job. No effect if it is queued already, delayed or not, or if the queue is stopped.
     pub(crate) fn request(&self, job: Job) {
         let mut state = self.state.lock();
         if !state.stopped && state.waiting.insert(job.clone()) {
@@ -148,7 +149,7 @@ impl Queue {
         }
     }
 
-    /// Asks for a job at the moment `at`.
+    /// Queues a job to run at `at`.
     pub(crate) fn request_at(&self, job: Job, at: Duration) {
         let mut state = self.state.lock();
         if !state.stopped && state.waiting.insert(job.clone()) {
@@ -187,7 +188,7 @@ impl Queue {
         }
     }
 
-    /// Gives a job back that is done.
+    /// Marks a running job as done.
     pub(crate) fn succeeded(&self, job: &Job) {
         let mut state = self.state.lock();
         state.running.remove(job);
@@ -196,7 +197,7 @@ impl Queue {
         self.changed.notify_all();
     }
 
-    /// Gives a job back that failed; it is tried again after a pause. Returns the pause.
+    /// Returns a failed job to the queue; it is retried after a pause. Returns the pause.
     pub(crate) fn failed(&self, job: Job, now: Duration) -> Duration {
         let mut state = self.state.lock();
         state.running.remove(&job);
@@ -213,8 +214,7 @@ impl Queue {
         pause
     }
 
-    /// Lets everything run now that waits for a moment, and forgets that it failed: what made it fail may be
-    /// gone.
+    /// Makes all delayed jobs due now and clears their failures: the cause may be gone.
     pub(crate) fn hurry(&self) {
         let mut state = self.state.lock();
         for (_, job) in std::mem::take(&mut state.delayed) {
@@ -230,8 +230,8 @@ impl Queue {
         self.state.lock().failures.contains_key(job)
     }
 
-    /// Holds back the jobs of a work, or lets them go. Returns whether they were held back before. Those that
-    /// run are not touched.
+    /// Holds back the jobs of a kind of work, or resumes them. Returns whether they were held back
+    /// before. Running jobs are not affected.
     pub(crate) fn pause(&self, work: Work, paused: bool) -> bool {
         let before = std::mem::replace(&mut self.state.lock().paused[work as usize], paused);
         self.changed.notify_all();
@@ -243,7 +243,7 @@ impl Queue {
         self.state.lock().paused[work as usize]
     }
 
-    /// Forgets what waits and hands out nothing more. Running jobs go on.
+    /// Drops queued jobs and hands out nothing more. Running jobs go on.
     pub(crate) fn stop(&self) {
         let mut state = self.state.lock();
         state.stopped = true;
@@ -254,7 +254,7 @@ impl Queue {
         self.changed.notify_all();
     }
 
-    /// What waits or runs.
+    /// Numbers of queued and running jobs.
     pub(crate) fn stats(&self) -> QueueStats {
         let state = self.state.lock();
         let mut stats = QueueStats::default();
@@ -391,8 +391,8 @@ mod tests {
         assert_eq!(queue.failed(job, NOW), BACKOFF_FIRST);
     }
 
-    /// A pause holds back its own work only, also what was asked for before, and whoever waits gets it when
-    /// the pause ends.
+    /// A pause holds back its own kind of work only, earlier requests included, and waiting threads
+    /// get it when the pause ends.
     #[test]
     fn what_is_paused_is_not_handed_out() {
         let queue = Queue::new();

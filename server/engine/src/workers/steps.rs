@@ -1,4 +1,4 @@
-//! The steps: one job each, and what follows from it.
+//! The steps: one job each, and its follow-up work.
 
 use std::time::Duration;
 
@@ -31,7 +31,7 @@ impl Workers {
 
     fn flush(&self, id: RegionId) -> Result<()> {
         let Ok((_, region)) = self.catalog.region(id) else {
-            // It was split or dropped: if it was to relieve memory, another one has to.
+            // It was split or dropped: if it was chosen to relieve memory, another one must be.
             self.relief_done();
             return Ok(());
         };
@@ -48,9 +48,10 @@ impl Workers {
         Ok(())
     }
 
-    /// Whether a flush should wait for compaction because a store has too many files: reads get slower with
-    /// each of them. It does not wait for ever, nor when memory or the disk is short: compactions may have to
-    /// wait for space then. Nor when they are paused, or the region is damaged and therefore not compacted.
+    /// Whether a flush should wait for compaction because a store has too many files: reads get
+    /// slower with each of them. The wait is bounded, and there is none when memory or the disk is
+    /// short (compactions may then have to wait for space), when compactions are paused, or when
+    /// the region is damaged and therefore not compacted.
     fn must_wait(&self, region: &Region) -> bool {
         let shared = self.catalog.shared();
         let version = region.version();
@@ -127,7 +128,7 @@ impl Workers {
         }
     }
 
-    /// Asks for what new regions need: an end to the sharing of files.
+    /// Queues the compactions that end the sharing of files in new regions.
     pub(crate) fn after_replacement(&self, regions: &[RegionId]) {
         for id in regions {
             if let Ok((_, region)) = self.catalog.region(*id) {
@@ -136,7 +137,7 @@ impl Workers {
         }
     }
 
-    /// Asks for what a region needs now that its files have changed.
+    /// Queues the work that a region needs after a change of its files.
     pub(crate) fn after_change(&self, region: &Region) {
         for (family, major) in self.catalog.wanted_compactions(region) {
             self.queue.request(Job::Compact {

@@ -1,5 +1,5 @@
-//! What is looked at from time to time: the log's idle marker, the disk, memory in use and kept, age of
-//! memstores and files, expired snapshots, the time's high-water mark.
+//! Periodic checks: the log's idle marker, the disk, memory in use and kept, age of memstores and
+//! files, expired snapshots, the time's high-water mark.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -10,12 +10,12 @@ use crate::disk::Change;
 use crate::error::{Error, Kind, Result};
 use crate::region::Shared;
 
-/// How often files are looked through for compactions that have become due, and memory is given back that
-/// nobody has used since.
+/// Period of the survey: finds compactions that have become due, and frees memory unused since the
+/// last one.
 const SURVEY_PERIOD: Duration = Duration::from_mins(1);
 
-/// Sealed log segments that are always kept for as long as a region needs them. There may be more where that
-/// is what twice the memstores' limit takes (both as HBase: `hbase.regionserver.maxlogs`).
+/// Minimum of the limit of sealed log segments that a region may keep alive. The limit is higher if
+/// twice the memstores' limit takes more segments (both as HBase: `hbase.regionserver.maxlogs`).
 const WAL_SEGMENTS_MIN: usize = 32;
 
 impl Workers {
@@ -73,8 +73,8 @@ impl Workers {
         Ok(())
     }
 
-    /// Looks at the disk and does what follows from it (`disk` says what, and why). `problem`: what has just
-    /// been refused for want of space.
+    /// Polls the disk and acts on the result (`disk` has the rules). `problem`: a request that has
+    /// just been refused for want of space.
     pub(crate) fn look_at_disk(&self, problem: Option<Error>) {
         let shared = self.catalog.shared();
         let memstore_bytes = shared.memstore_total_bytes.load(Ordering::Acquire);
@@ -99,9 +99,9 @@ impl Workers {
         }
     }
 
-    /// Asks for flushes of the regions whose edits keep the log from getting shorter, when it has more than
-    /// `kept` sealed segments: a region that receives little would otherwise keep every segment since its
-    /// oldest edit, for the disk to hold and the next start to read.
+    /// Queues flushes of the regions whose edits keep old log segments alive, when there are more
+    /// than `kept` sealed ones: a region with few writes would otherwise keep every segment since
+    /// its oldest edit, which takes disk space and has to be read by the next start.
     fn bound_log(&self, kept: usize) {
         let shared = self.catalog.shared();
         let Some(beyond) = shared.wal.last_seq_beyond(kept) else {
@@ -112,25 +112,25 @@ impl Workers {
                 .version()
                 .oldest_unflushed()
                 .is_some_and(|oldest| oldest <= beyond);
-            // A flush that runs takes these edits along; asked for meanwhile, a second one would write a tiny
-            // file.
+            // A running flush includes these edits; a second one would write a tiny file.
             if keeps && !region.flushing.is_locked() {
                 self.queue.request(Job::Flush(region.id()));
             }
         }
     }
 
-    /// Whether all memstores together hold four fifths of their limit: early enough that a flush frees memory
-    /// before writes are slowed (`region::pause`). HBase's lower limit is 95 %, which leaves a flush too
-    /// little time where many regions are small.
+    /// Whether all memstores together hold four fifths of their limit: early enough that a flush
+    /// frees memory before writes are slowed (`region::pause`). HBase's lower limit of 95 % leaves
+    /// a flush too little time if many regions are small.
     pub(crate) fn memory_is_short(&self) -> bool {
         let shared = self.catalog.shared();
         let limit = shared.options.memstore_total_bytes;
         shared.memstore_total_bytes.load(Ordering::Acquire) >= limit - limit / 5
     }
 
-    /// Asks for a flush of the region that holds most memory, once until a flush has ended. A region whose
-    /// last flush failed waits for its next try, so it is passed over for those that can free something now.
+    /// Queues a flush of the region with the most memory, once until a flush has ended. A region
+    /// whose last flush failed waits for its retry, so it is skipped in favour of those that can
+    /// free memory now.
     pub(crate) fn relieve_memory(&self) {
         if self.relief_requested.swap(true, Ordering::AcqRel) {
             return;

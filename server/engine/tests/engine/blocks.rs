@@ -146,8 +146,8 @@ fn hints_skip_blocks() {
     };
     let ranges = FilterSpec::multi_row_range(vec![range(b"r05", b"r07"), range(b"r30", b"r31")]).unwrap();
     for (what, read, cells_wanted, share) in [
-        // The block where the row begins, one or two with what is wanted, and the one where the next row
-        // begins: of 20.
+        // The block where the row begins, one or two with the wanted cells, and the one where the
+        // next row begins: of 20.
         ("column prefix", parsed("ColumnPrefixFilter('c15')"), ROWS * 10, 4),
         (
             "column prefixes",
@@ -248,8 +248,8 @@ fn fetch_all(scanner: &mut Scanner) -> (Vec<Shown>, Result<Fetched>) {
     (shown(&out), fetched)
 }
 
-/// It returns the rows that the cache has whole, without a look at the disk, and goes on with the others when
-/// it may, though the table has been written, flushed and compacted meanwhile.
+/// It returns the rows that the cache has whole, without reading the disk, and continues with the
+/// others when it may, though the table has been written, flushed and compacted meanwhile.
 #[test]
 fn a_scan_of_memory_only_stops_in_front_of_what_is_on_disk() {
     let disk = SimFs::new(1, SimOptions::default());

@@ -15,7 +15,7 @@ use basalt_engine::schema::TableName;
 
 use crate::rig::{F, Rig, apply, create, descriptor, get, mutation, name, put, row, rows};
 
-/// Longer than what is awaited can take.
+/// Longer than any awaited event can take.
 const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A disk, an engine without threads on it, its clock, and a table with two files, whose compaction hangs
@@ -65,7 +65,7 @@ impl Hanging {
         });
     }
 
-    /// Three files more. The first hides what row 0 has in the older ones.
+    /// Flushes three more files. The first hides the cells of row 0 in the older ones.
     fn flush_three(&self) {
         let delete = Write::DeleteColumn {
             family: F,
@@ -108,7 +108,7 @@ impl Hanging {
     }
 }
 
-/// Lets what hangs go on when it is dropped.
+/// Resumes hanging calls when it is dropped.
 struct Resumed<'a>(&'a SimFs);
 
 impl Drop for Resumed<'_> {
@@ -127,7 +127,7 @@ fn fill(engine: &Engine, table: &TableName) {
     }
 }
 
-/// Whoever reads cells from the first store file of a table stands still.
+/// Blocks every read of cells from the first store file of a table.
 fn hang_at(disk: &SimFs, table: &str) {
     let dir = format!("/data/tables/default/{table}/");
     let file = disk.files().into_iter().find(|path| path.starts_with(&dir));
@@ -168,8 +168,8 @@ fn all_files_wait_for_those_that_are_compacted() {
     hanging.check();
 }
 
-/// Who compacts keeps no version, which would hold the memstores of when it began: what is flushed meanwhile
-/// goes.
+/// A compaction keeps no version, which would pin the memstores of its start: memstores flushed
+/// meanwhile are freed.
 #[test]
 fn memory_is_given_back_while_files_are_compacted() {
     let hanging = Hanging::new();
@@ -180,7 +180,7 @@ fn memory_is_given_back_while_files_are_compacted() {
     });
 }
 
-/// Whoever asks for all files and wants to wait waits for those that are compacted, and then gets all.
+/// A synchronous request for all files waits for running compactions, and then gets all files.
 #[test]
 fn who_wants_to_wait_gets_all_files() {
     let hanging = Hanging::new();

@@ -1,9 +1,9 @@
 //! Crashes at every call of the file system: whatever the disk forgets, no acknowledged write is lost and no
 //! row is torn.
 //!
-//! One small workload (puts of two families, deletes, an increment, flush, compaction, split, merge, alter)
-//! is run once to count its calls. Then it is run again for each call, dies there, and the database is opened
-//! from what the disk kept.
+//! One small workload (puts of two families, deletes, an increment, flush, compaction, split,
+//! merge, alter) is run once to count its calls. Then it is run again for each call, dies there,
+//! and the database is opened from the surviving disk.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,15 +18,15 @@ use basalt_engine::schema::{Durability, FamilyDescriptor};
 
 use crate::rig::{Rig, apply, descriptor, mutation, name, row, scan};
 
-/// What a row must hold: the value in both families; `None`: nothing.
+/// Expected content of a row: the value in both families; `None`: nothing.
 pub(crate) type Model = BTreeMap<Vec<u8>, Option<String>>;
 
-/// What the workload has been told.
+/// The acknowledgements that the workload has received.
 #[derive(Default)]
 pub(crate) struct Told {
     /// Acknowledged state of every row.
     pub(crate) rows: Model,
-    /// The row whose write was on its way when the process died, with what it would have become.
+    /// The row whose write was in flight when the process died, with its value after that write.
     pub(crate) pending: Option<(Vec<u8>, Option<String>)>,
     /// The counter's acknowledged value.
     pub(crate) counter: i64,
@@ -172,7 +172,7 @@ pub(crate) fn verify(rig: &Rig, told: &Told, context: &str) {
 
 pub(crate) fn rig_on(disk: &SimFs) -> Rig {
     let mut rig = Rig::simulated(disk);
-    // Time stands still, so the newest of two writes in a row is told apart by its sequence id alone.
+    // Time stands still, so only the sequence id distinguishes the newest of two writes in a row.
     rig.options.wal_segment_bytes = 4 << 10;
     rig.options.compaction_min_files = 10;
     rig
@@ -242,8 +242,8 @@ fn a_crash_during_recovery_loses_nothing() {
     }
 }
 
-/// The disk fails a sync of the log: the write is not acknowledged, nothing more is accepted, and a restart
-/// serves what was acknowledged before.
+/// The disk fails a sync of the log: the write is not acknowledged, nothing more is accepted, and a
+/// restart serves all acknowledged writes.
 #[test]
 fn a_failed_log_sync_stops_the_engine() {
     use basalt_engine::Error;

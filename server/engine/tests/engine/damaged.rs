@@ -114,7 +114,7 @@ fn assert_refused(engine: &Engine, file: &Path) {
     );
     refused(
         engine.compact(&table, None, true, false),
-        "compaction that nobody waits for",
+        "compaction without a waiting caller",
     );
     refused(engine.split_region(damaged.id, Some(&row(15))).map(drop), "split");
     refused(

@@ -15,7 +15,7 @@ use basalt_engine::{Engine, Error, Result};
 use crate::no_space::TICKS;
 use crate::rig::{Rig, apply, create, descriptor, get, mutation, name, put, row, rows, value};
 
-/// Counts what it is told of the disk.
+/// Counts the events about the disk.
 #[derive(Debug, Default)]
 struct Heard {
     suspended: AtomicUsize,
@@ -58,7 +58,7 @@ fn small_disk() -> (SimFs, Rig, Arc<Heard>) {
     (disk, rig, heard)
 }
 
-/// A value of 4 KiB that tells what was written; it does not compress to nothing.
+/// A value of 4 KiB that identifies its write; it is nearly incompressible.
 fn bytes_of(number: usize) -> Vec<u8> {
     let mut dice = basalt_engine::fs::sim::SplitMix64::new(number as u64);
     let mut bytes = vec![0; 4096];
@@ -95,9 +95,9 @@ fn assert_rows(engine: &Engine, table: &TableName, count: usize) {
     }
 }
 
-/// Goal: a disk that is filled by the data itself refuses writes while there is space for everything that is
-/// in memory; all of it is flushed, reads go on, and one word is said about it. With more space all goes on;
-/// 50 times.
+/// Goal: a disk that is filled by the data itself refuses writes while there is space for
+/// everything that is in memory; all of it is flushed, reads go on, and one line is logged. With
+/// more space all goes on; 50 times.
 #[test]
 fn a_disk_filled_by_the_data_refuses_writes_and_goes_on() {
     let (disk, rig, heard) = small_disk();
@@ -133,8 +133,9 @@ fn a_disk_filled_by_the_data_refuses_writes_and_goes_on() {
     assert_rows(&engine, &table, count);
 }
 
-/// Goal: a disk that somebody else fills to the last byte, between two looks, refuses nothing that the log
-/// has promised and loses nothing; a flush that finds no space is tried again by itself. 50 times.
+/// Goal: a disk that another program fills to the last byte, between two polls, refuses nothing
+/// that the log has promised and loses nothing; a flush that finds no space is tried again by
+/// itself. 50 times.
 #[test]
 fn a_disk_filled_by_others_loses_nothing() {
     let (disk, mut rig, heard) = small_disk();
@@ -146,7 +147,7 @@ fn a_disk_filled_by_others_loses_nothing() {
     let mut count = 0;
     for cycle in 1..=50 {
         disk.set_capacity(Some(disk.used_bytes()));
-        // No look has seen it: the log goes on for as long as it has room.
+        // No poll has seen it: the log goes on for as long as it has room.
         let mut taken = 0;
         let refused = loop {
             match try_put(&engine, &table, count) {

@@ -56,8 +56,8 @@ fn fetch(scanner: &mut Scanner, results: usize) -> Vec<Shown> {
 }
 
 /// Goal: writes, reads, compactions and a start work with any number of store files. Method: more
-/// than three times as many files as the process may have descriptors, and every operation that
-/// opens files.
+/// than three times the number of descriptors that the process may have, in files, and every
+/// operation that opens files.
 #[test]
 fn a_database_of_many_files_lives_with_few_descriptors() {
     let (disk, rig) = few_descriptors();

@@ -1,5 +1,5 @@
-//! A disk that hangs: whoever waits for it waits, new writes are refused at once, reads go on, and when the
-//! disk is back so are writes, without a restart.
+//! A disk that hangs: calls that need it wait, new writes are refused at once, reads go on, and
+//! when the disk is back so are writes, without a restart.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -66,7 +66,7 @@ fn on_disk(disk: &SimFs, rig: &Rig) -> (Arc<Engine>, TableName, PathBuf) {
     (rig.open(), table, file)
 }
 
-/// Does `write`, which looks at what the file has, and `meanwhile` while it waits for that.
+/// Runs `write`, which reads the file, and `meanwhile` while that read waits.
 fn while_it_reads<M>(
     (disk, engine, file): (&SimFs, &Engine, &PathBuf),
     write: impl FnOnce() -> Result<()> + Send,
@@ -109,8 +109,8 @@ fn one_more(engine: &Engine, table: &TableName, by_check: bool) -> Result<()> {
     commit.wait()
 }
 
-/// A write that depends on what it reads has the row to itself from before it reads: nobody changes what it
-/// has seen.
+/// A write that depends on a read holds the row's lock from before the read: no other write changes
+/// the cells in between.
 #[test]
 fn a_row_is_locked_while_a_write_looks_at_it() {
     for by_check in [true, false] {
@@ -133,8 +133,8 @@ fn a_row_is_locked_while_a_write_looks_at_it() {
     }
 }
 
-/// A write looks at what is stored; before it has seen that, the region's memstore is switched and flushed.
-/// All of the write goes into the memstore that is there then, and none of it into the old one.
+/// While a write reads stored cells, the region's memstore is switched and flushed. All of the
+/// write goes into the new memstore, and none of it into the old one.
 #[test]
 fn a_memstore_is_switched_while_a_write_looks() {
     for kind in ["mutation", "check", "increment"] {

@@ -1,4 +1,4 @@
-//! Bulk loads: what is seen of them and when, what is refused, and what a refusal leaves behind.
+//! Bulk loads: when they become visible, which are refused, and the state after a refusal.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

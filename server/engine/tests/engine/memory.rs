@@ -1,4 +1,4 @@
-//! Open scans and memory: what a scan holds, when it lets go, and that it sees the same all the while.
+//! Open scans and memory: what a scan pins, when it releases it, and that its view never changes.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use basalt_engine::schema::{FamilyDescriptor, TableDescriptor, TableName};
 
 use crate::rig::{F, Rig, Shown, apply, create, descriptor, mutation, name, put, row, scan, shown, value};
 
-/// One fetch of so many results.
+/// One fetch of up to `results` results.
 fn fetch(scanner: &mut Scanner, results: usize) -> (Vec<Shown>, Fetched) {
     let limits = FetchLimits {
         results,
@@ -61,9 +61,9 @@ fn write_all(engine: &Engine, table: &TableName, text: &[u8]) {
     }
 }
 
-/// Scans in three states (not begun, in the first region, in the second), both ways. A flush leaves them with
-/// memstores that nobody else has; one fetch later they hold nothing, and in the end they have seen what was
-/// there when they were opened.
+/// Scans in three states (not begun, in the first region, in the second), both ways. After a flush
+/// they alone pin the old memstores; one fetch later they pin nothing, and in the end they have
+/// returned the rows that were there when they were opened.
 #[test]
 fn a_flushed_memstore_is_let_go_by_the_next_fetch() {
     for begun in [0, 5, 25] {
@@ -91,7 +91,8 @@ fn a_flushed_memstore_is_let_go_by_the_next_fetch() {
     }
 }
 
-/// A scan that waits long between fetches lets go without one, and without a look at the disk.
+/// A scan that is idle between fetches can release memory without a fetch, and without reading the
+/// disk.
 #[test]
 fn an_idle_scan_lets_go_when_it_is_told() {
     let (engine, table) = filled();
@@ -110,7 +111,7 @@ fn an_idle_scan_lets_go_when_it_is_told() {
     assert_eq!(seen, expected);
 }
 
-/// In the middle of a row a scan goes on in what it has, until the row's end.
+/// In the middle of a row a scan keeps its memory until the row's end.
 #[test]
 fn a_wide_row_is_read_to_its_end_first() {
     let engine = Rig::in_memory().open();
@@ -141,8 +142,8 @@ fn a_wide_row_is_read_to_its_end_first() {
     assert_eq!(seen, scan(&engine, &table, pieces));
 }
 
-/// Filters keep what they have counted, hints go on leading, families keep their order: with a flush and a
-/// compaction before every fetch a scan returns what it returns without.
+/// Filters keep what they have counted, hints go on leading, families keep their order: with a
+/// flush and a compaction before every fetch a scan returns the same results as without.
 #[test]
 fn a_scan_that_is_moved_all_the_time_returns_the_same() {
     let columns = |names: &[&str]| FamilySelection {
@@ -248,8 +249,8 @@ fn write_wide(engine: &Engine, table: &TableName, text: &str) {
     }
 }
 
-/// A scan goes over a table that is written anew many times over, far more than all memstores may hold. What
-/// it pins never grows, and the old versions that it keeps alive go with it.
+/// A scan goes over a table that is written anew many times over, far more than all memstores may
+/// hold. Its pinned memory never grows, and the old versions that it keeps alive go with it.
 #[test]
 fn a_long_scan_takes_no_more_memory_than_the_limit() {
     const LIMIT: u64 = 4 << 20;
@@ -321,8 +322,8 @@ fn compacted_files_are_let_go_too() {
     assert_eq!(rest(&mut scanner).len(), 34);
 }
 
-/// After a change of the table's descriptor a scan goes on in what it has: the table may keep less than it
-/// shows.
+/// After a change of the table's descriptor a scan keeps its original version: the table may keep
+/// less than the scan shows.
 #[test]
 fn a_scan_over_an_altered_table_keeps_what_it_has() {
     let (engine, table) = filled();
@@ -344,8 +345,8 @@ fn a_scan_over_an_altered_table_keeps_what_it_has() {
     );
 }
 
-/// What a flush frees is kept for the next memstore: a quarter of the limit at most, nothing while memory is
-/// short, and what nobody uses for a minute is given back.
+/// Memory freed by a flush is kept for the next memstore: a quarter of the limit at most, nothing
+/// while memory is short, and memory unused for a minute is freed.
 #[test]
 fn memory_of_flushed_memstores_is_kept_for_the_next() {
     const LIMIT: u64 = 64 << 20;

@@ -17,10 +17,10 @@ use basalt_engine::schema::TableName;
 use crate::rig::{Rig, Shown, apply, create, mutation, row, scan, shown, value};
 
 const ROWS: usize = 90;
-/// Every scan goes on over at least so many changes of regions.
+/// Every scan continues over at least this many changes of regions.
 const CHANGES_SEEN: u64 = 6;
 
-/// Counts changes of regions and wakes those who wait for the next one.
+/// Counts changes of regions and wakes waiting threads.
 #[derive(Default)]
 struct Changes {
     count: Mutex<u64>,

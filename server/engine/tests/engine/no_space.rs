@@ -17,7 +17,7 @@ use basalt_engine::{Engine, Error, Kind, Result};
 use crate::crash::{Told, increment, rig_on, verify, write};
 use crate::rig::{Rig, descriptor, name, row, scan};
 
-/// So many ticks, and it must have come back: the log asks for space every tenth.
+/// Ticks within which it must have recovered: the log asks for space every tenth.
 pub(crate) const TICKS: usize = 20;
 
 /// Whether the process has ended: on the first fatal error.
@@ -71,7 +71,7 @@ impl Run {
         }
     }
 
-    /// One step. What is refused had no effect; after a fatal error there is no process to go on with.
+    /// One step. A refused step had no effect; after a fatal error the process has ended.
     fn step<T>(&mut self, act: impl FnOnce(&mut Told) -> Result<T>) -> Option<T> {
         if self.end.has_come() {
             return None;

@@ -229,8 +229,8 @@ fn the_offline_check_names_each_of_many_damaged_files() {
     }
 }
 
-/// The server rests for an hour, takes a write, and dies before its next tick; the machine comes up with its
-/// clock set back. What is written then must not end up behind what was acknowledged before.
+/// The server rests for an hour, takes a write, and dies before its next tick; the machine comes up
+/// with its clock set back. Later writes must not be ordered before acknowledged ones.
 #[test]
 fn times_do_not_go_back_after_a_rest_and_a_crash() {
     const BEGIN_MS: u64 = 1_700_000_000_000;

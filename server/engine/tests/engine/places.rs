@@ -1,4 +1,4 @@
-//! Which server regions are on, and what `hbase:meta` tells of it.
+//! Assignment of regions to servers, and its rows in `hbase:meta`.
 
 use std::sync::Arc;
 use std::time::Duration;

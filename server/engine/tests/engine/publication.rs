@@ -1,4 +1,4 @@
-//! What is visible and durable when: writes that nobody has waited for yet, durability, and background work
+//! When writes become visible and durable: writes without waiters, durability, and background work
 //! by itself.
 
 use std::sync::Arc;
@@ -52,7 +52,8 @@ fn an_increment_sees_what_readers_do_not_see_yet() {
     first.wait().unwrap();
 }
 
-/// A flush never brings to a file what is not published: whoever captures the file would see it too early.
+/// A flush never writes unpublished cells to a file: a reader that captures the file would see them
+/// too early.
 #[test]
 fn a_flush_waits_for_publication() {
     let engine = Rig::in_memory().open();
@@ -66,7 +67,8 @@ fn a_flush_waits_for_publication() {
     assert_eq!(get(&engine, &table, b"a"), Some(b"v".to_vec()));
 }
 
-/// "The check failed" rests on what was read, so that must be durable before the answer is given.
+/// "The check failed" rests on a cell that was read, so that must be durable before the answer is
+/// sent.
 #[test]
 fn a_failed_check_waits_for_what_it_saw() {
     let engine = Rig::in_memory().open();
@@ -97,7 +99,7 @@ fn a_failed_check_waits_for_what_it_saw() {
     assert!(engine.read_point().0 >= commit.seq());
 }
 
-/// What a network thread may ask for: an answer at once or none, and then nothing has happened.
+/// A call on a network thread gets an answer at once or none, and then nothing has happened.
 #[test]
 fn a_write_that_may_not_wait_does_not() {
     let rig = Rig::in_memory();
@@ -112,7 +114,7 @@ fn a_write_that_may_not_wait_does_not() {
 
     // Memory has the row, and the answer is a write that is waited for later.
     let commit = add(&engine, &mut out).unwrap();
-    // This one has no write of its own, and what it rests on is not durable.
+    // This one has no write of its own, and the cell that it rests on is not durable.
     assert!(matches!(check(&engine), Err(Error::NotInMemory)));
     assert!(engine.read_point().0 < commit.seq());
     commit.wait().unwrap();
@@ -131,7 +133,7 @@ fn a_write_that_may_not_wait_does_not() {
     assert_eq!(get(&engine, &table, b"a"), Some(2_u64.to_be_bytes().to_vec()));
 }
 
-/// DURABILITY: what a table says of writes that say nothing, and of no others.
+/// DURABILITY: a table's default for writes that set none, and for no others.
 #[test]
 fn a_table_says_how_durable_its_writes_are() {
     let disk = SimFs::new(3, SimOptions::default());
@@ -208,7 +210,7 @@ struct Flushes(Sender<FlushEvent>);
 
 impl EventListener for Flushes {
     fn flushed(&self, event: &FlushEvent) {
-        // Nobody listens any more at the end of the test.
+        // The receiver is gone at the end of the test.
         let _ = self.0.send(event.clone());
     }
 }

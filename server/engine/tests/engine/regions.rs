@@ -133,8 +133,8 @@ fn neighbours_merge_and_others_do_not() {
     assert_eq!(rows(&engine, &table).len(), 20);
 }
 
-/// Split halves share files until they are compacted; a merge at once must not bring back what one half has
-/// deleted.
+/// Split halves share files until they are compacted; a merge at once must not bring back cells
+/// that one half has deleted.
 #[test]
 fn halves_merge_back_without_old_rows() {
     let engine = Rig::in_memory().open();
@@ -157,7 +157,7 @@ fn halves_merge_back_without_old_rows() {
     assert_eq!(rows(&engine, &table).len(), 9);
 }
 
-/// What a scanner sees is fixed when it is opened, whatever happens to the table afterwards.
+/// A scanner's view is fixed when it is opened, whatever happens to the table afterwards.
 #[test]
 fn an_open_scanner_sees_its_moment() {
     let mut rig = Rig::in_memory();

@@ -1,4 +1,4 @@
-//! A database to test with, and short words for what tests do all the time.
+//! A database to test with, and short helpers for frequent steps.
 
 use std::path::PathBuf;
 use std::sync::Arc;

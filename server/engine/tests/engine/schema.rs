@@ -1,4 +1,4 @@
-//! Tables, families and namespaces: what they do, and what is refused.
+//! Tables, families and namespaces: their operations, and refused ones.
 
 use basalt_engine::Error;
 use basalt_engine::fs::sim::{Errno, OpKind, SimFs, SimOptions, Times};
@@ -260,8 +260,8 @@ fn altering_a_table_changes_what_reads_return() {
     ));
 }
 
-/// Disk space may end when a table is truncated. Whatever it got to, memory and disk agree on the table's
-/// regions: what is written afterwards is there after a restart.
+/// Disk space may end when a table is truncated. Wherever the truncation stops, memory and disk
+/// agree on the table's regions: later writes are there after a restart.
 #[test]
 fn a_truncation_without_space_loses_no_later_write() {
     let mut failed = 0;

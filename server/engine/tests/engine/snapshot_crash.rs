@@ -1,6 +1,6 @@
-//! Crashes and errors at every call of the file system that snapshots, clones, restores and their removal
-//! make: each of these calls is done as a whole or not at all, whatever the disk forgets, and what was
-//! acknowledged stays.
+//! Crashes and errors at every call of the file system that snapshots, clones, restores and their
+//! removal make: each of these calls is done as a whole or not at all, whatever the disk forgets,
+//! and acknowledged changes stay.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,14 +16,14 @@ use crate::rig::{Rig, apply, descriptor, mutation, name, row, rows, value};
 /// Rows and values.
 type Rows = BTreeMap<String, String>;
 
-/// What there is: tables with whether they are enabled, and snapshots with what is in them.
+/// Expected state: tables with whether they are enabled, and snapshots with their content.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct World {
     tables: BTreeMap<String, (bool, Rows)>,
     snapshots: BTreeMap<String, Rows>,
 }
 
-/// What the workload was told, and what the call on its way makes of it.
+/// The acknowledged state, and the state after the call in flight.
 #[derive(Debug, Default)]
 struct Told {
     now: World,
@@ -75,7 +75,7 @@ const STEPS: &[Step] = &[
 ];
 
 impl Step {
-    /// What the call makes of the world.
+    /// Applies the call to the expected state.
     fn apply(self, world: &mut World) {
         let table = |world: &mut World, table: &str| world.tables.get_mut(table).unwrap().1.clone();
         match self {
@@ -157,7 +157,7 @@ fn rig_on(disk: &SimFs) -> Rig {
     rig
 }
 
-/// Names and states of what there is; the data of enabled tables.
+/// Names and states of tables and snapshots; the data of enabled tables.
 fn look(engine: &Engine) -> World {
     let mut world = World::default();
     for (table, state) in engine.tables() {
@@ -194,8 +194,8 @@ fn look_inside(engine: &Engine) -> World {
     world
 }
 
-/// Opens the disk: what there is is what was told, or what the call on its way makes of it. Then a check
-/// finds nothing.
+/// Opens the disk: its state is the acknowledged one, or the one after the call in flight. Then a
+/// check finds nothing.
 fn verify(disk: &SimFs, told: &Told, context: &str) {
     let rig = rig_on(disk);
     let engine = rig
@@ -272,8 +272,8 @@ fn a_crash_while_recovering_leaves_all_or_nothing() {
     }
 }
 
-/// The workload with one call that fails. What fails is tried again, and works then; unless the process has
-/// to end.
+/// The workload with one call that fails. The failed step is retried, and works then; unless the
+/// process has to end.
 fn work_with_errors(rig: &Rig, clock: &ManualClock, told: &mut Told) -> Result<()> {
     let engine = rig.try_open()?;
     for step in STEPS {
@@ -313,7 +313,7 @@ fn work_with_errors(rig: &Rig, clock: &ManualClock, told: &mut Told) -> Result<(
     engine.close()
 }
 
-/// What [`look`] shows of a world.
+/// The part of a world that [`look`] shows.
 fn look_of(world: &World) -> World {
     let mut shown = world.clone();
     for (enabled, rows) in shown.tables.values_mut() {

@@ -1,4 +1,4 @@
-//! Snapshots of tables: what is in them, what becomes of them, tables made of them, and what is refused.
+//! Snapshots of tables: their content, their life, tables made of them, and refused operations.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ fn fill(engine: &Engine, table: &TableName, numbers: std::ops::Range<usize>, val
     }
 }
 
-/// Files whose path begins so.
+/// Files whose path begins with `below`.
 fn files(disk: &SimFs, below: &str) -> Vec<PathBuf> {
     let mut files = disk.files();
     files.retain(|path| path.starts_with(below));
@@ -31,7 +31,7 @@ fn names(engine: &Engine) -> Vec<String> {
     snapshots.iter().map(|snapshot| snapshot.name.clone()).collect()
 }
 
-/// Goal: everything acknowledged before the call is in a snapshot, and nothing of what comes later: writes,
+/// Goal: everything acknowledged before the call is in a snapshot, and nothing later: writes,
 /// compactions, a drop of the table; also after a restart.
 #[test]
 fn a_snapshot_is_of_its_moment() {
@@ -61,12 +61,12 @@ fn a_snapshot_is_of_its_moment() {
     assert_eq!(rig_of_copy(&disk).problems(), Vec::<String>::new());
 }
 
-/// The disk as a kill leaves it, with nobody on it.
+/// The disk after a kill, opened by no process.
 fn rig_of_copy(disk: &SimFs) -> Rig {
     Rig::simulated(&disk.crash_keep_all())
 }
 
-/// Goal: without a flush a snapshot has what is in store files.
+/// Goal: without a flush a snapshot has the cells of store files only.
 #[test]
 fn a_flush_can_be_left_out() {
     let engine = Rig::in_memory().open();
@@ -80,8 +80,8 @@ fn a_flush_can_be_left_out() {
     assert_eq!(rows(&engine, &table).len(), 6);
 }
 
-/// Goal: table, snapshot and clones go their own ways: writes, deletes and compactions of one are not seen in
-/// another, and a clone of a snapshot of a clone is what the first table was.
+/// Goal: table, snapshot and clones are independent: writes, deletes and compactions of one are not
+/// seen in another, and a clone of a snapshot of a clone equals the first table.
 #[test]
 fn a_clone_is_a_table_of_its_own() {
     let (disk, rig, engine) = Rig::open_simulated();
@@ -110,7 +110,7 @@ fn a_clone_is_a_table_of_its_own() {
     let engine = rig.open();
     assert_eq!(rows(&engine, &two), of_clone);
     assert_eq!(rows(&engine, &table), expected);
-    // Later writes to a clone win over what it was made of.
+    // Later writes to a clone win over its original cells.
     fill(&engine, &two, 0..1, "newest");
     assert_eq!(get(&engine, &two, &row(0)), Some(b"newest".to_vec()));
     assert_eq!(files(&disk, "/data/orphans"), Vec::<PathBuf>::new());
@@ -149,8 +149,8 @@ fn clones_of_a_split_table_see_their_halves() {
     assert_eq!(rows(&engine, &table), expected);
 }
 
-/// Goal: a restore brings back rows, families, options and regions; the table stays disabled; what was
-/// written since is gone, in memory, in the log and on disk.
+/// Goal: a restore brings back rows, families, options and regions; the table stays disabled; later
+/// writes are gone, in memory, in the log and on disk.
 #[test]
 fn a_restore_brings_everything_back() {
     let (disk, rig, engine) = Rig::open_simulated();
@@ -193,7 +193,7 @@ fn a_restore_brings_everything_back() {
     assert_eq!(rig_of_copy(&disk).problems(), Vec::<String>::new());
 }
 
-/// Goal: a scan that was open before a restore reads on in what it began with.
+/// Goal: a scan that was open before a restore reads on in its captured versions.
 #[test]
 fn open_scans_survive_a_restore() {
     let engine = Rig::in_memory().open();
@@ -209,7 +209,7 @@ fn open_scans_survive_a_restore() {
     assert_eq!(scan(&engine, &table, Scan::default()).len(), 3);
 }
 
-/// Goal: the survey removes what has expired, and until then it cannot be used.
+/// Goal: the survey removes expired snapshots, and until then they cannot be used.
 #[test]
 fn snapshots_expire() {
     let disk = SimFs::new(1, SimOptions::default());
@@ -363,7 +363,7 @@ fn damage_is_found() {
     );
 }
 
-/// Goal: what nobody refers to below `snapshots/` is moved aside, and its directories go.
+/// Goal: unreferenced files below `snapshots/` are moved aside, and their directories go.
 #[test]
 fn strangers_are_moved_aside() {
     let dir = tempfile::tempdir().unwrap();

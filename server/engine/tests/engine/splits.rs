@@ -37,7 +37,7 @@ fn with(options: &[(&str, &str)]) -> TableDescriptor {
     table
 }
 
-/// Writes rows of a thousand bytes, with all the background work that comes of it.
+/// Writes rows of a thousand bytes, with all the background work that follows.
 fn fill(engine: &Engine, table: &TableName, keys: impl Iterator<Item = Vec<u8>>) {
     for key in keys {
         put(engine, table, &key, &[key.len() as u8; 1_000]);
@@ -169,7 +169,7 @@ fn prefix_policies_keep_groups_together() {
         let automatic = boundaries(&engine, &table);
         assert!(!automatic.is_empty(), "{options:?}");
         engine.compact(&table, None, true, true).unwrap();
-        // What came in after the first split is all in here.
+        // All rows that came in after the first split are in here.
         let last = engine.regions(&table).unwrap().pop().unwrap();
         engine.split_region(last.id, None).unwrap();
         let all = boundaries(&engine, &table);
@@ -178,8 +178,8 @@ fn prefix_policies_keep_groups_together() {
         assert_eq!(rows(&engine, &table).len(), 300);
         let last = engine.regions(&table).unwrap().pop().unwrap();
         let (_, right) = engine.split_region(last.id, Some(b"u09_020")).unwrap();
-        // A policy says where a region is split when nobody does; a restriction says where it may be split at
-        // all.
+        // A policy says where a region is split by default; a restriction says where it may be
+        // split at all.
         let expected: &[u8] = if options == restriction {
             b"u09"
         } else {
@@ -189,8 +189,8 @@ fn prefix_policies_keep_groups_together() {
     }
 }
 
-/// One group, or one row, fills the region: there is no row to split at. It is not tried again and again, and
-/// whoever asks for it is told.
+/// One group, or one row, fills the region: there is no row to split at. It is not tried again and
+/// again, and a request for it gets an error.
 #[test]
 fn a_region_without_a_middle_is_not_split() {
     let engine = small_rig().open();
@@ -320,7 +320,7 @@ fn policies_can_be_changed_and_unknown_ones_are_refused() {
             .ends_with("region merge is disabled for the table"),
         "{refused}"
     );
-    // A table that was made without checks, with a policy that nobody knows: it splits by the default one.
+    // A table that was made without checks, with an unknown policy: it splits by the default one.
     let mut unchecked = with(&[("SPLIT_POLICY", "org.example.NoSuch")]);
     unchecked.name = name("u");
     engine.create_table(unchecked, Vec::new()).unwrap();

@@ -1,5 +1,5 @@
-//! The system tables `hbase:meta` and `hbase:namespace`. What is expected here is what HBase 2.6 answered to
-//! the same calls, but for times, ids and the server.
+//! The system tables `hbase:meta` and `hbase:namespace`. Expected results are HBase 2.6's answers
+//! to the same calls, but for times, ids and the server.
 
 use basalt_engine::cell::{CellBatch, RowOrder};
 use basalt_engine::engine::ServerName;
@@ -155,7 +155,7 @@ fn namespaces_are_rows() {
     );
 }
 
-/// Every pair of bounds, both ways: what lies between them in HBase's order of `hbase:meta`.
+/// Every pair of bounds, both ways: the rows between them in HBase's order of `hbase:meta`.
 #[test]
 fn scans_of_meta_keep_its_order() {
     let engine = with_tables();
@@ -294,7 +294,7 @@ fn reads_of_meta_take_every_option() {
     ));
 }
 
-/// A scan tells of the moment in which it began; the next one of what came since.
+/// A scan shows the state when it began; the next one shows later changes.
 #[test]
 fn a_scan_of_meta_sees_one_moment() {
     let engine = with_tables();

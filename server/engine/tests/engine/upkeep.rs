@@ -98,7 +98,7 @@ fn a_quiet_region_does_not_keep_the_log() {
     assert_eq!(rows(&engine, &name("quiet")).len(), 1);
 }
 
-/// What is paused waits, however often it is asked for; what somebody would wait for is refused; the end of
+/// Paused work waits, however often it is requested; synchronous requests are refused; the end of
 /// the pause makes up for it.
 #[test]
 fn flushes_and_compactions_wait_while_they_are_paused() {
@@ -200,8 +200,8 @@ fn outputs_that_found_no_place_in_the_manifest_are_removed() {
     for number in 0..60 {
         put(&engine, &table, &row(number), b"v");
         if number == 30 {
-            // The manifest asks for space after every so many edits: one more, and it is the other kind that
-            // asks.
+            // The manifest asks for space at intervals of edits: one more, and it is the other kind
+            // that asks.
             engine.flush(&table).unwrap();
             put(&engine, &table, &row(number), b"v");
         }
@@ -253,8 +253,7 @@ fn a_region_of_one_row_is_left_alone() {
     assert_eq!(engine.counters().flushes.get(), flushes);
 }
 
-/// COMPACTION_ENABLED and SPLIT_ENABLED keep the server from what nobody asked for, until they are taken
-/// back.
+/// COMPACTION_ENABLED and SPLIT_ENABLED stop automatic work, until they are taken back.
 #[test]
 fn a_table_may_refuse_compactions_and_splits() {
     let mut rig = Rig::in_memory();
@@ -295,7 +294,7 @@ fn a_table_may_refuse_compactions_and_splits() {
 #[test]
 fn upkeep_of_one_region_touches_no_other() {
     let mut rig = Rig::in_memory();
-    // None that nobody asked for.
+    // No automatic compactions.
     rig.options.compaction_min_files = 9;
     let engine = rig.open();
     engine
@@ -336,8 +335,8 @@ fn upkeep_of_one_region_touches_no_other() {
     assert!(matches!(gone, basalt_engine::Error::NoSuchRegion(_)), "{gone}");
 }
 
-/// A compaction that waits for its rate limit is seen with what is left of it, and its end with how it came.
-/// The clock stands still, so it waits until it is told to give up.
+/// A compaction that waits for its rate limit is listed with its remaining work, and afterwards
+/// with its outcome. The clock stands still, so it waits until it is cancelled.
 #[test]
 fn a_running_compaction_is_seen() {
     let clock = Arc::new(ManualClock::at(1_700_000_000_000));
@@ -382,7 +381,7 @@ fn a_running_compaction_is_seen() {
     assert_eq!(engine.jobs().ended()[0].end, JobEnd::Cancelled);
 }
 
-/// What has been in memory for an hour is flushed, however the wall clock is set meanwhile.
+/// Cells that have been in memory for an hour are flushed, however the wall clock is set meanwhile.
 #[test]
 fn what_is_old_is_flushed_whatever_the_wall_clock_says() {
     const BEGIN_MS: u64 = 1_700_000_000_000;

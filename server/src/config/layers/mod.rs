@@ -18,8 +18,8 @@ use super::describe::{Kind, PREFIX, Setting, unknown, unknown_variable};
 use super::units::Unit;
 use super::{Address, Config, ConfigError, TEXT_BYTES_MAX, memory};
 
-/// Variables with our prefix that are no settings: options of the command line, and what the build
-/// and the tests read.
+/// Variables with our prefix that are no settings: options of the command line, and variables of
+/// the build and the tests.
 const OTHER_VARIABLES: [&str; 10] = [
     "BASALT_BINARY",
     "BASALT_COMMIT",
@@ -91,7 +91,7 @@ pub struct Inputs {
 
 impl Inputs {
     /// The variables of this process that have our prefix. Those that are not UTF-8 are refused
-    /// later, with what can be shown of them.
+    /// later, with a readable form of them.
     pub fn own_variables() -> Vec<(String, String)> {
         std::env::vars_os()
             .map(|(name, value)| {
@@ -210,7 +210,7 @@ impl Layers {
         Ok(())
     }
 
-    /// Takes over what a TOML text says.
+    /// Takes over the settings of a TOML text.
     fn file(&mut self, text: &str, path: &Path) -> Result<(), ConfigError> {
         let refuse = |message: String| ConfigError::Syntax {
             path: path.to_path_buf(),
@@ -301,7 +301,7 @@ impl Layers {
             })
     }
 
-    /// The settings, with what follows from those that are given.
+    /// The settings, with the values derived from the given ones.
     fn finish(mut self) -> Loaded {
         memory::divide(&mut self.table);
         for (section, values) in &self.table {
@@ -327,8 +327,8 @@ fn insert(table: &mut Table, setting: Setting, value: Value) {
     }
 }
 
-/// The value that a text outside of TOML stands for. Numbers, flags and quoted texts are as in
-/// TOML; other texts need no quotes, and lists may have commas only.
+/// The value of a text outside of TOML. Numbers, flags and quoted texts are as in TOML; other texts
+/// need no quotes, and lists may have commas only.
 fn value_of(setting: Setting, text: &str) -> Value {
     let toml = format!("v = {text}")
         .parse::<Table>()

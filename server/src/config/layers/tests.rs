@@ -125,7 +125,7 @@ fn values_are_as_people_write_them() {
     assert_eq!((config.block_cache.bytes, &*config.quota.user), (1 << 30, "true"));
 }
 
-/// Goal: an error in a file names the line, the setting and what to do.
+/// Goal: an error in a file names the line, the setting and the remedy.
 #[test]
 fn errors_in_a_file_name_the_line() {
     let error = |text: &str| Config::parse(text, Path::new("f"), &[]).unwrap_err().to_string();

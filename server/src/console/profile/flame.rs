@@ -1,11 +1,12 @@
-//! A flame graph: one box for each function in each place it was called from, as wide as the samples in it
-//! and in what it called. Callers are above. A box says its name and its share when one points at it.
+//! A flame graph: one box for each function in each place it was called from, as wide as the
+//! samples in it and in its callees. Callers are above. A box shows its name and its share when one
+//! points at it.
 //!
-//! It is drawn here because the crate that draws flame graphs has a licence (CDDL) that does not go with
-//! ours.
+//! It is drawn here because the crate that draws flame graphs has a licence (CDDL) that is
+//! incompatible with ours.
 //!
-//! Boxes that would be too narrow to be seen are left out, so that a picture is as large as it is wide and
-//! deep, whatever was sampled.
+//! Boxes that would be too narrow to be seen are left out, so that the size of a picture depends on
+//! its width and depth only, not on the samples.
 
 use std::collections::BTreeMap;
 
@@ -15,11 +16,11 @@ use super::Stack;
 
 const WIDTH: f64 = 1_400.0;
 const ROW: f64 = 18.0;
-/// Of the heading.
+/// Height of the heading.
 const TOP: f64 = 50.0;
 /// Narrower boxes are left out.
 const WIDTH_MIN: f64 = 0.5;
-/// Of a letter.
+/// Width of a letter.
 const LETTER: f64 = 6.6;
 
 /// A function below those that called it.
@@ -56,7 +57,7 @@ struct Placed<'s> {
     depth: usize,
 }
 
-/// The boxes, from left to right and from callers to called, in the order of names.
+/// The boxes, from left to right and from callers to callees, in the order of names.
 fn place<'s>(root: &Node<'s>) -> Vec<Placed<'s>> {
     let scale = WIDTH / root.samples.max(1) as f64;
     let mut placed = Vec::new();
@@ -158,7 +159,8 @@ mod tests {
         }
     }
 
-    /// A function is as wide as what it and its callees took, beside what else its caller called.
+    /// A function is as wide as its own samples and those of its callees, beside the other callees
+    /// of its caller.
     #[test]
     fn boxes_add_up() {
         let stacks = [

@@ -3,13 +3,14 @@
 //! 1. The request's parameters are checked; there is one profile at a time. A profile costs
 //!    processor time, so it requires `http.profiles` and a POST: no link and no image in a page
 //!    starts one.
-//! 2. The library sets a timer that counts the processor time of all threads. Each time it fires, the thread
-//!    that runs notes its stack. A thread that waits uses no processor time, and is not in it.
+//! 2. The library sets a timer that counts the processor time of all threads. Each time it fires,
+//!    the running thread records its stack. A waiting thread uses no processor time, and is not
+//!    included.
 //! 3. After `seconds`, or when the client has gone or the server stops, the timer is taken away.
 //! 4. On the blocking pool, addresses become names and the answer is written.
 //!
-//! Stacks within the C library are not walked, for what it holds at such a moment (a lock of its allocator)
-//! would not be released: time in it, system calls among them, is left out.
+//! Stacks within the C library are not walked, since a lock held there at such a moment (of its
+//! allocator) would not be released: time in it, system calls among them, is left out.
 //!
 //! Invariant: without a request nothing runs and nothing is held.
 
@@ -32,7 +33,8 @@ mod proto;
 pub(crate) const SECONDS_MAX: u16 = 300;
 /// Most samples in a second of processor time.
 pub(crate) const FREQUENCY_MAX: u16 = 999;
-/// Not a round number, so as not to fall in step with work that is done a hundred times a second.
+/// Not a round number, so that samples do not coincide with work that is done a hundred times a
+/// second.
 pub(crate) const FREQUENCY_DEFAULT: u16 = 99;
 /// Seconds of a profile.
 pub(crate) const SECONDS_DEFAULT: u16 = 10;
@@ -52,7 +54,7 @@ enum Format {
     Pprof,
 }
 
-/// What is asked for.
+/// Parameters of the request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Request {
     seconds: u64,
@@ -61,7 +63,7 @@ struct Request {
 }
 
 impl Request {
-    /// Says what is wrong with the parameters, with the limit.
+    /// Parses the parameters; an error names the parameter and its limit.
     fn parse(given: &HashMap<String, String>) -> Result<Self, String> {
         let number = |name: &str, default: u16, max: u16| match given.get(name) {
             None => Ok(default),
@@ -91,7 +93,8 @@ impl Request {
     }
 }
 
-/// A profile that is being taken; dropping it ends that. The timer goes before the place is free.
+/// A profile that is being taken; dropping it ends that. The timer is removed before the slot is
+/// free.
 struct Recording {
     guard: ProfilerGuard<'static>,
     _place: OwnedSemaphorePermit,
@@ -129,7 +132,7 @@ struct Function {
 #[derive(Clone, Debug)]
 struct Stack {
     thread: String,
-    /// From the outermost on, each with the line it was at; inlined ones have a place of their own.
+    /// From the outermost call on, each with its line; inlined ones have entries of their own.
     calls: Vec<(Function, u32)>,
     samples: u64,
 }

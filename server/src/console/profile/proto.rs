@@ -1,8 +1,9 @@
 //! A profile in the protocol buffers of Google's pprof (`profile.proto`), which `go tool pprof` and others
 //! read. Field numbers are the format's: never change them.
 //!
-//! A name stands once, in the table of strings, whose first one is empty; everything else has its position. A
-//! location is a function at a line: addresses would say nothing elsewhere.
+//! A name stands once, in the table of strings, whose first one is empty; other messages refer to
+//! its position. A location is a function at a line: addresses would be meaningless on other
+//! machines.
 
 use std::collections::HashMap;
 
@@ -175,7 +176,8 @@ pub(super) fn encode(stacks: &[Stack], seconds: u64, frequency: i32) -> Vec<u8> 
 mod tests {
     use super::*;
 
-    /// What was put in can be read out: names, lines, the innermost call first, and each name once.
+    /// An encoded profile can be decoded: names, lines, the innermost call first, and each name
+    /// once.
     #[test]
     fn a_profile_reads_back() {
         let function = |name: &str| Function {

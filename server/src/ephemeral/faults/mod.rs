@@ -1,16 +1,16 @@
 //! Faults on demand: a test arms faults for the next calls of a data method, to see whether client
 //! code survives it. Only ephemeral servers have this ([`crate::ephemeral::Controls`]).
 //!
-//! 1. A test arms a list of [`Fault`]s, which replaces the present one. Each names a method, perhaps
-//!    a table, and a number of calls.
-//! 2. A protocol adapter describes each data call as a [`Call`] before it runs it, while something is
-//!    armed. [`Faults::take`] counts the call against the first fault that matches and returns what
-//!    happens to it; a call meets at most one fault.
+//! 1. A test arms a list of [`Fault`]s, which replaces the present one. Each names a method,
+//!    optionally a table, and a number of calls.
+//! 2. A protocol adapter describes each data call as a [`Call`] before it runs it, while something
+//!    is armed. [`Faults::take`] counts the call against the first fault that matches and returns
+//!    its effect; a call meets at most one fault.
 //! 3. The adapter carries that out: `service/faults.rs` for all protocols, `thrift/faults.rs` for Thrift,
 //!    `native/faults.rs` for native calls.
 //!
 //! A fault whose calls are used up is no longer armed. Each one that a call meets is logged and
-//! counted by its kind, and the text of its exception says that a test asked for it.
+//! counted by its kind, and the text of its exception says that a test caused it.
 //!
 //! | module | contents |
 //! | --- | --- |
@@ -42,7 +42,7 @@ pub(crate) enum Kind {
     NotServingRegion,
     /// It begins after this delay.
     Delay(Duration),
-    /// Its connection is closed; it is not run.
+    /// The call's connection is closed; the call is not run.
     DropConnection,
     /// It is run, and its connection is closed instead of an answer.
     DropReply,
@@ -64,7 +64,7 @@ impl Kind {
         "move",
     ];
 
-    /// Its name.
+    /// Name of the fault.
     pub(crate) fn name(&self) -> &'static str {
         let index = match self {
             Self::RegionTooBusy => 0,
@@ -174,7 +174,8 @@ impl Faults {
         self.list.lock().clone()
     }
 
-    /// Counts a call against the first fault that matches it. Returns what happens to the call.
+    /// Counts a call against the first fault that matches it. Returns the fault's effect on the
+    /// call.
     pub(crate) fn take(&self, call: &Call) -> Option<Kind> {
         let mut list = self.list.lock();
         let index = list.iter().position(|fault| fault.matches(call))?;

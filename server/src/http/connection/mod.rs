@@ -1,15 +1,15 @@
-//! One connection of the HTTP port: the library speaks HTTP, we have the patience.
+//! One connection of the HTTP port: the library speaks HTTP, this module enforces the timeouts.
 //!
-//! The library has one time limit for the head of a request, and counts the time before it too: with it, a
-//! client that keeps a connection for its next call would be cut off like one that sends its head byte by
-//! byte. So the socket notes what it sees ([`Seen`]), and a watch beside the library ends the connection when
-//! one of these has lasted too long:
+//! The library has one time limit for the head of a request, and counts the time before it too:
+//! with it, a client that keeps a connection for its next call would be cut off like one that sends
+//! its head byte by byte. So the socket records its state ([`Seen`]), and a watch beside the
+//! library ends the connection when one of these has lasted too long:
 //!
 //! 1. idle, nothing of a request has come: `thrift.idle_timeout_ms`, by default for ever;
 //! 2. the head of a request has begun: `thrift.message_timeout_ms`;
 //! 3. the client takes nothing of its answer: `thrift.write_timeout_ms`.
 //!
-//! While a request is served there is no limit here: who reads its body has one for that.
+//! While a request is served there is no limit here: the reader of its body has one.
 
 use std::convert::Infallible;
 use std::io;
@@ -36,10 +36,10 @@ use crate::config;
 
 /// Largest head of a request. HBase's servlet container has the same limit.
 const HEAD_BYTES_MAX: usize = 64 << 10;
-/// The library's read buffer, about: what a connection that has sent a large body may keep.
+/// The library's read buffer, about: memory that a connection may keep after a large body.
 const BUFFER_BYTES_MAX: usize = 64 << 10;
 
-/// Why a connection ended, when it was not the client who closed it between two requests.
+/// Why a connection ended, unless the client closed it between two requests.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum End {
     #[error("{0}")]
@@ -144,7 +144,7 @@ async fn refuse(mut socket: TcpStream, patience: Duration) -> Result<(), End> {
     }
 }
 
-/// What has been seen of the request at hand.
+/// State of the current request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Seen {
     /// Some of its head has come.
@@ -163,7 +163,7 @@ fn note(seen: &watch::Sender<Seen>, change: impl FnOnce(&mut Seen)) {
     });
 }
 
-/// Returns when what was seen last has not changed for too long.
+/// Returns when the state has not changed for too long.
 async fn silence(mut seen: watch::Receiver<Seen>, config: &config::Thrift) -> End {
     loop {
         let limit = match *seen.borrow_and_update() {
@@ -185,7 +185,7 @@ async fn silence(mut seen: watch::Receiver<Seen>, config: &config::Thrift) -> En
     }
 }
 
-/// A socket that notes what it sees.
+/// A socket that records its state.
 struct Watched {
     socket: TcpStream,
     seen: watch::Sender<Seen>,

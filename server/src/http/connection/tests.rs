@@ -1,4 +1,4 @@
-//! Goal: a connection waits as long as it should, and no longer. Method: a real socket, a site of a few
+//! Goal: a connection is closed exactly at its timeouts. Method: a real socket, a site of a few
 //! lines, and a clock that jumps to the next timer when there is nothing else to do.
 
 use axum::routing::get;
@@ -71,7 +71,7 @@ async fn an_idle_connection_lives_as_long_as_configured() {
         ..config::Thrift::default()
     };
     let (mut client, served) = connect(config).await;
-    // What is served takes its own time.
+    // A request that is being served may take its time.
     ask(&mut client, "/slow").await;
     answer(&mut client, "late").await;
     let began = Instant::now();

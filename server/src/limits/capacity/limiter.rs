@@ -1,20 +1,20 @@
-//! One limit: so many requests or bytes in a unit of time.
+//! One limit: a number of requests or bytes in a unit of time.
 //!
 //! A bucket of tokens, refilled continuously, that holds one unit's worth (HBase:
-//! `AverageIntervalRateLimiter`). It is kept as one number: the moment at which it will be full again. Taking
-//! tokens moves that moment on by the time they need to come back, so whoever takes them needs no lock and no
-//! task refills anything (the generic cell rate algorithm of ATM Forum TM 4.0).
+//! `AverageIntervalRateLimiter`). It is kept as one number: the moment at which it will be full
+//! again. Taking tokens moves that moment on by the time they need to come back, so taking needs no
+//! lock and no task refills anything (the generic cell rate algorithm of ATM Forum TM 4.0).
 //!
-//! Tokens are taken at once, also when they are not there yet; the taker is told how long to wait for them,
-//! and whoever comes later waits behind. So takers go on in the order in which they came. A request for more
-//! than the bucket holds waits until it is full and leaves a debt.
+//! Tokens are taken at once, also when they are not there yet; the call returns how long the taker
+//! has to wait for them, and later takers wait behind. So takers are served in the order of their
+//! arrival. A request for more than the bucket's size waits until it is full and leaves a debt.
 
 use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Moments and times in 64ths of a nanosecond, since some beginning: fine enough for gigabytes per second,
-/// and enough for 9 years.
+/// Points in time and durations in 64ths of a nanosecond, since some beginning: fine enough for
+/// gigabytes per second, and enough for 9 years.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Ticks(u64);
 
@@ -24,7 +24,7 @@ const TICKS_PER_NANOSECOND: u64 = 64;
 const DEBT_MAX: u64 = 3 * 365 * 86_400 * 1_000_000_000 * TICKS_PER_NANOSECOND;
 
 impl Ticks {
-    /// The time as ticks, rounded down to what they can count.
+    /// The time as ticks, rounded down.
     pub(crate) fn of(time: Duration) -> Self {
         let nanoseconds = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         Self(nanoseconds.saturating_mul(TICKS_PER_NANOSECOND))
@@ -46,7 +46,7 @@ pub(crate) struct Limiter {
 }
 
 impl Limiter {
-    /// So many requests or bytes in each `unit`. The bucket is full.
+    /// A limit of `limit` requests or bytes in each `unit`. The bucket is full.
     pub(crate) fn new(limit: NonZeroU64, unit: Duration) -> Self {
         Self {
             limit,
@@ -55,12 +55,12 @@ impl Limiter {
         }
     }
 
-    /// How long who asked for so much now would have to wait.
+    /// The wait of a request for `amount` that came now.
     pub(crate) fn wait(&self, amount: u64, now: Ticks) -> Ticks {
         self.wait_at(self.full_at.load(Ordering::Relaxed), self.cost(amount), now)
     }
 
-    /// Takes so much; tells how long to wait for it.
+    /// Takes `amount`; returns the wait for it.
     pub(crate) fn take(&self, amount: u64, now: Ticks) -> Ticks {
         let cost = self.cost(amount);
         let mut full_at = self.full_at.load(Ordering::Relaxed);
@@ -76,15 +76,15 @@ impl Limiter {
         }
     }
 
-    /// The time in which so many tokens come.
+    /// The time in which `amount` tokens come.
     fn cost(&self, amount: u64) -> u64 {
         let ticks = u128::from(amount) * u128::from(self.unit.0);
         let cost = ticks.div_ceil(u128::from(self.limit.get()));
         u64::try_from(cost).unwrap_or(DEBT_MAX).min(DEBT_MAX)
     }
 
-    /// Of a bucket that is full at `full_at`, tokens that come in the time `cost` are there when the rest of
-    /// it would be empty.
+    /// The wait until a bucket that is full at `full_at` has had the tokens that come in the time
+    /// `cost`.
     fn wait_at(&self, full_at: u64, cost: u64, now: Ticks) -> Ticks {
         let enough_at = full_at.max(now.0) + cost.min(self.unit.0);
         Ticks(enough_at.saturating_sub(now.0 + self.unit.0))
@@ -119,7 +119,7 @@ mod tests {
         for _ in 0..10 {
             assert_eq!(take(&limiter, 1, 5_000), Duration::ZERO);
         }
-        // Whoever comes now waits, each 100 ms longer than the one before.
+        // Later takers wait, each 100 ms longer than the one before.
         for turn in 1..=30 {
             assert_eq!(take(&limiter, 1, 5_000), Duration::from_millis(100 * turn));
         }
@@ -130,7 +130,7 @@ mod tests {
 
     #[test]
     fn over_a_long_time_it_admits_its_limit() {
-        // Neither divides a second: what rounding loses must not add up.
+        // Neither divides a second: rounding losses must not add up.
         for limit in [3, 7, 4_999, 1_000_003] {
             let limiter = limiter(limit, SECOND);
             let (mut now, mut taken, step) = (0u64, 0u64, limit / 3 + 1);
@@ -167,7 +167,8 @@ mod tests {
         assert_eq!(waits[1], Duration::from_millis(900), "until it is full");
     }
 
-    /// Goal: who takes nothing waits only while there is a debt, as reads do that are charged later.
+    /// Goal: a request for nothing waits only while there is a debt, as of reads, which are charged
+    /// later.
     #[test]
     fn nothing_waits_for_a_debt_only() {
         let limiter = limiter(100, SECOND);
@@ -190,7 +191,7 @@ mod tests {
         assert!(take(&fast, u64::MAX, 10) <= SECOND);
     }
 
-    /// Goal: threads that take at the same time take together what the limit allows.
+    /// Goal: threads that take at the same time together take exactly the limit.
     #[test]
     fn threads_share_one_bucket() {
         let limiter = limiter(1_000, SECOND);

@@ -1,20 +1,21 @@
-//! How much may be asked for in a second: of virtual servers in a rehearsal, and by tables, namespaces and
-//! users under quotas.
+//! Rates of use: of virtual servers in a rehearsal, and of tables, namespaces and users under
+//! quotas.
 //!
-//! 1. A call says what it takes of whom: a [`Bill`] with an entry for each virtual server whose rows it
-//!    touches and for each quota that it is under. A batch is one request for each of its rows, as each
-//!    action of a batch is one in HBase.
-//! 2. [`Capacity::charge`] looks at all of their limits. If the longest wait is more than
-//!    `quota.max_wait_ms`, the call is refused and pays nothing. Else it takes its tokens from all and is
-//!    told until when it is to be held back, which is a timer and holds no thread. Tokens are taken in the
-//!    order in which calls come, so they also go on in that order ([`limiter`]).
-//! 3. What a read returns is known afterwards and charged then. Who comes later waits for it.
+//! 1. A call describes its cost: a [`Bill`] with an entry for each virtual server whose rows it
+//!    touches and for each quota that it is under. A batch is one request for each of its rows, as
+//!    each action of a batch is one in HBase.
+//! 2. [`Capacity::charge`] checks all of their limits. If the longest wait is more than
+//!    `quota.max_wait_ms`, the call is refused and charged nothing. Otherwise it takes its tokens
+//!    from all and returns until when the call is to be held back, which is a timer and holds no
+//!    thread. Tokens are taken in the order in which calls arrive, so calls also go on in that
+//!    order ([`limiter`]).
+//! 3. The bytes of a read are known afterwards and charged then. Later calls wait for them.
 //!
-//! HBase refuses at once, and its client behind the gateway waits and tries again; here the server waits in
-//! its place. The bound is looked at before tokens are taken: calls that come in the same moment may wait a
-//! little longer than it.
+//! HBase refuses at once, and its client behind the gateway waits and retries; here the server
+//! waits instead. The bound is checked before tokens are taken: concurrent calls may wait slightly
+//! longer.
 //!
-//! Without rehearsal and quotas a call pays one look at [`Capacity::is_on`].
+//! Without rehearsal and quotas a call only checks [`Capacity::is_on`].
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -42,13 +43,13 @@ use limiter::Ticks;
 use quotas::{Applying, Quotas};
 use throttle::{Reached, Throttle};
 
-/// The virtual servers that a call touches, by position, with what it takes of each.
+/// The virtual servers that a call touches, by position, with the cost on each.
 pub(crate) type ByServer = SmallVec<[(u16, Cost); 4]>;
 
-/// What a call takes.
+/// Cost of a call.
 #[derive(Debug, Default)]
 pub(crate) struct Bill {
-    /// Of virtual servers; empty without a rehearsal.
+    /// Cost by virtual server; empty without a rehearsal.
     pub(crate) servers: ByServer,
     /// Altogether.
     pub(crate) total: Cost,
@@ -82,7 +83,7 @@ pub(crate) struct Exceeded {
 
 /// A time as HBase's clients read it from the text of an `RpcThrottlingException`: `1min, 5sec, 15ms`.
 fn hbase_time(time: Duration) -> String {
-    // Up to the next millisecond: who waits so long has waited long enough.
+    // Rounded up to the next millisecond, so that the wait is never too short.
     let milliseconds = time.as_nanos().div_ceil(1_000_000);
     let (seconds, rest) = (milliseconds / 1000, milliseconds % 1000);
     let mut parts: Vec<String> = [
@@ -98,7 +99,7 @@ fn hbase_time(time: Duration) -> String {
     parts.join(", ")
 }
 
-/// Handles of what happens to calls because of one kind of payer.
+/// Metric handles for calls that one kind of limit held back or refused.
 struct Outcomes {
     held_back: Histogram,
     refused: Counter,
@@ -113,7 +114,7 @@ impl Outcomes {
     }
 }
 
-/// Kinds of payers, as positions and labels.
+/// Kinds of limits, as positions and labels.
 const KINDS: [&str; 4] = ["rehearsal", "user", "table", "namespace"];
 
 fn kind_of(quota: &Quota) -> usize {
@@ -128,7 +129,7 @@ fn kind_of(quota: &Quota) -> usize {
 pub(crate) struct Capacity {
     rehearsal: Option<Rehearsal>,
     quotas: Quotas,
-    /// Whether there is any limit or virtual server: what calls look at first.
+    /// Whether there is any limit or virtual server: checked first by every call.
     is_on: AtomicBool,
     max_wait: Duration,
     /// The beginning of [`Ticks`].
@@ -193,7 +194,7 @@ impl Capacity {
         Ticks::of(self.began.elapsed())
     }
 
-    /// Who pays what.
+    /// The throttles that the call is charged to, each with its cost.
     fn payers<'a>(&'a self, bill: &'a Bill) -> impl Iterator<Item = (&'a Throttle, Cost, Payer<'a>)> {
         let servers = bill.servers.iter().filter_map(|(server, cost)| {
             let throttle = &self.rehearsal.as_ref()?.server(*server)?.throttle;
@@ -208,8 +209,8 @@ impl Capacity {
             .filter(|(throttle, _, _)| !throttle.is_empty())
     }
 
-    /// Charges a call on `table` with what is known before it runs. Returns until when it is to be held back,
-    /// if it is.
+    /// Charges a call on `table` with its cost as far as known before it runs. Returns until when
+    /// it is to be held back, if it is.
     pub(crate) fn charge(&self, table: &TableName, bill: &mut Bill) -> Result<Option<Instant>, Exceeded> {
         bill.quotas = self.quotas.applying(table);
         let now = self.now();
@@ -239,15 +240,14 @@ impl Capacity {
         if wait.is_zero() {
             return Ok(None);
         }
-        // Without an answer to who is waited for, another call took the tokens in between: of the same kind
-        // of payer, mostly.
+        // If nothing was over its limit, a concurrent call took the tokens; charge the first kind.
         let kind = reached.map_or(0, |(_, payer)| payer.kind());
         self.outcomes[kind].held_back.record(wait);
         Ok(Some(Instant::now() + wait))
     }
 
-    /// Charges a call with what it has read, by virtual server and altogether. A server that did not know of
-    /// the call before is charged with a request, too.
+    /// Charges a call with the bytes that it has read, by virtual server and altogether. A server
+    /// without an entry in the bill is charged with a request, too.
     pub(crate) fn charge_read(&self, bill: &Bill, read: &[(u16, u64)], total: u64) {
         let now = self.now();
         for (server, bytes) in read {
@@ -266,7 +266,7 @@ impl Capacity {
     }
 }
 
-/// Whose limit it is.
+/// Owner of a limit.
 enum Payer<'a> {
     Server(u16),
     Quota(&'a Quota),

@@ -1,7 +1,8 @@
 //! The rehearsal of a cluster: the one server presents itself as several, and each has its own capacity.
 //!
-//! The engine knows which region is on which of the virtual servers and tells it in `hbase:meta`. Here is
-//! what each of them may do in a second and what it has done. A call pays each server whose rows it touches.
+//! The engine knows which region is on which of the virtual servers and shows it in `hbase:meta`.
+//! This module has the limits per second and the counters of each. A call is charged to each server
+//! whose rows it touches.
 
 use metrics::{Counter, counter};
 
@@ -15,7 +16,7 @@ use crate::observe::metrics::names;
 #[derive(Debug)]
 pub(crate) struct Rehearsal {
     servers: Vec<VirtualServer>,
-    /// What each of them may do in a second, for people.
+    /// Limits of each virtual server, for people.
     limits: String,
 }
 
@@ -46,7 +47,7 @@ impl VirtualServer {
         }
     }
 
-    /// Counts what a call takes that goes on.
+    /// Counts the cost of an admitted call.
     pub(super) fn count(&self, cost: Cost) {
         for (counter, amount) in [
             (&self.requests[0], cost.reads),
@@ -59,7 +60,7 @@ impl VirtualServer {
         }
     }
 
-    /// Charges what a read has returned.
+    /// Charges the bytes that a read has returned.
     pub(super) fn take_read_bytes(&self, bytes: u64, now: Ticks) {
         self.throttle.take_read_bytes(bytes, now);
         self.bytes[0].increment(bytes);

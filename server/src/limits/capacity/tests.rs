@@ -1,5 +1,5 @@
-//! Goal: calls are charged to whom they touch, wait for the slowest, or are refused and pay nothing. Method:
-//! tokio's clock stands still and is moved by hand.
+//! Goal: calls are charged to every limit that they touch, wait for the slowest, or are refused
+//! without a charge. Method: tokio's clock stands still and is moved by hand.
 
 use basalt_engine::fs::sim::{SimFs, SimOptions};
 use tokio::time::advance;
@@ -39,7 +39,7 @@ impl Rig {
         self.capacity.change_quota(&self.engine, owner, set).unwrap();
     }
 
-    /// Writes so many rows of 100 bytes on each server; how long to wait.
+    /// Writes rows of 100 bytes on servers, as listed; returns how long to wait.
     fn write(&self, rows: &[(u16, u64)]) -> Result<Option<Duration>, Exceeded> {
         let mut bill = Bill::default();
         for (server, rows) in rows {
@@ -73,7 +73,8 @@ async fn each_server_has_its_own_capacity_and_a_batch_waits_for_the_slowest() {
     assert_eq!(rig.write(&[(0, 100), (1, 100), (2, 100)]), Ok(NO_WAIT));
 }
 
-/// Goal: what is refused takes nothing, of anybody; the text is one that HBase's client reads the time from.
+/// Goal: a refused call takes no tokens of any limit; the text is one that HBase's client reads the
+/// time from.
 #[tokio::test(start_paused = true)]
 async fn a_call_that_would_wait_too_long_is_refused_and_pays_nothing() {
     let rig = Rig::new(|config| {
@@ -116,7 +117,7 @@ async fn bytes_read_are_charged_where_they_were_read() {
     rig.capacity.charge_read(&bill, &[(0, 2_500), (1, 1_200)], 3_700);
     assert_eq!(fetch(0).1, Some(Duration::from_millis(1_500)));
     assert_eq!(fetch(1).1, Some(Duration::from_millis(200)));
-    // One for the fetch that came over from the first, one for the last look, eight more.
+    // One for the fetch that came over from the first, one for the last check, eight more.
     for _ in 0..8 {
         assert_eq!(fetch(1).1, Some(Duration::from_millis(200)));
     }

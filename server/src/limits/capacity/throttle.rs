@@ -1,11 +1,11 @@
-//! The limits that one payer has: requests and bytes, each for reads, for writes, and for both together.
+//! The limits of one owner: requests and bytes, each for reads, for writes, and for both together.
 
 use std::num::NonZeroU64;
 use std::time::Duration;
 
 use super::limiter::{Limiter, Ticks};
 
-/// What a limit counts (HBase: `ThrottleType`, with its numbers).
+/// Unit of a limit (HBase: `ThrottleType`, with its numbers).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum ThrottleType {
     /// Requests.
@@ -45,8 +45,8 @@ impl ThrottleType {
         }
     }
 
-    /// What HBase says when the limit is reached (`RpcThrottlingException`); its clients look for these
-    /// words.
+    /// HBase's text when the limit is reached (`RpcThrottlingException`); its clients look for
+    /// these words.
     pub(crate) fn exceeded(self) -> &'static str {
         match self {
             Self::RequestNumber => "number of requests exceeded",
@@ -64,7 +64,7 @@ impl ThrottleType {
     }
 }
 
-/// What a call takes before it runs. A read's bytes are not known then: they are charged afterwards.
+/// Cost of a call before it runs. A read's bytes are not known then: they are charged afterwards.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Cost {
     /// Rows to write, or actions of a batch.
@@ -83,7 +83,7 @@ impl Cost {
         reads: 1,
     };
 
-    /// One row to write with cells of so many bytes.
+    /// One row to write with cells of this many bytes.
     pub(crate) fn write(bytes: u64) -> Self {
         Self {
             writes: 1,
@@ -99,7 +99,8 @@ impl Cost {
         self.reads += other.reads;
     }
 
-    /// What a limit of that type takes; `None` when the limit is not for such calls.
+    /// The amount that a limit of that type is charged; `None` when the limit is not for such
+    /// calls.
     fn amount(self, kind: ThrottleType) -> Option<u64> {
         match kind {
             ThrottleType::RequestNumber => Some(self.writes + self.reads),
@@ -115,13 +116,13 @@ impl Cost {
 /// A limit as it was set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Limit {
-    /// So many requests or bytes
+    /// Number of requests or bytes
     pub(crate) amount: NonZeroU64,
     /// in each of these.
     pub(crate) unit: TimeUnit,
 }
 
-/// What a limit is per (HBase: `TimeUnit`, with its numbers).
+/// Time unit of a limit (HBase: `TimeUnit`, with its numbers).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TimeUnit {
     /// A second.
@@ -158,7 +159,7 @@ impl TimeUnit {
 }
 
 impl Limit {
-    /// So many in each second; `None` for 0, which means no limit in settings.
+    /// A limit per second; `None` for 0, which means no limit in settings.
     pub(crate) fn per_second(amount: u64) -> Option<Self> {
         NonZeroU64::new(amount).map(|amount| Self {
             amount,
@@ -184,7 +185,7 @@ impl Limit {
 /// HBase's units of size, each 1024 times the one before.
 const SIZES: [&str; 6] = ["B", "K", "M", "G", "T", "P"];
 
-/// All limits of one payer.
+/// All limits of one owner.
 #[derive(Debug, Default)]
 pub(crate) struct Throttle {
     limiters: Vec<(ThrottleType, Limit, Limiter)>,
@@ -195,7 +196,7 @@ pub(crate) struct Throttle {
 pub(crate) struct Reached {
     /// For so long.
     pub(crate) wait: Ticks,
-    /// What it counts.
+    /// Unit of the limit.
     pub(crate) kind: ThrottleType,
     /// The limit.
     pub(crate) limit: Limit,
@@ -217,7 +218,7 @@ impl Throttle {
         self.limiters.is_empty()
     }
 
-    /// The limit that such a call would have to wait for longest, if it has to wait at all.
+    /// The limit with the longest wait for such a call, if it has to wait at all.
     pub(crate) fn reached(&self, cost: Cost, now: Ticks) -> Option<Reached> {
         let waits = self.limiters.iter().filter_map(|(kind, limit, limiter)| {
             let wait = limiter.wait(cost.amount(*kind)?, now);
@@ -230,7 +231,7 @@ impl Throttle {
         waits.max_by_key(|reached| reached.wait)
     }
 
-    /// Takes what such a call takes; tells how long it has to wait.
+    /// Takes the tokens for a cost; returns the wait for them.
     pub(crate) fn take(&self, cost: Cost, now: Ticks) -> Ticks {
         let waits = self
             .limiters
@@ -262,8 +263,8 @@ mod tests {
         Throttle::new([(kind, limit(amount, TimeUnit::Seconds))])
     }
 
-    /// Goal: each type counts what its name says. Method: which of three costs it has to wait for when its
-    /// bucket holds one.
+    /// Goal: each type counts what its name says. Method: the costs that have to wait, of three,
+    /// when its bucket holds one.
     #[test]
     fn each_type_counts_its_own() {
         let costs = [

@@ -32,10 +32,11 @@ mod number;
 
 use number::{Interpreter, Number};
 
-/// Bytes of cells after which a part ends. Adding them up must not hold a network thread for long.
+/// Bytes of cells after which a part ends. Adding them up must not occupy a network thread for
+/// long.
 const PART_BYTES: usize = 256 << 10;
 
-/// Computes what `wanted` asks for over a region.
+/// Computes the aggregate `wanted` over a region.
 pub(super) async fn run(
     connection: &Arc<Connection>,
     region: &RegionInfo,
@@ -113,7 +114,7 @@ impl Totals {
     fn new(method: Method, wanted: &AggregateRequest) -> Result<Self, Failure> {
         let family = wanted.scan.column.first();
         let interpreter = match method {
-            // HBase does not look at the interpreter, nor does it need a family.
+            // HBase does not check the interpreter, nor does it need a family.
             Method::GetRowNum => Interpreter::Long,
             _ if family.is_none() => {
                 return Err(Failure::do_not_retry("an aggregate needs a scan of one family"));

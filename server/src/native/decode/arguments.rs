@@ -1,8 +1,8 @@
 //! Upper bound on the memory of a call's arguments, computed before they are decoded.
 //!
 //! An element of a repeated field can take two bytes of a message and hundreds of bytes once it is
-//! decoded. [`memory_bytes`] walks the message, counts such elements, and adds what each becomes: a
-//! protobuf struct and what the engine gets. The walk itself allocates nothing.
+//! decoded. [`memory_bytes`] walks the message, counts such elements, and adds the decoded size of
+//! each: a protobuf struct and the engine's form of it. The walk itself allocates nothing.
 //!
 //! A message that is malformed ends the walk early. Decoding it fails at the same place, so no more
 //! than was counted has been allocated by then.
@@ -22,8 +22,8 @@ use prost::encoding::{DecodeContext, WireType, decode_key, decode_varint, skip_f
 use super::condition;
 use super::peer::Method;
 
-/// A growing `Vec` has up to twice the room of its elements, and while it grows its old buffer beside
-/// the new one.
+/// Factor for a growing `Vec`: it has up to twice the room of its elements, and while it grows its
+/// old buffer as well.
 const GROWTH: usize = 3;
 /// Memory of a decoded filter for each byte of its message.
 const FILTER_FACTOR: usize = 8;
@@ -135,7 +135,7 @@ pub fn memory_bytes(method: Method, parameter: &Bytes, cells: &Bytes) -> usize {
         _ => return ADMIN_FACTOR * parameter.len(),
     };
     let written = Cells::new(cells).take_while(Result::is_ok).count();
-    // The frame's size once more, for what a write appends to the log.
+    // The frame's size once more, for the log record of a write.
     message_bytes(parameter.clone(), shape) + parameter.len() + cells.len() + written * CELL
 }
 
@@ -222,8 +222,8 @@ mod tests {
         assert!(values >= 1_000 * (size_of::<QualifierValue>() + CELL), "{values}");
     }
 
-    /// While its last vector grows, a value is there as message, as cell and as write, and each of their
-    /// vectors has twice the room or its old buffer.
+    /// While its last vector grows, a value exists as message, as cell and as write, and each of
+    /// their vectors has twice the room or its old buffer.
     #[test]
     fn a_value_is_counted_with_the_room_of_its_vectors() {
         let mutation = MutationProto {
@@ -261,7 +261,7 @@ mod tests {
         let scan = Method::Client(ClientServiceMethod::Scan);
         let bytes = memory_bytes(scan, &call.encode_to_vec().into(), &Bytes::new());
         assert!(bytes >= 500 * 2 * size_of::<Bytes>(), "{bytes}");
-        // A value that looks like many empty actions is only a value.
+        // A value that looks like many empty actions is just a value.
         let value = QualifierValue {
             value: Some(Bytes::from(b"\x1a\0".repeat(50_000))),
             ..QualifierValue::default()

@@ -65,7 +65,7 @@ impl Condition {
         }
     }
 
-    /// Its form for the engine.
+    /// The condition in the engine's form.
     pub fn for_engine(&self) -> RowCondition<'_> {
         let test = match &self.test {
             Decoded::Column {

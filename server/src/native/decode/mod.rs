@@ -1,4 +1,4 @@
-//! Native calls, from received bytes to what the engine takes.
+//! Native calls, from received bytes to the engine's requests.
 //!
 //! 1. [`peer`] reads the connection header.
 //! 2. [`arguments`] bounds the memory of a call's arguments, which the connection reserves.

@@ -28,7 +28,7 @@ impl Service {
         Self::BootstrapNode,
     ];
 
-    /// Its name in connection headers.
+    /// Name of the service in connection headers.
     pub fn name(self) -> &'static str {
         match self {
             Self::Client => ClientServiceMethod::SERVICE,
@@ -108,7 +108,7 @@ impl Method {
         })
     }
 
-    /// Its name.
+    /// Name of the method.
     pub fn name(self) -> &'static str {
         match self {
             Self::Client(method) => method.name(),
@@ -119,7 +119,7 @@ impl Method {
         }
     }
 
-    /// Its number among the methods of all services.
+    /// Number of the method among the methods of all services.
     pub fn number(self, service: Service) -> usize {
         let own = match self {
             Self::Client(method) => method as usize,
@@ -203,7 +203,7 @@ impl Peer {
     }
 }
 
-/// The compressor that a header names. Like HBase, it does not look at it if there are no cell blocks.
+/// The compressor that a header names. As in HBase, it is ignored if there are no cell blocks.
 fn compressor(
     header: &ConnectionHeader,
     codec: Codec,

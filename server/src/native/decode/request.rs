@@ -98,7 +98,7 @@ fn limit(limit: Option<u32>) -> Option<usize> {
     limit.and_then(|limit| usize::try_from(limit).ok())
 }
 
-/// The read that a Get asks for, with its decoded filter. `closest_row_before` is not looked at.
+/// The read of a Get, with its decoded filter. `closest_row_before` is ignored.
 pub fn read_of(get: &messages::Get, filter: Option<Arc<FilterSpec>>) -> Result<ReadSpec> {
     let mut spec = ReadSpec {
         families: select(columns(&get.column)),
@@ -123,8 +123,8 @@ fn versions(versions: Option<u32>) -> i32 {
     i32::try_from(versions.unwrap_or(1)).unwrap_or(i32::MAX).max(1)
 }
 
-/// The scan that a Scan asks for, with its decoded filter, over the whole table. The caller confines it
-/// to a region.
+/// The scan of a Scan request, with its decoded filter, over the whole table. The caller confines
+/// it to a region.
 pub fn scan(scan: &messages::Scan, filter: Option<Arc<FilterSpec>>) -> Result<Scan> {
     Ok(Scan {
         start_row: scan.start_row.as_deref().unwrap_or_default().to_vec(),

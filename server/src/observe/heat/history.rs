@@ -1,9 +1,9 @@
 //! Columns that are closed, in rings: the last hour in columns of ten seconds, twelve hours in columns of two
 //! minutes, a week in columns of half an hour.
 //!
-//! A column that is too old for its ring goes into the column of the next ring that has its time. Every
-//! column has the same room, which its tables share: a table gets an equal part. When there are more tables
-//! than parts that hold anything, those that most went to have one.
+//! A column that is too old for its ring is added to the column of the next ring that covers its
+//! time. Every column has the same room, divided equally among its tables. If there are too many
+//! tables for useful parts, the busiest ones get one.
 //!
 //! Invariant: a ring has at most one column more than its span has, and a column at most
 //! [`History::column_bytes`].
@@ -22,20 +22,20 @@ const RINGS: [(u64, u64); 3] = [
     (1_800_000, 7 * 24 * 3_600_000),
 ];
 
-/// A table's part of a column is not smaller: less does not hold a few keys.
+/// Minimum part of a table in a column: less has no room for a few keys.
 const PART_BYTES_MIN: usize = SLICE_BYTES + 256;
 
-/// What a column costs besides its slices.
+/// Memory of a column besides its slices.
 const COLUMN_BYTES: usize = 64;
 
-/// What happened in a time.
+/// Traffic in a period.
 #[derive(Debug)]
 pub(super) struct Column {
     start_ms: u64,
     slices: BTreeMap<TableName, Slice>,
 }
 
-/// A time and what went to one table in it.
+/// A period and the traffic of one table in it.
 #[derive(Debug)]
 pub(super) struct Span {
     pub(super) from_ms: u64,
@@ -88,7 +88,7 @@ impl Column {
         Self { start_ms, slices }
     }
 
-    /// What was in both, for the time of the first.
+    /// Sum of both columns, for the time of the first.
     fn and(&self, other: &Self, bytes: usize, boundaries: impl Fn(&TableName) -> Vec<Vec<u8>>) -> Self {
         let mut points: BTreeMap<TableName, Vec<Point>> = BTreeMap::new();
         for (table, slice) in self.slices.iter().chain(&other.slices) {
@@ -103,7 +103,7 @@ impl Column {
 }
 
 impl History {
-    /// Rings of at most so many bytes.
+    /// Rings of at most `bytes` bytes.
     pub(super) fn new(bytes: usize) -> Self {
         let columns: u64 = RINGS.iter().map(|(step, span)| span / step + 2).sum();
         Self {
@@ -121,8 +121,8 @@ impl History {
         self.column_bytes
     }
 
-    /// Takes a column of the first ring that is the newest there is, and moves on what is too old at
-    /// `now_ms`.
+    /// Adds the newest column to the first ring, and moves columns that are too old at `now_ms` to
+    /// the next ring.
     pub(super) fn push(
         &mut self,
         column: Column,
@@ -142,14 +142,14 @@ impl History {
         coarse.expired(now_ms);
     }
 
-    /// The clock was set back: forgets what would lie in the future.
+    /// The clock was set back: drops columns in the future.
     pub(super) fn forget_from(&mut self, now_ms: u64) {
         for ring in &mut self.rings {
             ring.columns.retain(|column| column.start_ms < now_ms);
         }
     }
 
-    /// What went to a table in columns that end after `from_ms`, oldest first.
+    /// Traffic of a table in columns that end after `from_ms`, oldest first.
     pub(super) fn spans(&self, table: &TableName, from_ms: u64) -> Vec<Span> {
         let mut spans = Vec::new();
         for ring in self.rings.iter().rev() {
@@ -215,7 +215,7 @@ impl History {
 }
 
 impl Ring {
-    /// Takes out what is too old.
+    /// Removes and returns columns that are too old.
     fn expired(&mut self, now_ms: u64) -> Vec<Column> {
         let oldest_ms = now_ms.saturating_sub(self.span_ms) / self.step_ms * self.step_ms;
         let mut expired = Vec::new();

@@ -3,20 +3,21 @@
 //! 1. The API says which rows a call has read or written ([`Heat::touched`]). Most rows are only counted
 //!    down; some are samples: table, row key, size, and how many rows the sample stands for. Samples wait in
 //!    shards, one for a few threads.
-//! 2. Every [`COLUMN_MS`] [`Heat::tick`] empties the shards and makes a column: for each table a short list
-//!    of keys, each with what went to the keys from it up to the next ([`slice`]). The boundaries are those
-//!    of regions, and quantiles of the samples in between, so that a hot region can be looked into.
-//! 3. Columns are kept in rings ([`history`]): fine ones for the last hour, coarser ones for days. What falls
-//!    out of a ring is added up in the next.
+//! 2. Every [`COLUMN_MS`] [`Heat::tick`] empties the shards and makes a column: for each table a
+//!    short list of keys, each with the traffic from it up to the next key ([`slice`]). The
+//!    boundaries are those of regions, and quantiles of the samples in between, so that a hot
+//!    region can be looked into.
+//! 3. Columns are kept in rings ([`history`]): fine ones for the last hour, coarser ones for days.
+//!    Columns that leave a ring are added up in the next.
 //! 4. [`Heat::picture`] makes a grid of times and key ranges of them ([`picture`]).
 //!
 //! Invariants:
-//! - A request takes no lock that all requests take: at most its own shard's, for as long as a key is copied,
-//!   and only for a sample.
-//! - Memory is at most `key_visualizer.bytes`, whatever the number of tables, regions and keys; while a
-//!   column is made, the samples of it may be there twice. A full shard throws away every other sample and
-//!   lets the others count double, so sums stay right on the average.
-//! - The data of a restart before is gone: nothing of this is on disk.
+//! - A request takes no global lock: at most that of its shard, while a key is copied, and only for
+//!   a sample.
+//! - Memory is at most `key_visualizer.bytes`, whatever the number of tables, regions and keys;
+//!   while a column is made, its samples may exist twice. A full shard drops about every other
+//!   sample and counts the others double, so sums stay right on average.
+//! - A restart loses the data: none of it is on disk.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -44,16 +45,16 @@ use slice::Point;
 /// Length of the finest columns.
 pub(crate) const COLUMN_MS: u64 = 10_000;
 
-/// Longer keys are cut off: what differs only behind cannot be told apart.
+/// Longer keys are cut off: keys that differ only behind this length are counted together.
 pub(crate) const KEY_BYTES_MAX: usize = 128;
 
 /// Threads share these.
 const SHARDS: usize = 16;
 
-/// One part of the memory of so many is for samples that wait, the rest for columns.
+/// Divisor of the memory: this part is for samples that wait, the rest for columns.
 const PENDING_SHARE: usize = 4;
 
-/// What is counted.
+/// Kind of traffic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// Rows that were asked for, and rows that scans returned.
@@ -83,10 +84,10 @@ impl Kind {
     }
 }
 
-/// What went somewhere, in the order of [`Kind::ALL`].
+/// Traffic, in the order of [`Kind::ALL`].
 type Amounts = [f32; 3];
 
-/// What a call does with its rows.
+/// Kind of access of a call to its rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Request {
     /// It reads them.
@@ -95,17 +96,17 @@ pub(crate) enum Request {
     Write,
 }
 
-/// What a thread remembers between two samples.
+/// State of a thread between two samples.
 #[derive(Debug)]
 struct Sampler {
     random: Random,
-    /// Which shard its samples go to.
+    /// Shard of its samples.
     shard: usize,
     /// The column for which `gap` was drawn.
     column: u64,
     /// Rows to pass over before the next sample.
     gap: usize,
-    /// What the next sample stands for.
+    /// Number of rows that the next sample stands for.
     weight: u32,
 }
 
@@ -120,8 +121,8 @@ impl Sampler {
         }
     }
 
-    /// The next sample is one of `weight` rows on the average. Gaps are random: rows that come in turns, one
-    /// for each salt, would else give samples of one salt only.
+    /// The next sample is one of `weight` rows on the average. Gaps are random: with fixed gaps,
+    /// rows that alternate between salts could give samples of one salt only.
     fn draw(&mut self, weight: u32) {
         let span = u64::from(weight) * 2 - 1;
         self.gap = usize::try_from(self.random.next() % span).unwrap_or(0);
@@ -158,7 +159,7 @@ struct Apart<T>(T);
 #[derive(Debug)]
 pub(crate) struct Heat {
     clock: Arc<dyn Clock>,
-    /// A row of so many is a sample, while there is room.
+    /// One of this many rows is a sample, while there is room.
     sample_every: u32,
     /// Number of the open column, in [`COLUMN_MS`] since 1970. Read by every request, changed by
     /// [`Self::tick`].
@@ -188,8 +189,8 @@ impl Heat {
         !self.shards.is_empty()
     }
 
-    /// A call has read or written `count` rows of the table. `row` has the key and the bytes of each by its
-    /// number; it is asked for few of them.
+    /// A call has read or written `count` rows of the table. `row` has the key and the bytes of
+    /// each by its number; it is called for few of them.
     pub(crate) fn touched<'a>(
         &self,
         table: &TableName,
@@ -257,7 +258,7 @@ impl Heat {
         }
     }
 
-    /// What waits in the shards, by table.
+    /// Collects the waiting samples of the shards, by table.
     fn gather(
         &self,
         take: impl Fn(&mut Shard) -> Vec<(TableName, Vec<Point>)>,
@@ -271,7 +272,7 @@ impl Heat {
         all
     }
 
-    /// What went to a table, as a grid. `boundaries` are the start keys of its regions, in order.
+    /// Traffic of a table as a grid. `boundaries` are the start keys of its regions, in order.
     pub(crate) fn picture(&self, query: &Query, boundaries: &[Vec<u8>]) -> Picture {
         let now_ms = self.clock.wall_ms();
         let open_ms = self.column.0.load(Ordering::Relaxed) * COLUMN_MS;

@@ -1,8 +1,8 @@
 //! The grid that the page shows: times from left to right, key ranges from top to bottom.
 //!
-//! Rows are either regions, each as high as any other, or ranges to which about the same went in the whole
-//! time: where much happened the keys are far apart, which is how one looks into a hot region. Columns are as
-//! long as the coarsest that there is for the time asked for, or a multiple of it.
+//! Rows are either regions, each as high as any other, or ranges with about the same traffic over
+//! the whole time, so that a hot region is shown with many rows. Columns are as long as the
+//! coarsest one in the requested time, or a multiple of it.
 
 use basalt_engine::schema::TableName;
 
@@ -10,7 +10,7 @@ use super::history::Span;
 use super::slice::{Point, added_up, group};
 use super::{COLUMN_MS, Kind};
 
-/// What the rows of a picture are.
+/// Meaning of the rows of a picture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Axis {
     /// Regions, or runs of regions where there are too many.
@@ -36,7 +36,7 @@ impl Axis {
     }
 }
 
-/// What a picture is to show.
+/// Parameters of a picture.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Query {
     pub(crate) table: TableName,
@@ -69,14 +69,14 @@ pub(crate) struct Picture {
     pub(crate) from_ms: u64,
     /// Length of a column.
     pub(crate) step_ms: u64,
-    /// How many columns there are.
+    /// Number of columns.
     pub(crate) columns: usize,
-    /// Where each row begins; it ends where the next one does, and the last one with the query.
+    /// Start of each row; it ends where the next one starts, and the last one with the query.
     pub(crate) starts: Vec<Vec<u8>>,
-    /// What went to each row in each column, for every second of it: all rows of the first column, then those
-    /// of the second, and so on.
+    /// Rate of each row in each column, per second: all rows of the first column, then those of the
+    /// second, and so on.
     pub(crate) rates: Vec<f32>,
-    /// What went to each row, in sum.
+    /// Total of each row.
     pub(crate) totals: Vec<f64>,
     /// Length of all columns with load in this picture, in seconds. A total divided by it is the
     /// rate while there was load.
@@ -84,7 +84,7 @@ pub(crate) struct Picture {
 }
 
 impl Picture {
-    /// The row's keys: from, and up to but not with. The last row's end is the query's.
+    /// Keys of the row: start, inclusive, and end, exclusive. The last row's end is the query's.
     pub(crate) fn range<'a>(&'a self, row: usize, query: &'a Query) -> (&'a [u8], &'a [u8]) {
         let end = self.starts.get(row + 1).unwrap_or(&query.end);
         (&self.starts[row], end)

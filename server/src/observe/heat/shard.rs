@@ -1,8 +1,8 @@
 //! Samples that wait for the end of their column.
 //!
-//! A shard has room for a fixed number of bytes: samples, long keys, names of tables. When that is used up,
-//! it throws a coin for each sample: tails are thrown away, heads count double. [`Shard::push`] tells how
-//! often that has happened, so that whoever samples takes fewer from then on.
+//! A shard has room for a fixed number of bytes: samples, long keys, names of tables. When that is
+//! used up, each sample is dropped or counted double, at random. [`Shard::push`] returns how often
+//! that has happened, so that samplers take fewer from then on.
 
 use std::collections::HashMap;
 
@@ -11,7 +11,7 @@ use basalt_engine::schema::TableName;
 use super::slice::{Point, SampledKey};
 use super::{KEY_BYTES_MAX, Random, Request};
 
-/// What a table's name and its entry cost, about, besides the text.
+/// Approximate memory of a table's name and its entry, besides the text.
 const TABLE_BYTES: usize = 128;
 
 /// One row of many.
@@ -20,7 +20,7 @@ pub(super) struct Sample {
     key: SampledKey,
     /// Bytes of this row.
     bytes: u32,
-    /// So many rows are like it.
+    /// Number of rows that it stands for.
     weight: u32,
     /// Number of the table in the shard.
     table: u32,
@@ -70,13 +70,13 @@ pub(super) struct Shard {
     table_bytes: usize,
     /// Most bytes of all.
     bytes_max: usize,
-    /// How many rows a sample stands for, times the setting.
+    /// Rows that a sample stands for, as a multiple of the setting.
     scale: u32,
     random: Random,
 }
 
 impl Shard {
-    /// A shard that takes at most so many bytes.
+    /// A shard of at most `bytes_max` bytes.
     pub(super) fn new(bytes_max: usize, number: u64) -> Self {
         Self {
             samples: Vec::new(),
@@ -89,8 +89,8 @@ impl Shard {
         }
     }
 
-    /// Takes a sample; returns the scale from now on. With more tables than there is room for, samples of
-    /// further ones are left out.
+    /// Takes a sample; returns the scale from now on. Without room for more tables, samples of
+    /// further ones are dropped.
     pub(super) fn push(&mut self, table: &TableName, mut sample: Sample) -> u32 {
         let Some(number) = self.number_of(table) else {
             return self.scale;
@@ -110,7 +110,7 @@ impl Shard {
         self.scale
     }
 
-    /// Whether there is room for one more sample with so many bytes on the heap.
+    /// Makes room for one more sample with `heap_bytes` bytes on the heap, if there is some.
     fn make_room(&mut self, heap_bytes: usize) -> bool {
         let Some(left) = self.bytes_max.checked_sub(self.used_bytes() + heap_bytes) else {
             return false;
@@ -148,7 +148,7 @@ impl Shard {
         self.scale = self.scale.saturating_mul(2);
     }
 
-    /// Takes everything out. The memory stays, and samples are as dense as the setting says again.
+    /// Takes everything out. The memory is kept, and the sampling rate returns to the setting.
     pub(super) fn drain(&mut self) -> Vec<(TableName, Vec<Point>)> {
         let mut by_table = Self::empty_lists(std::mem::take(&mut self.tables));
         for sample in self.samples.drain(..) {
@@ -160,7 +160,7 @@ impl Shard {
         by_table
     }
 
-    /// A copy of what there is of a table.
+    /// A copy of a table's samples.
     pub(super) fn peek(&self, table: &TableName) -> Vec<(TableName, Vec<Point>)> {
         let Some(number) = self.tables.get(table) else {
             return Vec::new();

@@ -1,10 +1,10 @@
-//! A table's part of a column: a few keys in order, and what went to the keys from each up to the next.
+//! A table's part of a column: a few keys in order, each with the traffic from it up to the next.
 //!
-//! Made of points, which are samples or the contents of other slices. Points of one key are added up. If more
-//! are left than there is room for, neighbours are put together so that each group has about the same share
-//! of what happened: where much happened, keys stay apart. A group is called by a key that is as short as it
-//! may be, and a hot key by itself. A group never reaches over a region's boundary, unless there are more
-//! regions with samples than half the groups.
+//! Made of points, which are samples or the contents of other slices. Points of one key are added
+//! up. If more are left than there is room for, neighbours are grouped so that each group has about
+//! the same share of the traffic: where traffic is high, keys stay apart. A group is named by a key
+//! that is as short as possible, and a hot key by itself. A group never reaches over a region's
+//! boundary, unless there are more regions with samples than half the groups.
 
 use smallvec::SmallVec;
 
@@ -13,7 +13,7 @@ use super::{Amounts, Kind};
 /// A key, in place when it is as short as most are.
 pub(super) type SampledKey = SmallVec<[u8; 24]>;
 
-/// What went to a key, or to the keys from it on.
+/// Traffic of a key, or of the keys from it on.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Point {
     pub(super) key: SampledKey,
@@ -35,7 +35,8 @@ pub(super) struct Slice {
     entries: Box<[Entry]>,
 }
 
-/// What a slice costs besides its entries and keys: the struct, the table's name beside it, two allocations.
+/// Memory of a slice besides its entries and keys: the struct, the table's name beside it, two
+/// allocations.
 pub(super) const SLICE_BYTES: usize = 128;
 
 impl Slice {
@@ -62,7 +63,7 @@ impl Slice {
             if parts <= 1 {
                 return None;
             }
-            // Whole keys say nothing of how short they will be in groups.
+            // The length of whole keys does not tell how short they will be in groups.
             let fewer = if parts == points.len() {
                 (bytes / size_of::<Entry>()).min(parts - 1)
             } else {
@@ -90,7 +91,7 @@ impl Slice {
         }
     }
 
-    /// Its points, in the order of keys.
+    /// Points of the slice, in the order of keys.
     pub(super) fn points(&self) -> impl Iterator<Item = Point> {
         let mut start = 0;
         self.entries.iter().map(move |entry| {
@@ -122,8 +123,8 @@ impl Slice {
     }
 }
 
-/// A short key for each group: after all keys before the group, not after its first, and in the same region
-/// as that. A single key that much went to is kept whole: it is what one looks for.
+/// A short key for each group: after all keys before the group, not after its first, and in the
+/// same region as that. A single hot key is kept whole: users look for it.
 fn separators<'a>(points: &'a [Point], groups: &[usize], boundaries: &'a [Vec<u8>]) -> Vec<&'a [u8]> {
     let total = sum(points.iter().map(|point| point.amounts));
     let separator = |(index, first): (usize, &usize)| {
@@ -166,7 +167,7 @@ fn share(point: &Point, total: Amounts, kinds: &[Kind]) -> f64 {
 }
 
 pub(super) fn sum(amounts: impl Iterator<Item = Amounts>) -> Amounts {
-    // In double precision: single precision forgets ones after sixteen million of them.
+    // In double precision: single precision loses increments of one after sixteen million.
     let sum = amounts.fold([0.0_f64; 3], |mut sum, amounts| {
         for (sum, amount) in sum.iter_mut().zip(amounts) {
             *sum += f64::from(amount);

@@ -1,4 +1,5 @@
-//! What is recorded is what was done: hot keys, even loads, long times, many tables, little memory.
+//! The recorded traffic matches the calls: hot keys, even loads, long times, many tables, little
+//! memory.
 
 #![expect(clippy::float_cmp, reason = "small whole numbers are exact")]
 
@@ -114,7 +115,7 @@ fn with_room_enough_every_row_is_counted() {
     assert!(hot(rig.picture(&rig.query("u")).totals).is_empty());
 }
 
-/// The open column is in the picture too, as a rate of the time that it is open.
+/// The open column is in the picture too, as a rate over the time since it was opened.
 #[test]
 fn the_last_seconds_are_shown() {
     let rig = Rig::new(16 << 20, 1);
@@ -169,7 +170,7 @@ fn a_hot_region_is_a_bright_line_and_a_salted_load_an_even_field() {
     }
 }
 
-/// In the hot region, the axis of keys finds the hot key; one can zoom until it is alone.
+/// In the hot region, the axis of keys finds the hot key; zooming isolates it.
 #[test]
 fn a_hot_region_can_be_looked_into() {
     let rig = Rig::new(16 << 20, 1);
@@ -221,7 +222,8 @@ fn a_hot_region_can_be_looked_into() {
     );
 }
 
-/// Rows that come in turns are not all sampled at the same turn, and sums are right on the average.
+/// Rows that alternate regularly are not all sampled at one position, and sums are right on
+/// average.
 #[test]
 fn samples_stand_for_the_rows_between_them() {
     let rig = Rig::new(16 << 20, 16);
@@ -278,7 +280,8 @@ fn a_flood_is_thinned_out() {
     assert_eq!(rig.sampler.borrow().weight, 1);
 }
 
-/// Many tables, long keys, two days: never more than allowed, and what most went to is still there.
+/// Many tables, long keys, two days: memory stays within its bound, and the hottest keys are still
+/// there.
 #[test]
 fn memory_stays_within_its_bound() {
     let limit = 2 << 20;
@@ -324,7 +327,7 @@ fn memory_stays_within_its_bound() {
     );
 }
 
-/// What is older than an hour is added up, and what is older than a week is forgotten.
+/// Columns older than an hour are added up, and those older than a week are dropped.
 #[test]
 fn old_columns_become_coarser() {
     let rig = Rig::new(16 << 20, 1);
@@ -461,7 +464,7 @@ fn without_memory_it_is_off() {
     let rig = Rig::new(0, 1);
     assert!(!rig.heat.is_on());
     rig.heat.touched(&table("t"), Request::Write, 1, |_| {
-        unreachable!("nobody asks for a row")
+        unreachable!("no row is asked for")
     });
     rig.next_column();
     assert_eq!((rig.heat.used_bytes(), rig.heat.tables().len()), (0, 0));

@@ -1,8 +1,8 @@
 //! Handles of calls and connections.
 //!
-//! What every call counts is counted in parts that few threads share, and shown to a scrape when it comes
-//! ([`Calls::publish`], [`Connections::publish`]): two network threads that write one counter take its cache
-//! line from each other for every call.
+//! Counts of every call are kept in parts that few threads share, and summed up by a scrape
+//! ([`Calls::publish`], [`Connections::publish`]): two network threads that write one counter take
+//! its cache line from each other for every call.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use metrics::{Counter, Gauge, Histogram, counter, gauge, histogram};
 
 use super::names;
 
-/// Which service a call belongs to, as a label.
+/// Service of a call, as a label.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Api {
     /// `Hbase`
@@ -43,7 +43,7 @@ pub(crate) struct MethodMetrics {
     seconds: Histogram,
     answered: BusyCounter,
     failed: counting::Counter,
-    /// What a scrape sees of the two counts.
+    /// The two counts as a scrape sees them.
     shown: [Counter; 2],
 }
 
@@ -70,9 +70,9 @@ impl MethodMetrics {
 
     /// The answer was an exception. `class` comes from a fixed set.
     ///
-    /// Two counters: one series for each class of each method from the start would be two thousand series of
-    /// zeros, but a series that begins with its first error hides that error from `rate()`. So there is one
-    /// without the class that begins at zero.
+    /// Two counters: a series for each class of each method from the start would be two thousand
+    /// series of zeros, but a series that begins with its first error hides that error from
+    /// `rate()`. So a counter without the class begins at zero.
     pub(crate) fn failed(&self, class: &'static str) {
         self.failed.increment();
         counter!(names::ERRORS, "api" => self.api.as_str(), "method" => self.method, "exception" => class)
@@ -127,7 +127,7 @@ impl Calls {
         self.methods[api as usize].get(number)
     }
 
-    /// Shows a scrape what was counted.
+    /// Brings the scrape's figures up to date.
     pub(crate) fn publish(&self) {
         self.methods.iter().flatten().for_each(MethodMetrics::publish);
     }
@@ -155,19 +155,19 @@ pub(crate) struct Port {
     pub(crate) rejected: Counter,
 }
 
-/// Handles of connections and of what comes over them.
+/// Handles of connections and their traffic.
 pub(crate) struct Connections {
-    /// Of the Thrift port.
+    /// Connections of the Thrift port.
     pub(crate) thrift: Port,
-    /// Of the HTTP port.
+    /// Connections of the HTTP port.
     pub(crate) http: Port,
     /// Connections ended and HTTP requests refused for bytes that are no message.
     pub(crate) protocol_errors: Counter,
-    /// Of Thrift messages, read.
+    /// Bytes of Thrift messages read.
     pub(crate) received_bytes: BusyCounter,
-    /// Of Thrift messages, written.
+    /// Bytes of Thrift messages written.
     pub(crate) sent_bytes: BusyCounter,
-    /// What a scrape sees of these bytes.
+    /// These bytes as a scrape sees them.
     shown_bytes: [Counter; 2],
 }
 
@@ -192,7 +192,7 @@ impl Connections {
         }
     }
 
-    /// Shows a scrape what was counted.
+    /// Brings the scrape's figures up to date.
     pub(crate) fn publish(&self) {
         self.shown_bytes[0].absolute(self.received_bytes.get());
         self.shown_bytes[1].absolute(self.sent_bytes.get());
@@ -213,7 +213,7 @@ mod tests {
 
     use super::*;
 
-    /// Everything that a call counts wherever it comes from. Prints what that takes.
+    /// All counts of a call. Prints their cost.
     #[test]
     fn all_calls_of_a_flood_are_counted() {
         let recorder = PrometheusBuilder::new().build_recorder();

@@ -25,7 +25,7 @@ pub(crate) use calls::{Api, CallCount, Calls, Connections, MethodMetrics, Port};
 pub(crate) use engine_events::EngineEvents;
 pub(crate) use scrape::render;
 
-/// Installs the recorder for the process. The handle renders what was recorded.
+/// Installs the recorder for the process. The handle renders the recorded figures.
 /// REQUIRES: called once, before any other function of this module.
 pub(crate) fn install() -> Result<PrometheusHandle, metrics_exporter_prometheus::BuildError> {
     let handle = builder()?.install_recorder()?;

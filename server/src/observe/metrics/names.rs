@@ -76,7 +76,7 @@ metric_names! {
     gauge SCANNERS = "basalt_scanner_sessions", Unit::Count, "Open scanner sessions.";
     counter SCANNERS_OPENED = "basalt_scanner_sessions_opened_total", Unit::Count, "Scanner sessions opened.";
     counter SCANNERS_EXPIRED = "basalt_scanner_sessions_expired_total", Unit::Count,
-        "Scanner sessions closed because nobody fetched for scanner.lease_ms, or because they were scanner.max_age_ms old.";
+        "Scanner sessions closed after scanner.lease_ms without a fetch, or at an age of scanner.max_age_ms.";
 
     counter REGION_READS = "basalt_region_reads_total", Unit::Count, "Rows read from the region by gets and scans.";
     counter REGION_WRITES = "basalt_region_writes_total", Unit::Count, "Row mutations applied to the region.";

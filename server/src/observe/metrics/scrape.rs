@@ -1,4 +1,4 @@
-//! What a scrape reads from the engine.
+//! The engine's figures for a scrape.
 
 use basalt_engine::Engine;
 use basalt_engine::engine::{RegionStats, Work};
@@ -106,7 +106,7 @@ fn publish_engine(engine: &Engine, memstore_limit_bytes: u64) {
     }
 }
 
-/// What waits and runs in the background.
+/// Queued and running background work.
 fn publish_background(engine: &Engine) {
     let queues = engine.queues();
     for (kind, length) in [
@@ -196,8 +196,8 @@ mod tests {
         }
     }
 
-    /// Regions beyond the cap share one series, which carries their sum: a table of ten thousand regions does
-    /// not drown Prometheus, and no write goes uncounted.
+    /// Regions beyond the cap share one series, which carries their sum: a table of ten thousand
+    /// regions does not overload Prometheus, and every write is counted.
     #[test]
     fn regions_beyond_the_cap_are_one_series() {
         let regions: Vec<_> = (1..=5).map(stats).collect();

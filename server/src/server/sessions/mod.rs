@@ -9,9 +9,10 @@
 //! by close, lease or age only.
 //!
 //! Invariants:
-//! - At most `scanner.max_sessions` sessions, and of one owner at most its limit, whatever path a call takes:
-//!   a slot is counted by a guard that gives it back when the session is dropped.
-//! - A scan that is out of its session comes back, whatever happens to the fetch: it travels in a guard too
+//! - At most `scanner.max_sessions` sessions, and at most the owner's limit for each owner,
+//!   whatever path a call takes: a guard counts the slot and releases it when the session is
+//!   dropped.
+//! - A scan that is out of its session returns, whatever happens to the fetch: a guard owns it
 //!   ([`Fetching`]).
 
 use std::sync::Arc;
@@ -29,37 +30,37 @@ use crate::config;
 use crate::limits::admission::ScannerMemory;
 use crate::observe::metrics::names;
 
-/// Who may use a session.
+/// Owner of a session: only it may use the session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Owner {
     /// The connection of the Thrift port with this number.
     Connection(u64),
-    /// Whoever has the id and calls over HTTP.
+    /// Any HTTP caller that has the id.
     Http,
 }
 
 /// Why a session cannot be had.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SessionError {
-    /// No such id, or of somebody else: the two cannot be told apart from outside.
+    /// No such id, or another owner's: from outside the two look the same.
     Unknown,
     /// Another fetch with this id is running.
     Busy,
     /// A limit is reached.
     TooMany {
-        /// Which.
+        /// Name of the limit.
         limit: &'static str,
-        /// Its value.
+        /// Value of the limit.
         value: usize,
     },
 }
 
-/// A scan with what belongs to it besides the engine's scanner.
+/// A scan with its state besides the engine's scanner.
 #[derive(Debug)]
 pub(crate) struct OpenScan {
     /// The engine's scanner; `None` until the first fetch opens it (HBase's scanners contact the table then).
     pub(crate) scanner: Option<Scanner>,
-    /// What the first fetch opens.
+    /// Parameters for opening the scanner with the first fetch.
     pub(crate) pending: PendingScan,
     /// Columns go out as a sorted list (Thrift 1's `sortColumns`).
     pub(crate) sort_columns: bool,
@@ -85,7 +86,7 @@ impl OpenScan {
     }
 }
 
-/// What to scan.
+/// Parameters of a scan.
 #[derive(Debug)]
 pub(crate) struct PendingScan {
     /// The table.
@@ -98,8 +99,8 @@ pub(crate) struct PendingScan {
 struct Session {
     owner: Owner,
     lease: Duration,
-    /// `None` while a fetch has it. In a mutex only to be shareable: a scanner may move between threads, not
-    /// be looked at by two; it is always reached through `&mut Session`.
+    /// `None` while a fetch has it. The mutex only makes it `Sync`: a scanner may move between
+    /// threads, but not be shared; it is always reached through `&mut Session`.
     scan: Mutex<Option<Box<OpenScan>>>,
     expires: Instant,
     opened: Instant,
@@ -139,9 +140,9 @@ impl Drop for Slot {
     }
 }
 
-/// A scan on its way through a fetch. Goes back into its session when dropped, which renews the lease: after
-/// a fetch that failed the id remains valid, as in HBase. If the session was closed meanwhile, the scan ends
-/// here.
+/// A scan during a fetch. Goes back into its session when dropped, which renews the lease: after a
+/// fetch that failed the id remains valid, as in HBase. If the session was closed meanwhile, the
+/// scan ends here.
 #[derive(Debug)]
 pub(crate) struct Fetching {
     sessions: Arc<Sessions>,
@@ -343,8 +344,8 @@ impl Sessions {
         }
     }
 
-    /// Makes idle scans let go of memory and files that their regions have let go of. One that is being
-    /// fetched from has done so.
+    /// Releases flushed memstores and compacted files that idle scanners still pin. Active scanners
+    /// do this in each fetch.
     pub(crate) fn let_go(&self) {
         for mut session in self.by_id.iter_mut() {
             if let Some(scan) = session.scan.get_mut()

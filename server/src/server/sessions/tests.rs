@@ -1,5 +1,5 @@
-//! Goal: whoever may use a session reaches it, nobody else does, and no path leaks one. Method: the table of
-//! sessions alone, with scans that never open a table.
+//! Goal: a session's owner reaches it, no other caller does, and no path leaks one. Method: the
+//! table of sessions alone, with scans that never open a table.
 
 use super::*;
 
@@ -101,7 +101,8 @@ fn a_fetch_renews_the_lease() {
     assert!(expires(&sessions) >= middle + LEASE && middle + LEASE > before);
 }
 
-/// A session too old is gone although it is fetched from all the while; one in use may finish its fetch.
+/// A session that is too old is removed although it is fetched from all the while; a running fetch
+/// may finish.
 #[test]
 fn age_ends_a_session_whatever_its_lease() {
     let sessions = sessions(|config| config.max_age_ms = 1);
@@ -116,7 +117,7 @@ fn age_ends_a_session_whatever_its_lease() {
     assert_eq!(sessions.len(), 0);
 }
 
-/// A fetch that panics, and one whose session is closed under it: the scan comes back, or ends.
+/// A fetch that panics, and one whose session is closed under it: the scan returns, or ends.
 #[test]
 fn a_fetch_that_ends_badly_leaks_nothing() {
     let sessions = sessions(|_| {});

@@ -1,5 +1,5 @@
-//! Goal: what a call costs in allocations is known, and does not grow unseen. Method: a real socket, a server
-//! on a real disk, and all of it, client included, on one thread whose allocations are counted. The client's
+//! Goal: the allocations of a call are known and bounded. Method: a real socket, a server on a real
+//! disk, and all of it, client included, on one thread whose allocations are counted. The client's
 //! part makes none.
 
 use std::sync::Arc;
@@ -30,7 +30,7 @@ fn framed<C: Call>(call: &C) -> Vec<u8> {
     message
 }
 
-/// Sends a message so many times, each when the reply to the last one is there. Returns the last reply.
+/// Sends a message `times` times, each after the reply to the last one. Returns the last reply.
 async fn send(client: &mut TcpStream, message: &[u8], times: u32, reply: &mut Vec<u8>) {
     for _ in 0..times {
         client.write_all(message).await.unwrap();
@@ -97,7 +97,7 @@ fn calls_allocate_as_much_as_is_stated() {
         },
     });
     let mut reply = Vec::with_capacity(4096);
-    // What was seen, 4, 6 and 15, and half of one more for what is made now and then, as a part of a
+    // The expected numbers, 4, 6 and 15, and half of one more for occasional ones, as a chunk of a
     // memstore.
     for (what, message, most) in [
         ("put", &put, 4.5),

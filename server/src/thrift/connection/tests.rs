@@ -1,5 +1,5 @@
-//! Goal: a connection lives as long as it should. Method: a real socket, a server on a simulated disk, and a
-//! clock that is moved by hand: what would take a year takes no time.
+//! Goal: a connection ends exactly at its timeouts. Method: a real socket, a server on a simulated
+//! disk, and a clock that is moved by hand: a year takes no time.
 
 use std::io::{Read as _, Write as _};
 use std::time::Duration;
@@ -34,8 +34,8 @@ pub(super) async fn connect_to(
     (client, served)
 }
 
-/// What an idle connection costs, besides its socket and its buffers. A call's future is a part of it, and is
-/// moved several times before its first poll: what few calls come to is boxed.
+/// Memory of an idle connection, besides its socket and its buffers. A call's future is a part of
+/// it, and is moved several times before its first poll: rare branches are boxed.
 #[tokio::test]
 async fn the_task_of_a_connection_is_small() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -119,7 +119,7 @@ async fn a_message_has_its_time_once() {
     );
 }
 
-/// A client that sends calls and reads no answer is waited for, and then no more.
+/// A client that sends calls and reads no answer is waited for up to the timeout, and then closed.
 #[tokio::test(start_paused = true)]
 async fn a_client_that_does_not_read_is_disconnected() {
     let (client, served) = connect(Thrift {
@@ -146,8 +146,8 @@ async fn a_client_that_does_not_read_is_disconnected() {
     calls.await.unwrap();
 }
 
-/// Answers to calls that came together leave together, but only so much is kept for a client that does not
-/// read: most of its calls are not even begun.
+/// Answers to calls that came together leave together, but memory for a client that does not read
+/// is bounded: most of its calls are not even begun.
 #[tokio::test(start_paused = true)]
 async fn answers_are_not_gathered_for_a_client_that_does_not_read() {
     const TABLES: usize = 200;
@@ -183,7 +183,8 @@ async fn answers_are_not_gathered_for_a_client_that_does_not_read() {
     );
 }
 
-/// What an idle connection keeps for its next call goes back after a while, and it serves on.
+/// The memory that an idle connection keeps for its next call is freed after a while, and the
+/// connection serves on.
 #[tokio::test(start_paused = true)]
 async fn an_idle_connection_gives_memory_back() {
     let mut messages = Messages::new(&Thrift::default());
@@ -202,7 +203,8 @@ async fn an_idle_connection_gives_memory_back() {
     call(&mut client).await;
 }
 
-/// A message that arrives while other calls hold all memory is not read to its end. Its sender is told why.
+/// A message that arrives while other calls hold all memory is not read to its end. Its sender gets
+/// the reason.
 #[tokio::test]
 async fn a_large_message_that_there_is_no_memory_for_is_refused() {
     let mut config = Config::default();
@@ -241,8 +243,8 @@ async fn a_large_message_that_there_is_no_memory_for_is_refused() {
     call(&mut client).await;
 }
 
-/// Goal: a stop is heard between two calls also by who never waits for one. Method: a thread that writes
-/// calls for as long as the socket takes them, far more than are answered meanwhile.
+/// Goal: a client that never pauses does not delay a stop of the server. Method: a thread that
+/// writes calls for as long as the socket takes them, far more than are answered meanwhile.
 #[tokio::test]
 async fn a_client_that_never_pauses_does_not_hold_up_a_stop() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -277,7 +279,7 @@ async fn a_client_that_never_pauses_does_not_hold_up_a_stop() {
     let before = calls();
     let end = timeout(Duration::from_mins(1), served).await;
     assert!(end.expect("it serves on").unwrap().is_ok());
-    // What had been received.
+    // The bytes received so far.
     assert!(
         calls() - before < 20_000,
         "{} calls after the stop",
@@ -341,7 +343,7 @@ async fn an_answer_waits_for_no_slow_call_behind_it() {
         assert!(quick.expect("it is held back").contains("getTableNames"));
     }
     let waiting = timeout(Duration::from_mins(1), answer(&mut client)).await;
-    assert!(waiting.is_err(), "nobody could answer the scan");
+    assert!(waiting.is_err(), "the scan cannot be answered");
     places.clear();
     assert!(answer(&mut client).await.contains("getScannerResults"));
     // And the connection goes on.

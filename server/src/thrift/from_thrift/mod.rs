@@ -1,4 +1,5 @@
-//! Thrift types to engine requests. Rules that come from HBase's handlers are cited by what clients see.
+//! Thrift types to engine requests. Rules of HBase's handlers are described by their effect on
+//! clients.
 
 use std::collections::BTreeMap;
 
@@ -20,8 +21,7 @@ pub(super) use writes::{delete, durability, put, row_mutations};
 /// Attributes of an operation.
 pub(super) type Attributes = Option<BTreeMap<Bytes, Bytes>>;
 
-/// What `of` makes of each item. Collecting results would not say how many there are, so that room grows
-/// piece by piece.
+/// Maps `items` with exact capacity; `collect::<Result<_>>()` would lose the size hint.
 pub(super) fn all<'i, I, T>(
     items: &'i [I],
     mut of: impl FnMut(&'i I) -> Result<T, Failure>,
@@ -76,8 +76,8 @@ pub(super) fn ttl(attributes: &Attributes) -> Result<Option<i64>, Failure> {
         })
 }
 
-/// The `_raw_` attribute of a read: tombstones and what they hide are wanted too (HBase: `Scan.isRaw`, which
-/// a Get has too).
+/// The `_raw_` attribute of a read: tombstones and the cells that they hide are wanted too (HBase:
+/// `Scan.isRaw`, which a Get has too).
 pub(super) fn raw(attributes: &Attributes) -> Result<bool, Failure> {
     Ok(flag(attributes, "_raw_")?.unwrap_or(false))
 }

@@ -1,13 +1,14 @@
 //! The arguments of `putMultiple` as places in the message.
 //!
-//! Loads come in batches of small rows, and a struct of counted slices for each cell costs more than decoding
-//! it: each slice is two atomic operations, and each row an allocation. So the usual form of these arguments
-//! is read into two lists of numbers, and the engine's mutations borrow from the message.
+//! Bulk writes are batches of small rows. A struct of reference-counted slices for each cell would
+//! cost more than decoding it: each slice is two atomic operations, and each row an allocation. So
+//! the usual form of these arguments is read into two lists of numbers, and the engine's mutations
+//! borrow from the message.
 //!
-//! What is not the usual form is left to the interface's own decoder: attributes, a cell visibility, a field
-//! that comes twice, one that is missing, whatever is malformed. So nothing means here what it would not mean
-//! there, and errors are its; only that a list which is refused there for the memory that it would take may
-//! be accepted, since it takes less.
+//! Unusual forms are left to the interface's own decoder: attributes, a cell visibility, a field
+//! that comes twice, one that is missing, anything malformed. So both decoders agree on the meaning
+//! of a message, and errors come from the interface's; only a list that it refuses for the memory
+//! of its decoded form may be accepted here, since it takes less.
 
 use basalt_engine::op::{RowMutation, Write};
 use basalt_idl::thrift2::TDurability;
@@ -70,7 +71,7 @@ pub(in crate::thrift) struct Puts {
     values: Vec<Cell>,
 }
 
-/// Puts a value into its place. `None` if there is one already.
+/// Sets a field. `None` if it has a value already.
 fn once<T>(place: &mut Option<T>, value: T) -> Option<()> {
     place.is_none().then(|| *place = Some(value))
 }
@@ -105,7 +106,7 @@ impl Puts {
             .slice(self.table.from as usize..self.table.to as usize)
     }
 
-    /// What they write, as [`super::put`] makes it of each.
+    /// The writes, as [`super::put`] decodes each.
     pub(in crate::thrift) fn mutations(&self) -> Result<Vec<RowMutation<'_>>, Failure> {
         let mut mutations = Vec::with_capacity(self.rows.len());
         let mut values = self.values.iter();
@@ -228,8 +229,8 @@ mod tests {
     use super::super::{all, put};
     use super::*;
 
-    /// What both decoders make of arguments: mutations or an error, as text. `None`: not of the usual form,
-    /// or malformed.
+    /// Results of both decoders: mutations or an error, as text. `None`: not of the usual form, or
+    /// malformed.
     fn both<R: Reader + Clone>(reader: &R, message: &Bytes) -> (Option<String>, Option<String>) {
         let puts = Puts::decode(&mut reader.clone(), message);
         let ours = puts.as_ref().map(|puts| {
@@ -259,7 +260,7 @@ mod tests {
     }
 
     fn compared(message: &Bytes, compact: bool) -> (Option<String>, Option<String>) {
-        /// Passes what is in front of the arguments.
+        /// Skips the bytes in front of the arguments.
         fn behind<R: Reader>(mut reader: R) -> R {
             for _ in b"in front" {
                 reader.i8().unwrap();
@@ -321,7 +322,7 @@ mod tests {
     }
 
     proptest! {
-        /// The usual form means what the interface's decoder makes of it, in both protocols.
+        /// The usual form has the meaning that the interface's decoder gives it, in both protocols.
         #[test]
         fn the_usual_form_means_the_same(arguments in arguments(), compact: bool) {
             let (ours, theirs) = compared(&encoded(&arguments, compact), compact);
@@ -329,7 +330,8 @@ mod tests {
             prop_assert_eq!(ours, theirs);
         }
 
-        /// Damaged arguments are not taken for something else: what is accepted here means the same there.
+        /// Damaged arguments are not taken for something else: if they are accepted here, the
+        /// interface's decoder gives the same.
         #[test]
         fn damage_is_left_to_the_interface(
             arguments in arguments(),

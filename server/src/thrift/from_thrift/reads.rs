@@ -1,4 +1,4 @@
-//! What gets and scans ask for.
+//! Decoding of gets and scans.
 
 use std::sync::Arc;
 
@@ -10,8 +10,8 @@ use bytes::Bytes;
 use super::{negative_time, raw, row, select, time_range};
 use crate::service::Failure;
 
-/// The filter of a read. Both forms are read, then the bytes win, as in HBase: a string that cannot be parsed
-/// is an error whatever stands beside it.
+/// The filter of a read. Both forms are read, then the bytes win, as in HBase: a string that cannot
+/// be parsed is always an error.
 pub(in crate::thrift) fn filter(
     string: Option<&Bytes>,
     bytes: Option<&Bytes>,
@@ -27,7 +27,7 @@ pub(in crate::thrift) fn filter(
     Ok(from_bytes.or(from_string).map(Arc::new))
 }
 
-/// What a `TGet` reads.
+/// The read of a `TGet`.
 pub(in crate::thrift) fn get(get: &thrift2::TGet) -> Result<ReadSpec, Failure> {
     row(Some(&get.row))?;
     let time_range = match (get.timestamp, &get.time_range) {
@@ -66,7 +66,7 @@ pub(in crate::thrift) fn versions(versions: i32) -> Result<i32, Failure> {
     }
 }
 
-/// What a Thrift 2 `TScan` reads.
+/// The scan of a Thrift 2 `TScan`.
 pub(in crate::thrift) fn scan(scan: &thrift2::TScan) -> Result<Scan, Failure> {
     let columns = scan
         .columns

@@ -1,4 +1,4 @@
-//! What puts, deletes and atomic groups of both write.
+//! Decoding of puts, deletes and atomic groups of both services.
 
 use basalt_engine::op::{RowMutation, Write};
 use basalt_engine::schema::{Cut, Durability};
@@ -18,7 +18,7 @@ pub(in crate::thrift) fn durability(durability: Option<thrift2::TDurability>) ->
     }
 }
 
-/// The writes of a `TPut`. Types and tags of its cells are not looked at, as in HBase's gateway.
+/// The writes of a `TPut`. Types and tags of its cells are ignored, as in HBase's gateway.
 pub(in crate::thrift) fn put(put: &thrift2::TPut) -> Result<RowMutation<'_>, Failure> {
     let mut mutation = writes::mutation(row(Some(&put.row))?, durability(put.durability));
     let ttl_ms = ttl(&put.attributes)?;
@@ -100,8 +100,9 @@ fn write_family<'a>(write: &Write<'a>) -> Option<&'a [u8]> {
     }
 }
 
-/// The writes of a `TRowMutations`, one atomic step as durable as the most durable of its parts. Every inner
-/// row must be the outer one. `table_default`: what the table says for parts that say nothing.
+/// The writes of a `TRowMutations`, one atomic step as durable as the most durable of its parts.
+/// Every inner row must be the outer one. `table_default`: the table's durability, for parts that
+/// set none.
 pub(in crate::thrift) fn row_mutations(
     mutations: &thrift2::TRowMutations,
     table_default: Durability,

@@ -80,7 +80,7 @@ pub(super) async fn get_cells(
     reads::get_one(server, caller, table, row, spec).await
 }
 
-/// Adds and returns the sum, which is durable then. Without a colon it is the column with the empty
+/// Adds and returns the sum, which is then durable. A column without a colon has the empty
 /// qualifier.
 pub(super) async fn atomic_increment(
     server: &Arc<Server>,
@@ -128,9 +128,9 @@ async fn increment(
         .ok_or_else(|| Failure::do_not_retry("the increment returned no counter"))
 }
 
-/// In order; stops at the first failure, earlier ones stay. Every one is durable before the answer: nothing
-/// is coalesced in memory, where HBase may lose it. Unlike that of `atomicIncrement`, a column must have a
-/// colon.
+/// In order; stops at the first failure, earlier ones stay. Every one is durable before the answer:
+/// unlike in HBase, nothing is coalesced in memory, where it could be lost. Unlike in
+/// `atomicIncrement`, a column must have a colon.
 pub(super) async fn increment_rows(
     server: &Arc<Server>,
     caller: &mut Caller,

@@ -28,7 +28,7 @@ use tables::{
     column_descriptors, compact, create_table, is_enabled, region_of_meta_key, table_regions, user_tables,
 };
 
-/// Answers one call. Fails when the arguments are not what the interface says.
+/// Answers one call. Fails when the arguments do not match the interface.
 pub(super) async fn call<P: Codec>(
     server: &Arc<Server>,
     caller: &mut Caller,
@@ -132,7 +132,8 @@ pub(super) async fn call<P: Codec>(
             let result = pin!(atomic_increment(server, caller, one)).await;
             reply.result::<args::AtomicIncrement>(result);
         }
-        // The rest is boxed: an idle connection should not pay for the size of a schema change's future.
+        // The rest is boxed, so that an idle connection does not hold the memory of a schema
+        // change's future.
         method => Box::pin(call_rest(server, caller, method, reader, reply)).await?,
     }
     Ok(())

@@ -87,8 +87,8 @@ pub(super) async fn scanner_get(
     scans::fetch(server, caller, id, count.unwrap_or(0), Shortest::Response).await
 }
 
-/// The cells of a family in that row, or in the last row before it that has some. HBase 1 scanned backwards
-/// for it, and failed where there was none; then the list is empty here.
+/// The cells of a family in that row, or in the last row before it that has some. HBase 1 scanned
+/// backwards for it, and failed if there was none; here the list is then empty.
 pub(super) async fn row_or_before(
     server: &Arc<Server>,
     caller: &mut Caller,

@@ -25,8 +25,9 @@ pub(super) fn is_enabled(server: &Server, table: Option<&Bytes>) -> Result<bool,
     Ok(server.engine().describe_table(&from_thrift::table(table)?)?.1 == TableState::Enabled)
 }
 
-/// The argument is a table's name or a region's, full or encoded. HBase's gateway runs a minor compaction for
-/// `majorCompact`; we do what the name says. Returns when the compaction is requested.
+/// The argument is a table's name or a region's, full or encoded. HBase's gateway runs a minor
+/// compaction for `majorCompact`; here it is a major one, as the name says. Returns when the
+/// compaction is requested.
 pub(super) fn compact(server: &Server, table_or_region: Option<&Bytes>, major: bool) -> Result<(), Failure> {
     let name =
         table_or_region.ok_or_else(|| Failure::illegal_argument("the table or region name is missing"))?;

@@ -16,9 +16,9 @@ use crate::service::{Caller, Failure, reads, scans, writes};
 use crate::thrift::from_thrift;
 use crate::thrift::from_thrift::{Puts, returns_results};
 
-/// Rows in the gets' order. A get with `existence_only` is answered like one that found nothing: TResult has
-/// no place for what it asks (`exists` has). HBase's region server leaves the cells out, and its gateway then
-/// fails on the missing list.
+/// Rows in the gets' order. A get with `existence_only` is answered like one that found nothing:
+/// TResult has no field for the answer (`exists` has). HBase's region server leaves the cells out,
+/// and its gateway then fails on the missing list.
 pub(super) async fn get_multiple(
     server: &Arc<Server>,
     caller: &mut Caller,
@@ -51,7 +51,8 @@ fn compiles(get: &thrift2::TGet) -> bool {
 /// Gets as the engine takes them, and the memory of their filters.
 type Reads = (Vec<(Bytes, ReadSpec)>, reads::FilterMemory);
 
-/// Converts gets. Those that do not want cells read as little as tells whether their row exists.
+/// Converts gets. Those without cells in the answer read just enough to know whether their row
+/// exists.
 fn reads_of(
     server: &Server,
     gets: &[thrift2::TGet],
@@ -101,8 +102,8 @@ pub(super) async fn exists(
     Ok(there)
 }
 
-/// One cell tells that a row is there, so a large row is no reason to fail. A filter may need to see all of
-/// them.
+/// One cell proves that a row exists, so a large row is no reason to fail. A filter may need to see
+/// all of them.
 fn for_existence(mut spec: ReadSpec) -> ReadSpec {
     if spec.filter.is_none() && spec.family_limit.is_none() {
         spec.family_limit = Some(1);
@@ -118,13 +119,13 @@ pub(super) async fn put(server: &Arc<Server>, args: args::Put) -> Result<(), Fai
     .await
 }
 
-/// Puts in the usual form.
+/// Applies puts in the usual form.
 pub(super) async fn put_usual(server: &Arc<Server>, puts: Puts) -> Result<(), Failure> {
     let table = from_thrift::table(Some(&puts.table()))?;
     pin!(writes::apply(server, table, puts, Puts::mutations)).await
 }
 
-/// Puts in any form.
+/// Applies puts in any form.
 pub(super) async fn put_multiple(server: &Arc<Server>, args: args::PutMultiple) -> Result<(), Failure> {
     let table = from_thrift::table(Some(&args.table))?;
     writes::apply(server, table, args.tputs, |puts| {
@@ -154,8 +155,8 @@ pub(super) async fn mutate_row(server: &Arc<Server>, args: args::MutateRow) -> R
     .await
 }
 
-/// What a table says about durability. A table that is not there says nothing; the write itself will find
-/// that out.
+/// The table's durability for writes that set none. A missing table has none; the write itself will
+/// fail.
 fn default_durability(server: &Server, table: &TableName) -> Durability {
     server
         .engine()

@@ -28,7 +28,7 @@ use tables::{
     region_location, state, table_exists,
 };
 
-/// Answers one call. Fails when the arguments are not what the interface says.
+/// Answers one call. Fails when the arguments do not match the interface.
 pub(super) async fn call<P: Codec>(
     server: &Arc<Server>,
     caller: &mut Caller,
@@ -97,7 +97,8 @@ pub(super) async fn call<P: Codec>(
                 to_thrift::results(writer, &results.batch);
             });
         }
-        // The rest is boxed: an idle connection should not pay for the size of a schema change's future.
+        // The rest is boxed, so that an idle connection does not hold the memory of a schema
+        // change's future.
         method => Box::pin(call_rest(server, caller, method, reader, reply)).await?,
     }
     Ok(())
@@ -118,7 +119,7 @@ async fn call_rest<P: Codec>(
             reply.result::<args::$args>(result);
         }};
     }
-    /// The same for a handler that blocks: a schema change.
+    /// Calls a handler that blocks, on the pool: a schema change.
     macro_rules! on_pool {
         ($args:ident, |$server:ident, $bound:ident| $handler:expr) => {{
             let $bound = args::$args::decode(reader)?;

@@ -94,8 +94,9 @@ pub(super) fn is_available(server: &Server, name: &thrift2::TTableName) -> Resul
         .is_ok_and(|(_, state)| state == TableState::Enabled))
 }
 
-/// Whether the table is there with a region beginning at each of these keys. It may have other regions, too
-/// (HBase: `RawAsyncHBaseAdmin` counts the regions that begin at one of the keys, and the first one).
+/// Whether the table exists with a region beginning at each of these keys. It may have other
+/// regions, too (HBase: `RawAsyncHBaseAdmin` counts the regions that begin at one of the keys, and
+/// the first one).
 pub(super) fn is_available_with(
     server: &Server,
     name: &thrift2::TTableName,

@@ -1,12 +1,12 @@
 //! From received bytes to whole messages, without I/O.
 //!
-//! 1. The first bytes tell protocol and transport ([`basalt_idl::wire::detect()`]). Settings may allow only
-//!    some of them.
-//! 2. A framed message is complete when its length says so; an unframed one when the scanner, which walks it
-//!    as it arrives, has met its end.
-//! 3. A message that will be refused whatever follows is refused when its header is here, so that the refusal
-//!    can name the call that it answers. Without that, clients would take it for the answer to something
-//!    else.
+//! 1. The first bytes determine protocol and transport ([`basalt_idl::wire::detect()`]). Settings
+//!    may allow only some of them.
+//! 2. A framed message is complete by its length; an unframed one when the scanner, which walks the
+//!    bytes as they arrive, reaches its end.
+//! 3. A message that will be refused in any case is refused once its header is here, so that the
+//!    refusal can name the call that it answers. Otherwise clients would take it for the answer to
+//!    another call.
 //!
 //! Invariant: memory grows only with bytes that have arrived, never with a length that a message claims.
 
@@ -25,7 +25,7 @@ pub use stranger::Stranger;
 /// How a connection speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Speech {
-    /// Of the messages it sends.
+    /// Protocol of the messages it sends.
     pub protocol: Protocol,
     /// Whether each message has a length in front.
     pub framed: bool,
@@ -44,7 +44,7 @@ impl Speech {
     }
 }
 
-/// Why the bytes cannot be understood. The connection ends, after a farewell if there is one.
+/// A protocol error. The connection ends, after an error reply if there is one.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Garbled {
     /// Not Thrift.
@@ -62,7 +62,7 @@ pub enum Garbled {
     /// Thrift in a protocol that the settings do not allow.
     #[error("this connection speaks the {spoken} protocol, but thrift.protocol is \"{allowed}\"")]
     Protocol {
-        /// What the client speaks.
+        /// Protocol that the client speaks.
         spoken: &'static str,
         /// The setting.
         allowed: &'static str,
@@ -70,7 +70,7 @@ pub enum Garbled {
     /// Thrift on a transport that the settings do not allow.
     #[error("messages on this connection are {spoken}, but thrift.transport is \"{allowed}\"")]
     Transport {
-        /// What the client speaks.
+        /// Transport that the client uses.
         spoken: &'static str,
         /// The setting.
         allowed: &'static str,
@@ -104,13 +104,13 @@ impl From<&Garbled> for TApplicationException {
     }
 }
 
-/// Bytes on their way to messages.
+/// Received bytes that become messages.
 #[derive(Debug)]
 pub struct Messages {
     received: BytesMut,
     /// The buffer has been made large since it was last released.
     is_bulky: bool,
-    /// Bytes of the last message since then. The next one is likely to be like it.
+    /// Bytes of the last message since then. The next one is likely to be similar.
     last_bytes: usize,
     speech: Option<Speech>,
     scanner: Option<MessageScanner>,
@@ -123,7 +123,7 @@ pub struct Messages {
 
 /// Room made for the next read: small, since most connections are idle most of the time.
 const READ_BYTES: usize = 4 << 10;
-/// Room made once a large message is on its way.
+/// Buffer size once a large message is arriving.
 const BULK_READ_BYTES: usize = 64 << 10;
 /// Bytes of a refused message that are examined. Its header has at most a few hundred.
 const HEAD_BYTES: usize = 1 << 10;
@@ -166,7 +166,7 @@ impl Messages {
         &mut self.received
     }
 
-    /// Whether a large message is on its way.
+    /// Whether a large message is arriving.
     fn is_large(&self) -> bool {
         self.received.len() > READ_BYTES
     }
@@ -219,7 +219,7 @@ impl Messages {
         self.received = BytesMut::new();
     }
 
-    /// Memory of what has arrived and is not a message yet.
+    /// Memory of received bytes that are not a message yet.
     pub fn buffered_bytes(&self) -> usize {
         self.received.capacity()
     }
@@ -233,7 +233,7 @@ impl Messages {
         }
     }
 
-    /// Gives memory back that the next message can do without.
+    /// Frees memory that the next message does not need.
     pub fn release(&mut self) {
         if self.received.is_empty() {
             self.received = BytesMut::new();
@@ -345,8 +345,8 @@ impl Messages {
         }
     }
 
-    /// Refuses the message in hand once its header is here, or cannot be had. A header has at most a few
-    /// hundred bytes.
+    /// Refuses the current message once its header is here, or cannot be had. A header has at most
+    /// a few hundred bytes.
     fn refuse<T>(&self, speech: Speech, garbled: Garbled) -> Result<Option<T>, Garbled> {
         let is_whole = speech.framed && self.frame_length() == Some(self.unframed().len());
         match header(speech.protocol, self.partial()) {

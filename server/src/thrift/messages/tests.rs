@@ -1,5 +1,5 @@
-//! Goal: bytes become the messages that were sent, however they arrive, and what is no acceptable message is
-//! refused with a text.
+//! Goal: bytes become the messages that were sent, however they arrive, and unacceptable messages
+//! are refused with a text.
 
 use super::*;
 use basalt_idl::wire::{BinaryWriter, MessageKind, Writer};
@@ -75,7 +75,7 @@ fn a_claimed_length_takes_no_memory() {
     assert!(bytes <= 4 * BULK_READ_BYTES, "{bytes} bytes for 10 KB");
 }
 
-/// What these bytes are refused with.
+/// The error that refuses these bytes.
 fn refused(config: &Thrift, bytes: &[u8]) -> Garbled {
     let mut messages = Messages::new(config);
     messages.space().extend_from_slice(bytes);
@@ -106,7 +106,8 @@ fn strangers_are_told_apart() {
     }
 }
 
-/// Each of the settings refuses the speech that it does not name, and no other, once the header is here.
+/// Each of the settings refuses the wire formats that it excludes, and no other, once the header is
+/// here.
 #[test]
 fn pinned_settings_refuse_other_speech() {
     use ThriftProtocol::{Binary, Compact};
@@ -169,8 +170,8 @@ fn a_forbidden_frame_without_a_header_is_refused() {
     assert!(matches!(error, Garbled::Transport { .. }), "{error}");
 }
 
-/// Goal: messages of one size come by one read each. Method: as many as several buffers hold; what is left of
-/// one would be too little.
+/// Goal: messages of one size come by one read each. Method: as many as several buffers hold; the
+/// rest of one would be too small.
 #[test]
 fn there_is_room_for_a_message_like_the_last_one() {
     let mut message = Vec::new();

@@ -14,9 +14,9 @@ use crate::thrift::from_thrift::split_column;
 /// A family from its Thrift 2 descriptor: raw attributes first, then each typed field that is set. A typed
 /// field with a code that the interface does not have counts as not set, as Java reads it.
 ///
-/// DATA_BLOCK_ENCODING of NONE says no more than not saying anything: it is HBase's default, which HBase
-/// spells out in every descriptor, and which clients send back, and with every table that they create,
-/// without having chosen it. So it is not kept, and files get the engine's own default.
+/// DATA_BLOCK_ENCODING NONE is treated as unset: it is HBase's default, which HBase spells out in
+/// every descriptor, and which clients send back, and with every table that they create, without
+/// having chosen it. So it is not kept, and files get the engine's own default.
 pub(in crate::thrift) fn family(
     descriptor: &thrift2::TColumnFamilyDescriptor,
 ) -> Result<FamilyDescriptor, Failure> {
@@ -234,8 +234,8 @@ mod tests {
         assert_eq!(back.attributes.unwrap()[&b"TTL"[..]], Bytes::from_static(b"60"));
     }
 
-    /// A descriptor that was read and sent back changes nothing: neither what the engine does nor what the
-    /// next reader sees.
+    /// A descriptor that was read and sent back changes nothing: neither the engine's behaviour nor
+    /// the next reader's result.
     #[test]
     fn a_descriptor_that_is_sent_back_changes_nothing() {
         for set in [
@@ -292,7 +292,8 @@ mod tests {
         }
     }
 
-    /// A codec that Basalt does not have is refused, by name, when the table is made: not silently left out.
+    /// A codec that Basalt does not have is refused, by name, when the table is created, not
+    /// silently ignored.
     #[test]
     fn an_unknown_compression_is_refused() {
         let given = thrift2::TColumnFamilyDescriptor {

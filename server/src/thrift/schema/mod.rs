@@ -1,4 +1,5 @@
-//! Descriptors of tables, families and namespaces, both ways, and what both services do with them.
+//! Descriptors of tables, families and namespaces, both ways, and the operations of both services
+//! on them.
 
 use std::collections::BTreeMap;
 

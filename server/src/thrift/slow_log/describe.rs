@@ -1,4 +1,5 @@
-//! What a message asks for, shortly: a walk over its arguments that follows the interface's declarations.
+//! A short description of a message's arguments: a walk over them that follows the interface's
+//! declarations.
 
 use std::fmt::Write as _;
 
@@ -14,7 +15,7 @@ const VALUE_BYTES_MAX: usize = 64;
 /// Most elements printed of one list, set or map.
 const ELEMENTS_MAX: usize = 3;
 
-/// What a walk over a message has found.
+/// Result of a walk over a message.
 #[derive(Debug, Default)]
 pub(super) struct Summary {
     /// Full name of the first table named.
@@ -30,7 +31,7 @@ pub(super) struct Summary {
 }
 
 impl Summary {
-    /// Puts the fields of a struct, to begin with a message's arguments.
+    /// Appends the fields of a struct, beginning with a message's arguments.
     pub(super) fn put_struct<R: Reader>(
         &mut self,
         reader: &mut R,
@@ -52,7 +53,7 @@ impl Summary {
         Ok(())
     }
 
-    /// Puts a value, which is that of the field `name` of the struct `within`, or an element of it.
+    /// Appends a value: that of the field `name` of the struct `within`, or an element of it.
     fn put_value<R: Reader>(
         &mut self,
         reader: &mut R,
@@ -161,7 +162,7 @@ impl Summary {
         }
     }
 
-    /// Counts what HBase calls the actions of a multi request.
+    /// Counts the actions of a multi request, in HBase's sense.
     fn count(&mut self, name: &str, of: &TypeDescriptor, len: usize) {
         match (name, of) {
             ("rows" | "tgets", _) => self.gets += len,

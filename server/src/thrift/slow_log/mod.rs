@@ -1,8 +1,8 @@
-//! What the slow log keeps of a call, and the two calls that ask for it.
+//! The slow log's record of a call, and the two calls that read the slow log.
 //!
-//! A remarkable call is described after it was answered, from the message that it came in: other calls pay
-//! for no more than holding on to the message. The walk over the message follows the interface's own
-//! declarations, so every method is described, and none needs code of its own.
+//! A remarkable call is described after it was answered, from the message that it came in: other
+//! calls only keep the message until their end. The walk over the message follows the interface's
+//! own declarations, so every method is described, and none needs code of its own.
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
@@ -29,7 +29,7 @@ use describe::Summary;
 
 /// A call that was found remarkable, as far as its caller knows it.
 pub(super) struct Call<'a> {
-    /// Its number in log lines.
+    /// Number of the call in log lines.
     pub(super) request: u64,
     pub(super) remarkable: Remarkable,
     pub(super) took: Duration,
@@ -43,11 +43,12 @@ pub(super) struct Call<'a> {
     pub(super) scanned: Option<TableName>,
 }
 
-/// Puts a remarkable call into the log.
+/// Records a remarkable call.
 pub(super) fn record<P: Codec>(server: &Server, call: Call<'_>) {
     let mut summary = Summary::default();
     let mut reader = P::reader(call.message.clone());
-    // The message was decoded once already; were it not readable, what was found up to there would do.
+    // The message was decoded once already; if it were not readable, the result up to there would
+    // do.
     let _ = reader
         .message_begin()
         .and_then(|_| summary.put_struct(&mut reader, call.method.args));
@@ -106,8 +107,8 @@ pub(super) fn clear(
     Ok(vec![cleared; count])
 }
 
-/// How many servers are named, all of which must be this one. Which of the machine's names the client uses
-/// does not matter; the port and the start code must be those that region locations tell, if they are given.
+/// Number of named servers, all of which must be this one. Which of the machine's names the client
+/// uses does not matter; the port and the start code, if given, must be those in region locations.
 fn servers_named(
     server: &Server,
     servers: Option<&BTreeSet<thrift2::TServerName>>,
@@ -147,8 +148,8 @@ fn query(filter: &thrift2::TLogQueryFilter) -> Result<Query, Failure> {
     })
 }
 
-/// A record as the interface has it. Calls do not queue: waiting for a thread counts as processing. Nobody is
-/// authenticated, so there is no user's name.
+/// A record as the interface has it. Calls do not queue: waiting for a thread counts as processing.
+/// Calls are not authenticated, so there is no user's name.
 fn to_record(record: &Record) -> thrift2::TOnlineLogRecord {
     let count = |count: usize| i32::try_from(count).unwrap_or(i32::MAX);
     thrift2::TOnlineLogRecord {

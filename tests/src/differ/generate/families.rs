@@ -1,15 +1,15 @@
 //! Families and their options.
 //!
-//! Options that decide what a flush or a compaction drops are drawn once for each name of a family and stay
-//! the same for the whole script, in every descriptor of it: when a flush happens between two descriptors is
-//! not the same on both servers (HBase flushes when it reopens a region), so what is gone for good would not
-//! be either.
+//! Options that decide what a flush or a compaction drops are drawn once for each name of a family
+//! and stay the same for the whole script, in every descriptor of it: when a flush happens between
+//! two descriptors is not the same on both servers (HBase flushes when it reopens a region), so the
+//! dropped cells would not be either.
 
 use crate::dynamic::Value;
 
 use super::{Generator, record};
 
-/// What of a family's cells is kept.
+/// Options that decide which of a family's cells are kept.
 #[derive(Clone, Debug)]
 pub(super) struct Kept {
     versions: Option<i64>,
@@ -39,7 +39,7 @@ impl Generator {
         kept
     }
 
-    /// A family with options that matter for what is read, and some that do not.
+    /// A family with options that affect reads, and some that do not.
     pub(super) fn family_descriptor(&mut self, name: &str) -> Value {
         let kept = self.kept(name);
         record([

@@ -1,11 +1,11 @@
 //! Filters as HBase's protobuf, in the form in which its Java client sends them: every filter and comparator
 //! that it has.
 //!
-//! Not there: `RandomRowFilter` draws lots, `BinaryComponentComparator` and `LongComparator` read in HBase
-//! what lies behind a part that is too short (the latter stands where there are numbers only),
-//! `BigDecimalComparator` fails there, `FilterAllFilter` is in HBase's tests and not in its server, and
-//! `FilterWrapper`, which HBase's server puts around every filter by itself, asks what it wraps twice about
-//! each row when a client sends one.
+//! Not there: `RandomRowFilter` draws lots, `BinaryComponentComparator` and `LongComparator` read
+//! bytes behind a part that is too short in HBase (the latter stands where there are numbers only),
+//! `BigDecimalComparator` fails there, `FilterAllFilter` is in HBase's tests and not in its server,
+//! and `FilterWrapper`, which HBase's server puts around every filter by itself, asks the wrapped
+//! filter twice about each row when a client sends one.
 
 use super::Generator;
 use super::protobuf::Message;
@@ -17,7 +17,7 @@ const DEPTH_MAX: u32 = 2;
 /// Package of HBase's filters and comparators.
 const PACKAGE: &str = "org.apache.hadoop.hbase.filter.";
 
-/// `hbase.pb.Filter` and `hbase.pb.Comparator`: the name of a class and what it wrote.
+/// `hbase.pb.Filter` and `hbase.pb.Comparator`: the name of a class and its message.
 fn named(class: &str, inner: &Message) -> Message {
     Message::new()
         .bytes(1, format!("{PACKAGE}{class}"))

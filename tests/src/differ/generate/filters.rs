@@ -57,7 +57,7 @@ impl Generator {
         }
     }
 
-    /// Makes what ends a scan at the first thing that does not pass.
+    /// Makes a filter that ends a scan at the first mismatch.
     pub(super) fn inside_while<T>(&mut self, make: impl FnOnce(&mut Self) -> T) -> T {
         let outer = std::mem::replace(&mut self.in_while, true);
         let made = make(self);

@@ -9,11 +9,11 @@
 //!
 //! - `getClusterId` is another one for each server.
 //! - `getSlowLogResponses` and `clearSlowLogResponses` are about times; they are called about no server.
-//! - `compact` and `majorCompact` start what HBase does some time later; they are called for a table that is
-//!   not there, and the steps `compact` and `major_compact` of scripts compact.
+//! - `compact` and `majorCompact` start work that HBase does some time later; they are called for a
+//!   missing table, and the steps `compact` and `major_compact` of scripts compact.
 //! - `getRowOrBefore` is not in HBase 2.
 //!
-//! The same seed and length give the same script, and a longer script begins with the shorter one.
+//! A seed and a length determine the script, and a longer script begins with the shorter one.
 
 mod families;
 mod filter_bytes;
@@ -44,12 +44,13 @@ fn record(fields: impl IntoIterator<Item = (&'static str, Option<Value>)>) -> Va
     Value::Struct(fields.filter_map(|(name, value)| Some((name, value?))).collect())
 }
 
-/// Which APIs a script's calls use.
+/// APIs that a script's calls use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Apis {
     /// Both Thrift services.
     Thrift,
-    /// The same, and native RPC for most calls about data, so that the three meet each other's data.
+    /// Both Thrift services, and native RPC for most calls about data, so that the three meet each
+    /// other's data.
     Native,
 }
 
@@ -106,12 +107,12 @@ struct Generator {
     majors: BTreeSet<String>,
     /// The table that all calls are about, if it is one.
     only_table: Option<&'static str>,
-    /// What families keep, by their names.
+    /// Options of families that decide which cells are kept, by name.
     kept: BTreeMap<String, families::Kept>,
-    /// Whether columns with an empty qualifier are written. A filter or a column selection that seeks past
-    /// such a column misses in HBase the tombstone of the family, which sorts behind it, and shows what was
-    /// deleted. So such scripts have no filters that seek, and large blocks: a selection seeks so only where
-    /// a next block begins behind the column that is wanted.
+    /// Whether columns with an empty qualifier are written. A filter or a column selection that
+    /// seeks past such a column misses in HBase the tombstone of the family, which sorts behind it,
+    /// and shows deleted cells. So such scripts have no filters that seek, and large blocks: a
+    /// selection seeks so only where a next block begins behind the column that is wanted.
     empty_qualifiers: bool,
     /// Whether filters are for inside WHILE. HBase asks filters about the row that a scan of named columns
     /// begins at, be there such a row or not, and WHILE around a filter that does not like its key ends the
@@ -225,7 +226,7 @@ impl Generator {
     fn step(&mut self) {
         let choice = self.int(0..=99);
         if !(40..=89).contains(&choice) {
-            // What a running scan sees of later writes is nothing here and chance in HBase.
+            // Basalt's running scans see nothing of later writes, HBase's some by chance.
             self.close_scanners();
         }
         match choice {

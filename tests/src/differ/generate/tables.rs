@@ -172,8 +172,9 @@ impl Generator {
         }
     }
 
-    /// A split on both servers at the same key. HBase compacts the daughters, which drops tombstones, and in
-    /// files of one daughter may be nothing of use for the other; so both servers compact before and after.
+    /// A split on both servers at the same key. HBase compacts the daughters, which drops
+    /// tombstones, and a file may have no cells of one of the daughters; so both servers compact
+    /// before and after.
     pub(super) fn split(&mut self) {
         let table = TABLES[0].to_owned();
         let row = self.row_bytes();
@@ -188,9 +189,9 @@ impl Generator {
         self.majors.insert(TABLES[0].to_owned());
     }
 
-    /// HBase flushes a table when it opens its regions again with another descriptor, and what families do
-    /// not keep is gone then; so the script flushes on both. Regions of a disabled table have nothing to
-    /// flush.
+    /// HBase flushes a table when it opens its regions again with another descriptor, and cells
+    /// that families do not keep are gone then; so the script flushes on both. Regions of a
+    /// disabled table have nothing to flush.
     fn change_family(&mut self, table: &str) {
         if self.only_table.is_none() {
             self.lines.push(Step::Flush(table.to_owned()).into());

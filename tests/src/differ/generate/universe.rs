@@ -1,4 +1,4 @@
-//! What scripts are about.
+//! The names and values of scripts.
 
 use crate::dynamic::Value;
 

@@ -140,8 +140,8 @@ impl Generator {
     }
 
     fn append_two(&mut self) {
-        // What one append does to a column that it names twice is nobody's promise: HBase loses the first
-        // value.
+        // The effect of one append on a column that it names twice is undefined: HBase loses the
+        // first value.
         let column = |this: &mut Self| {
             record([
                 ("family", Some(this.family())),

@@ -9,9 +9,10 @@
 //! | [`multi`] | a Multi over several regions |
 //! | [`scan`] | a scan over several regions |
 //!
-//! [`Client::call`] looks regions up for each call, so that no answer depends on what was cached.
-//! Both servers are called by the same code; a result keeps what Thrift hides: class and retry flag
-//! of an exception, `processed`, `exists`, partial flags, the end of regions, cell types.
+//! [`Client::call`] looks regions up for each call, so that no answer depends on a cache. Both
+//! servers are called by the same code; a result keeps the details that Thrift hides: class and
+//! retry flag of an exception, `processed`, `exists`, partial flags, the end of regions, cell
+//! types.
 
 pub mod connection;
 mod multi;

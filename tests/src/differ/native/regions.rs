@@ -1,7 +1,7 @@
 //! Regions of a table, read from `hbase:meta` as clients do.
 //!
-//! A table without regions does not exist. Its calls go to a region name that no server has: what a
-//! server says then is part of its interface, too.
+//! A table without regions does not exist. Its calls go to a region name that no server has: the
+//! answer to that is part of the interface, too.
 
 use basalt_idl::native::messages::{
     Column, RegionInfo, RegionSpecifier, Scan, ScanRequest, ScanResponse,
@@ -27,7 +27,7 @@ const REGIONS_MAX: u32 = 1000;
 #[derive(Clone, Debug)]
 pub(crate) struct Region {
     name: Bytes,
-    /// Its first row.
+    /// First row of the region.
     pub(super) start: Bytes,
     /// The row behind its last one; empty for the last region.
     pub(super) end: Bytes,

@@ -1,5 +1,5 @@
-//! The report of `hotspot`: its data, which is also its JSON. How it looks is in `pages`, what it says in
-//! `story`.
+//! The report of `hotspot`: its data, which is also its JSON. Its layout is in `pages`, its
+//! sentences in `story`.
 
 mod pages;
 mod story;
@@ -21,7 +21,7 @@ pub(crate) struct Report {
     pub(crate) designs: Vec<DesignReport>,
 }
 
-/// What the designs had in common.
+/// Settings shared by the designs.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Settings {
     /// The interface that rows were written and read over.
@@ -68,16 +68,16 @@ pub(crate) struct DesignReport {
     pub(crate) name: &'static str,
     pub(crate) table: String,
     pub(crate) row_key: String,
-    /// What the design is good for, with its figures, in a sentence.
+    /// The design's benefit, with its figures, in a sentence.
     pub(crate) bought: String,
-    /// What it costs.
+    /// The design's cost, with its figures, in a sentence.
     pub(crate) cost: String,
     /// Acknowledged.
     pub(crate) rows: u64,
     pub(crate) ingest_seconds: f64,
     /// Rows.
     pub(crate) ingest_ops_per_second: f64,
-    /// Of the ingest, by batch; `errors` are those of point reads too.
+    /// Figures of the ingest, by batch; `errors` are those of point reads too.
     #[serde(flatten)]
     pub(crate) measured: MeasuredReport,
     pub(crate) rows_lost: u64,
@@ -98,7 +98,7 @@ pub(crate) struct DesignReport {
 }
 
 impl DesignReport {
-    /// How what was read differs from what was written.
+    /// Difference between the rows that were read and those that were written.
     pub(crate) fn difference(&self) -> Option<String> {
         let difference = self.range_read.range_difference.as_ref();
         let difference = difference.or(self.point_read_difference.as_ref())?;
@@ -109,7 +109,7 @@ impl DesignReport {
 /// How writes fell on regions and servers.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Spread {
-    /// Who counted: `server` or `client`.
+    /// Source of the counts: `server` or `client`.
     pub(crate) region_writes_counted_by: &'static str,
     /// The busiest region's writes divided by the mean.
     pub(crate) region_peak_to_mean: f64,
@@ -141,7 +141,7 @@ pub(crate) struct ServerLoad {
     pub(crate) writes: u64,
 }
 
-/// What the server did in the background during the ingest.
+/// Background work of the server during the ingest.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(crate) struct ServerWork {
     pub(crate) flushes: i64,
@@ -172,13 +172,13 @@ pub(crate) struct RangeRead {
     pub(crate) range_runs_seconds: Vec<f64>,
     /// Keys and cells of all rows that came.
     pub(crate) range_bytes_received: u64,
-    /// Of those that were asked for.
+    /// Keys and cells of the requested rows.
     pub(crate) range_bytes_returned: u64,
     pub(crate) range_bytes_read_per_byte_returned: f64,
     /// Blocks that the server looked for in its cache, indexes and bloom filters included; `None` where it
     /// does not say.
     pub(crate) range_blocks_read: Option<i64>,
-    /// Whether every read returned what was written.
+    /// Whether every read returned the written rows.
     pub(crate) range_equal: bool,
     pub(crate) range_difference: Option<String>,
 }

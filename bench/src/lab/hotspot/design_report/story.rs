@@ -1,8 +1,9 @@
-//! What each design bought and what it cost, in a sentence each, with the figures of the run.
+//! Benefit and cost of each design, in a sentence each, with the figures of the run.
 
 use super::DesignReport;
 
-/// Fills in both sentences of every design. `range` is what was read back, `hour` or `day`.
+/// Fills in both sentences of every design. `range` is the length of the range read, `hour` or
+/// `day`.
 pub(crate) fn tell(designs: &mut [DesignReport], range: &str) {
     let plain = designs.iter().find(|design| design.name == "sequential");
     let plain_seconds = plain.map(|design| design.range_read.range_seconds);
@@ -20,7 +21,7 @@ pub(crate) fn tell(designs: &mut [DesignReport], range: &str) {
 struct Teller<'a> {
     design: &'a DesignReport,
     range: &'a str,
-    /// What the read takes with sequential keys.
+    /// Time of the read with sequential keys.
     plain_seconds: Option<f64>,
 }
 
@@ -40,7 +41,7 @@ impl Teller<'_> {
                 format!("Neighbours in time lie apart, so no scan finds {article} {range}: {read}."),
             ),
             "random" => (
-                format!("{spread} Nobody can guess a key, and nobody has to agree on one."),
+                format!("{spread} Keys cannot be guessed, and writers need not agree on them."),
                 format!("A key says nothing about its row: {read}."),
             ),
             "reversed-timestamp" => (format!("The newest rows come first in a scan: {read}."), heat),

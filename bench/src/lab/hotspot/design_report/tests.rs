@@ -1,5 +1,5 @@
-//! The report's JSON is an interface, so it is compared byte for byte with a file; its HTML is checked for
-//! what must be true of any report.
+//! The report's JSON is an interface, so it is compared byte for byte with a file; its HTML is
+//! checked for properties of any report.
 
 use std::time::Duration;
 
@@ -112,8 +112,8 @@ fn design(name: &'static str, latencies: &Latencies) -> DesignReport {
     }
 }
 
-/// Goal: where there are several servers, Markdown tells what each took; where there is one, it does not
-/// speak of them.
+/// Goal: where there are several servers, Markdown shows the writes of each; where there is one, it
+/// does not mention servers.
 #[test]
 fn writes_of_several_servers_are_told() {
     let mut report = sample();
@@ -160,7 +160,7 @@ fn the_html_loads_nothing_and_escapes_what_it_shows() {
     assert!(html.contains("<dt>Interface</dt><dd>Thrift 1</dd>"));
     assert!(
         html.contains("2.5 times the sequential design"),
-        "the story is told"
+        "the sentences are filled in"
     );
     assert_eq!(html.matches("<script").count(), html.matches("</script>").count());
 }

@@ -20,7 +20,7 @@ use super::{Arguments, Benchmark};
 use crate::error::{Error, Result};
 use crate::load::latency::Latencies;
 
-/// Rows and bytes of one fetch from a scanner: what the server's fetches have.
+/// Rows and bytes of one fetch from a scanner: those of the server's fetches.
 const FETCH: FetchLimits = FetchLimits {
     results: 100,
     bytes: 2 << 20,
@@ -124,14 +124,15 @@ struct Task<'a> {
     batch: CellBatch,
 }
 
-/// When a thread is done: after so many operations, or after a time.
+/// End of a thread: after a number of operations, or after a time.
 struct Bound {
     operations: u64,
     until: Option<Instant>,
 }
 
 impl Bound {
-    /// Asks the clock now and then only, since asking costs as much as a read from memory.
+    /// Whether the bound is reached. Reads the clock only now and then, since that costs as much as
+    /// a read from memory.
     fn is_reached(&self, done: u64) -> bool {
         const ASK: u64 = 64;
         match self.until {

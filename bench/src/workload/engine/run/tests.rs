@@ -1,4 +1,4 @@
-//! Every benchmark on a small database: what it says it did is what is in the database.
+//! Every benchmark on a small database: its reported operations match the content of the database.
 
 use clap::{Parser, ValueEnum};
 
@@ -126,7 +126,7 @@ fn a_fill_begins_with_an_empty_database_of_its_own() {
     );
     database.close().unwrap();
 
-    // Without the tool's mark a directory is somebody's data.
+    // A directory without the tool's mark may be another program's data.
     std::fs::remove_file(dir.join("BASALT-BENCH")).unwrap();
     assert!(matches!(Database::open(&arguments), Err(Error::Usage(_))));
     assert!(dir.join("data").exists());

@@ -27,7 +27,7 @@ use basalt_shell::{Backend, Session, ShellError, ShellResult, parse};
 use clap::{CommandFactory as _, Parser, ValueEnum};
 use clap_complete::Shell;
 
-/// A shell for Basalt that reads what HBase's shell reads.
+/// A shell for Basalt that accepts the input of HBase's shell.
 #[derive(Debug, Parser)]
 #[command(name = "basalt-shell", version = concat!(env!("CARGO_PKG_VERSION"), " (", env!("BASALT_COMMIT"), ")"))]
 struct Options {

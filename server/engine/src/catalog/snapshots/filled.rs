@@ -33,8 +33,8 @@ struct FilledRegion {
 }
 
 impl<'a> Filled<'a> {
-    /// Links the files of a snapshot into the directories of a table, which are there, durably, under new
-    /// ids, and opens them: one that is missing or another one is found before anything has changed.
+    /// Links the files of a snapshot into the directories of a table, which exist durably, under
+    /// new ids, and opens them: a missing or replaced file is detected before anything has changed.
     pub(super) fn open(
         catalog: &'a Catalog,
         snapshot: &SnapshotMeta,
@@ -91,7 +91,7 @@ impl<'a> Filled<'a> {
         self.links.remove();
     }
 
-    /// What the manifest is to know of the regions.
+    /// The regions as the manifest will record them.
     pub(super) fn states(&self, first_id: u64, table: &TableName, created_ms: u64) -> Vec<RegionState> {
         let state = |(id, region): (u64, &FilledRegion)| RegionState {
             meta: RegionMeta {
@@ -122,7 +122,7 @@ impl<'a> Filled<'a> {
         table: &Arc<TableDescriptor>,
         chunks: &Arc<ChunkPool>,
     ) -> Vec<Arc<Region>> {
-        // Each region has its own share; the one that opened the file is of no more use.
+        // Each region has its own share; the one that opened the file is not needed any more.
         for file in self.open.values() {
             file.mark_obsolete();
         }

@@ -1,7 +1,7 @@
 //! Hard links as they are made: all of them or, when something fails, none.
 //!
-//! A link is durable when its directory is synced. What a crash leaves of links that no manifest edit names
-//! goes to `orphans/` at the next start.
+//! A link is durable when its directory is synced. Links that no manifest edit names, left by a
+//! crash, go to `orphans/` at the next start.
 
 use std::collections::BTreeSet;
 use std::io::ErrorKind;
@@ -31,14 +31,14 @@ impl<'a> Links<'a> {
         }
     }
 
-    /// Gives a file a second name in `dir`, which is created.
+    /// Links a file under a second name in `dir`, which is created.
     pub(super) fn add(&mut self, from: &Path, dir: PathBuf, to: PathBuf) -> Result<()> {
         let vfs = &*self.shared.store.vfs;
         if !self.dirs.contains(&dir) {
             self.dirs.insert(create_dir(vfs, &self.shared.dir, dir)?);
         }
         let linked = match vfs.link(from, &to) {
-            // Left behind by a try that failed, and whose links could not be removed either.
+            // Left by a failed attempt whose links could not be removed either.
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {
                 vfs.remove_file(&to).and_then(|()| vfs.link(from, &to))
             }
@@ -61,8 +61,8 @@ impl<'a> Links<'a> {
         Ok(())
     }
 
-    /// Removes them again. What cannot be removed now is in nobody's way, and goes to `orphans/` at the next
-    /// start.
+    /// Removes the links again. One that cannot be removed now does no harm, and goes to `orphans/`
+    /// at the next start.
     pub(super) fn remove(self) {
         remove_files(&*self.shared.store.vfs, &*self.shared.listener, &self.made);
     }
@@ -84,7 +84,7 @@ pub(super) fn remove_empty_dirs(vfs: &dyn Vfs, root: &Path, dirs: &BTreeSet<Path
     for dir in dirs {
         let levels = dir.ancestors().take_while(|level| level.starts_with(root));
         for level in levels {
-            // One that still has something in it, which is looked through at the next start, ends the way up.
+            // A directory that is not empty, which the next start examines, ends the way up.
             if vfs.remove_dir(level).is_err() {
                 break;
             }

@@ -3,22 +3,22 @@
 //! A snapshot is a table's descriptor, its regions, and hard links to the store files that it had. Taking
 //! one:
 //!
-//! 1. With `schema` held, no region of the table comes or goes. Its regions are flushed, unless that is not
-//!    wanted.
-//! 2. Under the manifest's lock the files of all regions are noted, and the regions' versions kept: as long
-//!    as they are held, none of the files is removed, whatever compactions do meanwhile. Writers and readers
-//!    notice nothing.
+//! 1. With `schema` held, no region of the table comes or goes. Its regions are flushed, unless the
+//!    caller declines that.
+//! 2. Under the manifest's lock the files of all regions are noted, and the regions' versions kept:
+//!    while they are held, compactions remove none of the files. Writers and readers are not
+//!    blocked.
 //! 3. The files are linked into the snapshot's directory, and the directories synced.
 //! 4. One manifest edit makes the snapshot exist.
 //!
-//! From there on table and snapshot know nothing of each other; the file system counts who has a file.
-//! Removing goes the other way round: the edit first, then the links.
+//! From there on table and snapshot are independent; the file system counts the links of a file.
+//! Removing has the reverse order: the edit first, then the links.
 //!
-//! A table is made of a snapshot by links back, under new file ids: the block cache knows blocks by file id,
-//! and a file's life ends with the last share of its id (`store::StoreFile`). The uuid in a file's info
-//! stays, since the bytes do. Regions get new ids, so the log has nothing for them. A file that several
-//! regions share since a split is linked once and shared again. One manifest edit names all regions with
-//! their files; a restore drops the table's regions with the same edit.
+//! A table is made of a snapshot by links back, under new file ids: the block cache knows blocks by
+//! file id, and a file's life ends with the last share of its id (`store::StoreFile`). The uuid in
+//! a file's info stays, since the bytes do. Regions get new ids, so the log has no edits for them.
+//! A file that several regions share since a split is linked once and shared again. One manifest
+//! edit names all regions with their files; a restore drops the table's regions with the same edit.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -100,9 +100,11 @@ impl Catalog {
         Ok(())
     }
 
-    /// The files of a table's regions as the manifest has them, and what keeps them on the disk.
+    /// The files of a table's regions as the manifest has them, and the versions that keep them on
+    /// the disk.
     fn present_files(&self, table: &Table) -> (Vec<SnapshotRegion>, Vec<Arc<RegionVersion>>) {
-        // A flush or compaction publishes under this lock what it has written to the manifest.
+        // A flush or compaction publishes under this lock after it has written its edit to the
+        // manifest.
         let manifest = self.manifest.lock();
         let regions = manifest.state().regions_of(table.name());
         let regions = regions.into_iter().map(RegionState::to_snapshot).collect();
@@ -110,7 +112,8 @@ impl Catalog {
         (regions, held)
     }
 
-    /// Links the files of a snapshot into its directory, durably; after an error there are none.
+    /// Links the files of a snapshot into its directory, durably; after an error there are no
+    /// links.
     fn link_snapshot(&self, snapshot: &SnapshotMeta) -> Result<Links<'_>> {
         let mut links = Links::new(&self.shared);
         let link_all = |links: &mut Links<'_>| {
@@ -146,7 +149,7 @@ impl Catalog {
             .ok_or_else(|| Error::NoSuchSnapshot(name.into()))
     }
 
-    /// `_schema` proves that nobody makes a table of the snapshot meanwhile.
+    /// `_schema` proves that no table is made of the snapshot meanwhile.
     pub(super) fn delete_known_snapshot(
         &self,
         snapshot: &SnapshotMeta,
@@ -171,8 +174,8 @@ impl Catalog {
         Ok(())
     }
 
-    /// Removes the snapshots whose time to live is over. During a schema change it does nothing: the next
-    /// call will.
+    /// Removes the snapshots whose time to live is over. During a schema change it does nothing;
+    /// the next call does the work.
     pub(crate) fn remove_expired_snapshots(&self) -> Result<()> {
         let now_ms = self.shared.clock.wall_ms();
         let is_expired = |snapshot: &&Arc<SnapshotMeta>| snapshot.is_expired(now_ms);
@@ -200,8 +203,8 @@ impl Catalog {
         self.clone_locked(&snapshot, table)
     }
 
-    /// Makes a snapshot's table what it was; a disabled one stays disabled, one that is gone is created,
-    /// enabled. Returns its regions.
+    /// Restores a table to the state of a snapshot. A disabled table stays disabled; a dropped one
+    /// is created, enabled. Returns its regions.
     pub(crate) fn restore_snapshot(&self, name: &str) -> Result<Vec<RegionId>> {
         let _schema = self.schema.lock();
         let snapshot = self.usable_snapshot(name)?;
@@ -239,7 +242,7 @@ impl Catalog {
         self.install(snapshot, table, self.shared.clock.wall_ms(), None)
     }
 
-    /// Makes a table of a snapshot, in the place of `old` or as a new one.
+    /// Makes a table of a snapshot, replacing `old` or as a new one.
     /// REQUIRES: `schema` is held.
     fn install(
         &self,

@@ -7,10 +7,11 @@ use crate::schema::limits::SPLIT_KEY;
 use crate::schema::{Cut, SplitOptions, SplitPolicy, escape};
 use crate::store::{StoreFile, StoreVersion};
 
-/// From so many regions on the policies that let regions grow with their number are at their maximum.
+/// Number of regions from which policies that let regions grow with their number are at their
+/// maximum.
 const GROWING_REGIONS_MAX: u64 = 100;
 
-/// What decides about sizes besides a table's options.
+/// Size limits that apply besides a table's options.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sizes {
     /// The maximal size of a region, before jitter.
@@ -19,7 +20,7 @@ pub(super) struct Sizes {
     pub(super) initial_bytes: u64,
     /// Regions of the table.
     pub(super) regions: usize,
-    /// Between 0 and 1, another one in each region: where in the jitter its maximal size lies.
+    /// Between 0 and 1, different in each region: the position of its maximal size in the jitter.
     pub(super) draw: f64,
 }
 
@@ -48,7 +49,7 @@ fn jittered(bytes: u64, jitter: f64, draw: f64) -> u64 {
     bytes.saturating_add_signed(change as i64)
 }
 
-/// Whether what counts of the region is larger than `limit`.
+/// Whether the part of the region that the options count is larger than `limit`.
 pub(super) fn is_larger(version: &RegionVersion, options: &SplitOptions, limit: u64) -> bool {
     let mut sizes = version.stores.iter().map(|store| store.file_bytes());
     if options.sum_of_stores {
@@ -58,8 +59,8 @@ pub(super) fn is_larger(version: &RegionVersion, options: &SplitOptions, limit: 
     }
 }
 
-/// The row to split at when nobody gave one: the middle of the largest store that has a middle, cut as the
-/// table's options say.
+/// The default split row: the middle of the largest store that has a middle, cut as the table's
+/// options say.
 pub(super) fn calculated_row(
     region: &RegionInfo,
     version: &RegionVersion,
@@ -90,8 +91,8 @@ pub(super) fn calculated_row(
     Ok(row)
 }
 
-/// The row in the middle of the largest file. `None` where that is the file's first or last row: then the
-/// file may be one row or one block.
+/// The row in the middle of the largest file. `None` if that is the file's first or last row, as
+/// when the file is one row or one block.
 fn middle_row(store: &StoreVersion) -> Result<Option<Vec<u8>>> {
     let Some(file) = store.files.iter().max_by_key(|file| file.meta().bytes) else {
         return Ok(None);

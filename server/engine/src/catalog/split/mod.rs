@@ -1,19 +1,19 @@
 //! Split and merge: regions replaced by others that cover the same rows.
 //!
-//! 1. Wait for compaction and flush of the regions (a running compaction is asked to give up) and keep new
+//! 1. Wait for compaction and flush of the regions (a running compaction is cancelled) and keep new
 //!    ones out.
 //! 2. Flush while writes go on, so that step 3 has little to do.
-//! 3. Keep writers out; flush what came in meanwhile. From now on the regions consist of files alone.
+//! 3. Keep writers out; flush the last writes. From now on the regions consist of files alone.
 //! 4. One manifest edit; the new regions take shares in the same files, clipped to their rows; the new table
 //!    is published.
-//! 5. Let writers in again: they find that their table is not the published one any more and look the row up
-//!    again.
+//! 5. Let writers in again: they detect that their table is no longer the published one and look
+//!    the row up again.
 //!
-//! Readers that began before go on with the versions they captured. The new regions' stores are compacted
-//! soon, which ends the sharing of files (HBase: references).
+//! Readers that began earlier continue with the versions they captured. The new regions' stores are
+//! compacted soon, which ends the sharing of files (HBase: references).
 //!
-//! Regions with files from before a split are compacted before a merge: the merged region could not be told
-//! which rows of such a file it may not see.
+//! Regions with files from before a split are compacted before a merge: the merged region has no
+//! way to know which rows of such a file it must not see.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -32,13 +32,14 @@ use crate::store::{Clip, StoreFile, StoreVersion};
 
 mod choose;
 
-/// With so many regions in the server, none is split by itself any more (HBase:
+/// Number of regions in the server from which none is split automatically (HBase:
 /// `hbase.regionserver.regionSplitLimit`).
 const REGION_SPLIT_LIMIT: usize = 1000;
 
 impl Catalog {
-    /// Splits a region at `row`, or near its middle: there the files it shares with its sibling since a split
-    /// are compacted first, since their middle is that of both. Returns the two halves.
+    /// Splits a region at `row`, or near its middle. In the latter case files shared with its
+    /// sibling since a split are compacted first, since their middle is that of both regions.
+    /// Returns the two halves.
     pub(crate) fn split_region(&self, id: RegionId, row: Option<&[u8]>) -> Result<(RegionInfo, RegionInfo)> {
         row.map_or(Ok(()), check_split_key)?;
         let _schema = self.schema.lock();
@@ -176,7 +177,7 @@ impl Catalog {
             |store: &&Arc<StoreVersion>| store.files.iter().any(|file| region.is_inherited(file.id()));
         let version = region.version();
         let stores = version.stores.iter().filter(has_inherited);
-        // The names alone: memstores could not go while the version is kept.
+        // Only the names: a version that is kept would pin its memstores.
         let families: Vec<_> = stores.map(|store| store.family.name.clone()).collect();
         drop(version);
         for family in &families {
@@ -197,7 +198,7 @@ impl Catalog {
         Ok(())
     }
 
-    /// Puts new regions with these boundaries in the place of `old`.
+    /// Replaces `old` by new regions with these boundaries.
     /// REQUIRES: all locks of the old regions are held, and their memstores are empty.
     fn replace(
         &self,
@@ -284,8 +285,9 @@ impl Catalog {
         let is_large =
             || limit_bytes(&options, sizes).is_some_and(|limit| is_larger(&version, &options, limit));
         let is_busy = options.policy == SplitPolicy::Busy && self.is_busy(region, &options.busy);
-        // Where one row fills the region there is no row to split at, and trying would flush the region and
-        // stop its compactions each time. When that cannot be found out, the try will say why.
+        // Where one row fills the region there is no row to split at, and trying would flush the
+        // region and stop its compactions each time. When that cannot be determined, the attempt
+        // reports why.
         (is_busy || is_large())
             && !matches!(
                 calculated_row(region.info(), &version, &options),
@@ -331,7 +333,8 @@ fn region_from(meta: RegionMeta, old: &[Arc<Region>]) -> Arc<Region> {
         versions.iter().flat_map(files).collect()
     };
     let region = Region::new(&meta, RegionVersion { table, stores }, inherited);
-    // Both halves of a split stay on the server; what is merged goes to the first one's, as in HBase.
+    // Both halves of a split stay on the server; a merged region goes to the first one's, as in
+    // HBase.
     region.set_place(old[0].place());
     region
 }

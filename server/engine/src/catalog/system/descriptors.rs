@@ -13,7 +13,7 @@ const COMMON: [(&str, &str); 3] = [
 /// Options of all families of `hbase:meta`.
 const META: [(&str, &str); 2] = [("BLOOMFILTER", "ROWCOL"), ("DATA_BLOCK_ENCODING", "ROW_INDEX_V1")];
 
-/// What HBase says of every table: where its files are tracked.
+/// HBase's entry in every table's descriptor: where its files are tracked.
 const FILE_TRACKER: (&str, &str) = ("hbase.store.file-tracker.impl", "DEFAULT");
 
 /// The descriptor of a system table.

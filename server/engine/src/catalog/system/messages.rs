@@ -1,4 +1,5 @@
-//! The values of the system tables' cells: messages of HBase's `HBase.proto`. Field numbers are the wire's: never change them.
+//! The values of the system tables' cells: messages of HBase's `HBase.proto`. Field numbers are the
+//! wire's: never change them.
 //!
 //! All fields are optional here, because HBase writes every field, also one that has its default value.
 
@@ -7,7 +8,7 @@ use prost::Message;
 use crate::region::RegionInfo;
 use crate::schema::{NamespaceDescriptor, TableState};
 
-/// What HBase puts before messages that it stores where something else was stored in former times.
+/// HBase's prefix of stored messages, which tells them from an older form without it.
 const MAGIC: &[u8] = b"PBUF";
 
 #[derive(Clone, PartialEq, Message)]

@@ -1,15 +1,15 @@
 //! The system tables `hbase:meta` and `hbase:namespace`.
 //!
-//! They are not stored: what they say is what the catalog is.
+//! They are not stored: their content is derived from the catalog.
 //!
-//! 1. A reader asks for the table. Its cells are made of the published [`Tables`] and kept until something
-//!    else is published.
-//! 2. The cells stand in a region of their own (`StoreVersion::system_cells`), so that gets, scans and
-//!    filters work on them as on any table. A scan keeps the region it began with: it sees the catalog of one
-//!    moment.
+//! 1. A reader asks for the table. Its cells are made of the published [`Tables`] and kept until
+//!    the next publication.
+//! 2. The cells stand in a region of their own (`StoreVersion::system_cells`), so that gets, scans
+//!    and filters work on them as on any table. A scan keeps the region it began with: it sees one
+//!    snapshot of the catalog.
 //!
-//! Nobody can write to them or change them. They have no place in the manifest, in [`Tables`], or in metrics
-//! of regions.
+//! They cannot be written to or altered. They have no place in the manifest, in [`Tables`], or in
+//! metrics of regions.
 //!
 //! HBase keeps former versions of these cells; here there is one of each.
 
@@ -71,8 +71,8 @@ impl SystemTable {
         RegionId(u64::MAX - self as u64)
     }
 
-    /// Its one region. HBase names that of `hbase:meta` as if it had been made in the first millisecond; so
-    /// is the other one here, since nobody knows when it was.
+    /// The table's only region. HBase names that of `hbase:meta` as if it had been created in the
+    /// first millisecond; the other one is named likewise, since its creation time is unknown.
     fn region(self, name: &TableName) -> RegionMeta {
         RegionMeta {
             id: self.region_id(),
@@ -104,7 +104,7 @@ pub(super) fn check_not_system(name: &TableName) -> Result<()> {
 /// A system table as it was last asked for.
 #[derive(Debug)]
 struct Listed {
-    /// The catalog it tells of. Weak: what is dropped from the catalog must not live on here. As long as this
+    /// The catalog it was made of. Weak: dropped tables must not stay alive here. As long as this
     /// is held, no other catalog has the same address.
     of: Weak<Tables>,
     table: Arc<Table>,
@@ -115,7 +115,8 @@ struct Listed {
 pub(crate) struct SystemTables {
     /// In the order of [`SystemTable::ALL`].
     descriptors: [Arc<TableDescriptor>; 2],
-    /// In the same order. Held while a table is listed, so that readers who come together list it once.
+    /// The last listing of each table, in the same order. Held while a table is listed, so that
+    /// concurrent readers list it once.
     listed: [Mutex<Option<Listed>>; 2],
 }
 
@@ -130,8 +131,8 @@ impl Default for SystemTables {
 }
 
 impl SystemTables {
-    /// Lists the tables anew when they are asked for the next time. A listing that runs now ends before this
-    /// returns.
+    /// Discards the listings, so that the next read lists the tables again. A running listing ends
+    /// before this returns.
     pub(crate) fn forget(&self) {
         for listed in &self.listed {
             *listed.lock() = None;

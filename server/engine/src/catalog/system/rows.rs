@@ -108,7 +108,7 @@ fn region_row(
         row.put(info, "serverstartcode", &start_code.to_be_bytes());
         row.put(info, "sn", server.to_string().as_bytes());
     }
-    // As HBase leaves it: a closed region still has the server that it was on.
+    // As in HBase, a closed region still has its last server.
     let region_state = match state {
         TableState::Enabled if !listing.place.is_unassigned => "OPEN",
         _ => "CLOSED",

@@ -41,9 +41,9 @@ pub const BEHIND_MS: u64 = 1_000;
 /// Maximum of assigned time. Rows may add to it and stay below HBase's "latest", `i64::MAX`.
 const LAST_MS: u64 = i64::MAX as u64 - 1_000_000;
 
-/// From this lag behind assigned time on, the mark on disk is updated in the background. At one and
-/// a half times this lag a write updates the mark first, so the lag stays below what recovery
-/// allows for (`STAMP_SLACK_MS`).
+/// Lag behind assigned time from which the mark on disk is updated in the background. At 1.5 times
+/// this lag a write updates the mark first, so the lag stays within recovery's margin
+/// (`STAMP_SLACK_MS`).
 const MARK_LAG_MS: u64 = 60_000;
 
 /// A wall clock that has shown the same time for this long stands still.
@@ -56,8 +56,7 @@ pub struct Timestamps {
     last_ms: AtomicU64,
     /// The greatest timestamp of a row that went ahead of assigned time.
     rows_ms: AtomicU64,
-    /// While assigned time is ahead of the wall clock: where it was when that began. Else
-    /// [`u64::MAX`].
+    /// Assigned time when it began to be ahead of the wall clock, while it is. Else [`u64::MAX`].
     ahead_from_ms: AtomicU64,
     /// The greatest assigned timestamp that the manifest states.
     marked_ms: AtomicU64,
@@ -68,7 +67,8 @@ pub struct Timestamps {
 #[derive(Debug, Default)]
 struct Course {
     line: Option<Line>,
-    /// The wall clock's time at the last look, and the monotonic time since which it shows that.
+    /// The wall clock's time when it was last read, and the monotonic time since which it shows
+    /// that.
     seen: Option<(u64, Duration)>,
 }
 
@@ -88,9 +88,8 @@ impl Line {
     }
 }
 
-/// The part of assigned time that the wall clock has not reached. TTLs of cells with such
-/// timestamps follow assigned time: by the wall clock, the cells would live longer by the whole
-/// lag.
+/// The part of assigned time in the wall clock's future. TTLs of cells with such timestamps follow
+/// assigned time: by the wall clock, the cells would live longer by the whole lag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ahead {
     /// Timestamps above this may have been assigned since the wall clock fell behind.
@@ -190,8 +189,8 @@ impl Timestamps {
         course.seen = Some((wall, since));
         let stands = mono.saturating_sub(since) >= STANDS;
         if stands {
-            // `go_on` then moves past the wall clock; `issue` alone would only see that the clock
-            // is not behind.
+            // `go_on` then moves past the wall clock; `issue` alone would only detect that the
+            // clock is not behind.
             self.last_ms.fetch_max(wall, Ordering::AcqRel);
         }
         if wall < last || stands {
@@ -203,7 +202,7 @@ impl Timestamps {
         Duration::from_millis(self.last_ms.load(Ordering::Acquire).saturating_sub(wall))
     }
 
-    /// How far assigned time is ahead of the wall clock, as of the last write or look.
+    /// Lead of assigned time over the wall clock, as of the last write or check.
     pub fn ahead_of_clock(&self, clock: &dyn Clock) -> Duration {
         // Loaded first, as in `issue`.
         let last = self.last_ms.load(Ordering::Acquire);
@@ -235,8 +234,8 @@ impl Timestamps {
         self.last_ms.load(Ordering::Acquire).max(rows)
     }
 
-    /// Moves assigned time beyond every assigned timestamp. Must be called when rows get other row
-    /// locks, which have not recorded the rows' times.
+    /// Moves assigned time beyond every assigned timestamp. Must be called when rows change their
+    /// row locks, since the new ones have not recorded the rows' times.
     pub(crate) fn pass_rows(&self) {
         let passed = self.greatest().saturating_add(1).min(LAST_MS);
         self.last_ms.fetch_max(passed, Ordering::AcqRel);
@@ -253,7 +252,7 @@ impl Timestamps {
     }
 
     /// Whether the mark on disk must be updated before a write with this timestamp is logged.
-    /// Otherwise recovery would take the timestamp for a client's, and assign smaller ones after
+    /// Otherwise recovery would treat the timestamp as a client's, and assign smaller ones after
     /// it. Happens after a pause and after a forward jump of the clock.
     #[inline]
     pub(crate) fn is_beyond_mark(&self, now: i64) -> bool {

@@ -11,8 +11,8 @@
 //! 3. reads, and returns its share of the handle.
 //!
 //! A reservation when `limit` descriptors are taken closes the coldest handle that no read uses.
-//! The queue is in the order of opening, and a handle that was used since the last look moves to
-//! its end once (second chance).
+//! The queue is in the order of opening, and a handle that was used since it was last examined
+//! moves to its end once (second chance).
 //!
 //! Files being written ([`HandleCache::create`]) take a descriptor of the same limit until they are
 //! dropped. They are never evicted.
@@ -128,8 +128,8 @@ impl HandleCache {
         }
     }
 
-    /// Takes a descriptor, after closing another one if there is no room. If all are in use, this
-    /// one exceeds the limit.
+    /// Takes a descriptor, after closing another one if there is no room. If all are in use, the
+    /// new one exceeds the limit.
     fn reserve(self: &Arc<Self>) -> Permit {
         loop {
             let is_free = |open| open < self.limit || seeded::is_on("store-files-without-bound");
@@ -158,7 +158,7 @@ impl HandleCache {
 
     fn coldest(&self) -> Option<Arc<Handle>> {
         let mut queue = self.queue.lock();
-        // The first look at a handle clears its used flag, the second one takes it.
+        // The first visit to a handle clears its used flag, the second one evicts it.
         for _ in 0..2 * queue.len() {
             let entry = queue.pop_front()?;
             let Some(file) = entry.upgrade() else { continue };

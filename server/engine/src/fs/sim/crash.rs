@@ -1,4 +1,4 @@
-//! What a power cut leaves of a disk.
+//! The state of a disk after a power cut.
 //!
 //! For the changes of names: none, all, a first part of them, or each by a coin; a rename is kept or lost as
 //! a whole, and has no order against the bytes of any file. On ext4 the journal keeps their order, so never
@@ -9,8 +9,8 @@
 //! ext4) noise; the file's size is then any of its sizes since the last sync, so there may be size without
 //! data and data without size.
 //!
-//! Bytes that no unsynced operation touched are never harmed, also not in a sector that one touched: disks
-//! that promise less (SQLite calls the promise powersafe overwrite) cannot keep anything.
+//! Bytes that no unsynced operation touched are never harmed, also not in a sector that one
+//! touched: on disks with a weaker guarantee (SQLite calls it powersafe overwrite) no data is safe.
 //!
 //! [`Harm`] says of a power cut which of this it did.
 
@@ -22,15 +22,15 @@ use super::{Mode, SplitMix64};
 /// The unit that a disk writes as a whole.
 pub(super) const SECTOR_BYTES: usize = 512;
 
-/// What a power cut did to changes that were not durable, in numbers.
+/// Effects of a power cut on changes that were not durable, in numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Harm {
     /// Writes and changes of names of which nothing is left.
     pub lost: u64,
     /// Writes of which some sectors are there and others are not.
     pub torn: u64,
-    /// Writes and changes of names that are there, at least in part, while an earlier one of the same file,
-    /// or an earlier change of names, is not.
+    /// Writes and changes of names that survived, at least in part, while an earlier one of the
+    /// same file, or an earlier change of names, did not.
     pub reordered: u64,
     /// Files that have grown by a range whose bytes were not written.
     pub extended: u64,
@@ -87,7 +87,7 @@ pub(super) fn after_power_cut(before: &Disk, mode: Mode, dice: &mut SplitMix64) 
             Node::Dir(dir) => dir.seen = dir.durable.clone(),
             Node::File(file) => {
                 if file.unsynced.is_empty() {
-                    // What a failed sync has lost is in `seen` only.
+                    // Bytes lost by a failed sync are in `seen` only.
                     file.seen.clone_from(&file.durable);
                     continue;
                 }
@@ -201,8 +201,8 @@ fn sectors(file: &FileNode, mode: Mode, dice: &mut SplitMix64) -> Vec<u8> {
     bytes
 }
 
-/// What an operation does between `start` and `end`: the range it changes and the new bytes; without bytes,
-/// zeros.
+/// The effect of an operation between `start` and `end`: the range it changes and the new bytes;
+/// without bytes, zeros.
 fn touch(op: &FileOp, start: usize, end: usize) -> Option<(usize, usize, Option<&[u8]>)> {
     match op {
         FileOp::Write { offset, bytes } => {

@@ -1,4 +1,5 @@
-//! The state of a simulated disk: what reads see, what is durable, and what lies between.
+//! The state of a simulated disk: the bytes that reads see, the durable bytes, and the changes
+//! between them.
 //!
 //! Every file has `seen`, the bytes in the page cache, `durable`, the bytes on the platter, and `unsynced`,
 //! the operations that lead from the one to the other. Every directory has seen and durable names; the
@@ -8,8 +9,8 @@
 //! Bytes of files are shared by copies of a disk until one of them changes the file: a simulation copies a
 //! disk far more often than it changes a file.
 //!
-//! Invariant: `durable` with `unsynced` applied is `seen`, except where a sync has failed: what that lost is
-//! in `seen` only.
+//! Invariant: `durable` with `unsynced` applied is `seen`, except where a sync has failed: the lost
+//! bytes are in `seen` only.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
@@ -99,7 +100,7 @@ pub(super) enum Node {
 pub(super) struct NameChange {
     pub(super) dir: Inode,
     pub(super) name: OsString,
-    /// What the name stands for from now on; `None`: nothing.
+    /// The inode of the name from now on; `None`: the name is gone.
     pub(super) to: Option<Inode>,
     /// The directory that goes away with the name, if it is one.
     removed_dir: Option<Inode>,
@@ -120,7 +121,7 @@ pub(super) struct Disk {
     pub(super) capacity_bytes: Option<u64>,
 }
 
-/// A name that was looked up: its directory, its last component, and what stands there.
+/// A resolved name: its directory, its last component, and the inode there.
 struct Found {
     dir: Inode,
     name: OsString,
@@ -264,7 +265,7 @@ impl Disk {
             }]);
             dir = inode;
         }
-        // A file in the place of the directory is what mkdir calls it.
+        // If a file has the directory's name, mkdir reports EEXIST.
         self.dir(dir).map(|_| ()).map_err(|_| Errno::EXIST.into())
     }
 
@@ -357,7 +358,7 @@ impl Disk {
         })
     }
 
-    /// How far a file of `len` bytes may grow, at most to `wanted`.
+    /// Maximum length to which a file of `len` bytes may grow, at most `wanted`.
     fn growth_limit(&self, len: usize, wanted: usize) -> usize {
         match self.capacity_bytes {
             Some(capacity) if wanted > len => {
@@ -368,7 +369,7 @@ impl Disk {
         }
     }
 
-    /// Writes; a full disk takes what fits and then says ENOSPC, as a real one does.
+    /// Writes; a full disk takes the part that fits and then reports ENOSPC, as a real one does.
     pub(super) fn write(&mut self, inode: Inode, bytes: &[u8], offset: u64) -> io::Result<()> {
         if bytes.is_empty() {
             return Ok(());
@@ -474,10 +475,10 @@ impl Disk {
         self.commit_names(&keep);
     }
 
-    /// A change that is kept needs the earlier ones of the same names, which it builds on, and a directory
-    /// that is gone needs the removal of what was in it.
+    /// A change that is kept needs the earlier ones of the same names, on which it builds, and the
+    /// removal of a directory needs the removal of its entries.
     pub(super) fn keep_what_they_need(&self, keep: &mut [bool]) {
-        // Last to first: whatever an operation pulls in stands before it and gets its own turn.
+        // Last to first: an operation only requires earlier ones, which get their turn after it.
         for later in (0..keep.len()).rev() {
             if !keep[later] {
                 continue;
@@ -539,7 +540,7 @@ impl Disk {
         });
     }
 
-    /// The same disk without the process that had files open.
+    /// A copy of the disk without the open files of the process.
     pub(super) fn without_handles(mut self) -> Self {
         for node in self.nodes.values_mut() {
             if let Node::File(file) = node {

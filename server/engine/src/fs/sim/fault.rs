@@ -52,7 +52,7 @@ pub enum OpKind {
 }
 
 impl OpKind {
-    /// Whether a full disk may fail the call: it changes what is on the disk, or makes a change durable.
+    /// Whether a full disk may fail the call: it writes to the disk, or makes a change durable.
     pub fn changes(self) -> bool {
         match self {
             Self::Create
@@ -78,12 +78,12 @@ impl OpKind {
     }
 }
 
-/// Which kinds of calls a fault strikes.
+/// Kinds of calls that a fault strikes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ops {
     /// All.
     All,
-    /// Those that [`OpKind::changes`] names.
+    /// The kinds for which [`OpKind::changes`] holds.
     Changes,
     /// One.
     One(OpKind),
@@ -105,15 +105,15 @@ impl From<OpKind> for Ops {
     }
 }
 
-/// What a struck call does.
+/// The effect of a fault on a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failure {
     /// Fails with this error. A write may have written a first part, as a real one may. A file's sync has
     /// ext4's semantics: the unsynced bytes count as clean from then on, a later sync succeeds, reads still
     /// see them, and a power cut loses them. A directory's sync leaves its changes pending.
     Error(Errno),
-    /// A read returns half of what was asked for, as at the end of a file that is too short. Other calls are
-    /// not struck.
+    /// A read returns half of the requested bytes, as at the end of a file that is too short. Other
+    /// calls are not affected.
     ShortRead,
 }
 
@@ -199,7 +199,8 @@ impl Faults {
         fault.map_or(0, |fault| fault.seen)
     }
 
-    /// What happens to this call. The oldest fault that strikes wins; every matching fault counts the call.
+    /// The failure of this call, if any. The oldest fault that strikes wins; every matching fault
+    /// counts the call.
     pub(super) fn strike(&mut self, op: OpKind, path: &Path, dice: &mut SplitMix64) -> Option<Failure> {
         if self.list.is_empty() {
             return None;
@@ -236,11 +237,11 @@ impl Faults {
 pub enum CrashWhen {
     /// The call leaves no trace.
     Before,
-    /// The call is done in full, but the process never hears of it.
+    /// The call is done in full, but its result never reaches the process.
     After,
 }
 
-/// The error of every call after a simulated crash: the process that would see it does not exist any more.
+/// The error of every call after a simulated crash: the process no longer exists.
 #[derive(Clone, Copy, Debug)]
 struct Crashed;
 

@@ -1,18 +1,18 @@
 //! A simulated disk under the real engine.
 //!
-//! [`SimFs`] behaves like [`RealFs`](super::RealFs) (a test compares the two) and remembers what a power cut
-//! would lose. Everything that happens on it follows from its seed, given that it is called in the same
-//! order.
+//! [`SimFs`] behaves like [`RealFs`](super::RealFs) (a test compares the two) and remembers which
+//! changes a power cut would lose. Everything that happens on it follows from its seed, given that
+//! it is called in the same order.
 //!
 //! * [`SimFs::crash`] is the disk after a power cut, damaged as `crash` (the module) describes;
 //!   [`SimFs::crash_keep_all`] is the disk after kill -9: nothing lost, and nothing more durable than before.
 //! * [`SimFs::crash_at_op`] lets the process die at a chosen call: from there on every call fails and the
 //!   disk stands still.
-//! * [`SimFs::fail`] makes calls of a live disk fail, [`SimFs::hang`] lets them hang, [`SimFs::set_capacity`]
-//!   fills it up; `flip_bit`, `overwrite` and the like damage what lies on it.
+//! * [`SimFs::fail`] makes calls of a live disk fail, [`SimFs::hang`] lets them hang,
+//!   [`SimFs::set_capacity`] fills it up; `flip_bit`, `overwrite` and the like damage its content.
 //!
-//! A test of crash safety counts the calls of a workload ([`SimFs::op_count`]), then for every call and
-//! several damage seeds runs it again, dies there, and opens what `crash` gives.
+//! A test of crash safety counts the calls of a workload ([`SimFs::op_count`]), then for every call
+//! and several damage seeds runs it again, dies there, and opens the disk that `crash` returns.
 //!
 //! Clones are handles of one disk. All methods may be called from every thread; one lock guards the whole
 //! disk.
@@ -39,14 +39,14 @@ pub use self::crash::Harm;
 pub use self::fault::{CrashWhen, Failure, FaultId, OpKind, Ops, Times, is_crash};
 pub use self::random::SplitMix64;
 
-/// What a disk without a set capacity says it has.
+/// Reported space of a disk without a set capacity.
 const BOUNDLESS_BYTES: u64 = 1 << 50;
 
-/// What the simulated file system promises about names.
+/// Guarantees of the simulated file system about names.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
-    /// Only what POSIX promises: a file's sync does not make its name durable, changes of names have no
-    /// order.
+    /// Only the guarantees of POSIX: a file's sync does not make its name durable, changes of names
+    /// have no order.
     #[default]
     Strict,
     /// As ext4 with ordered data: a file's sync commits the journal and with it all names; the journal keeps
@@ -57,14 +57,14 @@ pub enum Mode {
 /// Settings of a disk.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SimOptions {
-    /// What it promises.
+    /// Guarantees about names.
     pub mode: Mode,
-    /// Its size; `None`: boundless.
+    /// Capacity in bytes; `None`: unlimited.
     pub capacity_bytes: Option<u64>,
 }
 
 impl SimOptions {
-    /// A boundless disk that promises what ext4 does.
+    /// An unlimited disk with the guarantees of ext4.
     pub fn ext4() -> Self {
         Self {
             mode: Mode::Ext4,
@@ -92,7 +92,7 @@ struct State {
     disk: Disk,
     dice: SplitMix64,
     faults: Faults,
-    /// Calls of this kind whose path contains that hang.
+    /// Calls that hang: those of these kinds whose path contains the text.
     hanging: Option<(Ops, String)>,
     /// Locked files.
     locks: BTreeSet<Inode>,
@@ -137,8 +137,8 @@ impl State {
 }
 
 impl Shared {
-    /// Does one call: counts it, lets the process die at it if its time has come, asks the faults what
-    /// happens to it.
+    /// Does one call: counts it, crashes the process at it if that is due, asks the faults for a
+    /// failure.
     fn call<T>(
         &self,
         op: OpKind,
@@ -216,15 +216,15 @@ impl SimFs {
         }
     }
 
-    /// The disk after a power cut at this moment, with damage that follows from `damage_seed`. This disk
-    /// stays as it is, so one moment can be cut with many seeds. The new disk has no faults, locks or open
-    /// files and counts calls from 0.
+    /// The disk after a power cut at this moment, with damage that follows from `damage_seed`. This
+    /// disk is unchanged, so one point can be cut with many seeds. The new disk has no faults,
+    /// locks or open files and counts calls from 0.
     #[must_use]
     pub fn crash(&self, damage_seed: u64) -> Self {
         self.crash_with_harm(damage_seed).0
     }
 
-    /// As [`SimFs::crash`], and what the power cut did.
+    /// [`SimFs::crash`], with a summary of the power cut's effects.
     #[must_use]
     pub fn crash_with_harm(&self, damage_seed: u64) -> (Self, Harm) {
         let state = self.shared.state.lock();
@@ -233,8 +233,8 @@ impl SimFs {
         (Self::with_disk(disk, self.shared.mode, dice), harm)
     }
 
-    /// The disk after the process was killed: the page cache lives on, so nothing is lost, and what was not
-    /// durable can still be lost to a later [`SimFs::crash`].
+    /// The disk after the process was killed: the page cache survives, so nothing is lost, and
+    /// bytes that were not durable can still be lost to a later [`SimFs::crash`].
     #[must_use]
     pub fn crash_keep_all(&self) -> Self {
         let state = self.shared.state.lock();
@@ -250,8 +250,8 @@ impl SimFs {
         self.shared.state.lock().ops
     }
 
-    /// Lets the process die at call number `op` (the first one is 0): that call and all later ones fail with
-    /// an error that [`is_crash`] knows.
+    /// Crashes the process at call number `op` (the first one is 0): that call and all later ones
+    /// fail with an error that [`is_crash`] recognises.
     pub fn crash_at_op(&self, op: u64, when: CrashWhen) {
         self.shared.state.lock().crash_at = Some((op, when));
     }
@@ -297,18 +297,19 @@ impl SimFs {
         self.shared.state.lock().faults.heal_all();
     }
 
-    /// Lets calls hang: those of these kinds whose path contains `pattern` do nothing until [`Self::resume`].
+    /// Makes calls hang: those of these kinds whose path contains `pattern` do nothing until
+    /// [`Self::resume`].
     pub fn hang(&self, ops: impl Into<Ops>, pattern: &str) {
         self.shared.state.lock().hanging = Some((ops.into(), pattern.to_owned()));
     }
 
-    /// Lets what hangs go on.
+    /// Resumes hanging calls.
     pub fn resume(&self) {
         self.shared.state.lock().hanging = None;
         self.shared.resumed.notify_all();
     }
 
-    /// Sets the disk's size; what lies on it stays. `None`: boundless.
+    /// Sets the disk's capacity; its content stays. `None`: unlimited.
     pub fn set_capacity(&self, bytes: Option<u64>) {
         self.shared.state.lock().disk.capacity_bytes = bytes;
     }
@@ -348,7 +349,7 @@ impl SimFs {
         })
     }
 
-    /// Puts `bytes` in the place of what a file has at `offset`: a stale, swapped or misdirected sector.
+    /// Overwrites a file's bytes at `offset`: a stale, swapped or misdirected sector.
     pub fn overwrite(&self, path: &Path, offset: u64, bytes: &[u8]) -> io::Result<()> {
         self.damage(path, offset..offset + bytes.len() as u64, |place| {
             place.copy_from_slice(&bytes[..place.len()]);
@@ -378,8 +379,8 @@ impl SimFs {
         Ok(())
     }
 
-    /// A file's bytes as reads see them. No call: not counted, struck by no fault, possible when the process
-    /// is dead.
+    /// A file's bytes as reads see them. Not a call of the file system: not counted, not affected
+    /// by faults, possible after a crash.
     pub fn contents(&self, path: &Path) -> io::Result<Vec<u8>> {
         let state = self.shared.state.lock();
         Ok(state.disk.file(state.disk.resolve(path)?)?.seen.to_vec())
@@ -396,7 +397,7 @@ impl SimFs {
 struct SimFile {
     shared: Arc<Shared>,
     inode: Inode,
-    /// The path it was opened by: what faults match.
+    /// The path it was opened by, which faults match.
     path: PathBuf,
     writable: bool,
 }

@@ -1,8 +1,8 @@
 //! The simulator's dice: SplitMix64 (Steele, Lea, Flood: "Fast Splittable Pseudorandom Number Generators",
 //! 2014).
 //!
-//! One u64 of state, the same numbers on every machine and for ever: a seed in a bug report stays worth
-//! something. Not for secrets.
+//! One u64 of state, the same numbers on every machine and for ever: a seed in a bug report stays
+//! valid. Not for secrets.
 
 /// A stream of numbers that follows from its seed.
 #[derive(Clone, Debug)]
@@ -25,8 +25,8 @@ impl SplitMix64 {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number below `bound`; 0 for a bound of 0. The bias of the remainder is far below what a test could
-    /// see.
+    /// A number below `bound`; 0 for a bound of 0. The bias of the remainder is too small for a
+    /// test to see.
     pub fn below(&mut self, bound: u64) -> u64 {
         self.next_u64().checked_rem(bound).unwrap_or(0)
     }
@@ -44,7 +44,8 @@ impl SplitMix64 {
         }
     }
 
-    /// A stream of its own that follows from this one's place and `salt`; this one does not move.
+    /// An independent stream that is derived from this one's position and `salt`; this one does not
+    /// move.
     #[must_use]
     pub fn fork(&self, salt: u64) -> Self {
         Self::new(Self::new(self.state ^ Self::new(salt).next_u64()).next_u64())

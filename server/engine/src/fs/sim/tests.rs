@@ -1,4 +1,4 @@
-//! Each promise of the simulator, and a comparison with the real file system.
+//! Each guarantee of the simulator, and a comparison with the real file system.
 
 use std::collections::BTreeSet;
 
@@ -24,14 +24,15 @@ fn with_file(options: SimOptions) -> (SimFs, Arc<dyn File>) {
     (fs, file)
 }
 
-/// What a file may be after power cuts now, over many seeds.
+/// The possible contents of a file after a power cut now, over many seeds.
 fn outcomes(fs: &SimFs, name: &str) -> BTreeSet<Option<Vec<u8>>> {
     (0..SEEDS)
         .map(|seed| fs.crash(seed).contents(path(name)).ok())
         .collect()
 }
 
-/// Goal: what was synced, and whose name was, is there after every power cut; the rest may or may not be.
+/// Goal: synced bytes of a file with a synced name survive every power cut; the rest may or may
+/// not.
 #[test]
 fn synced_bytes_survive_and_unsynced_ones_may_not() {
     let (fs, file) = with_file(SimOptions::default());
@@ -61,7 +62,8 @@ fn a_name_is_durable_after_the_sync_of_its_directory() {
     }
 }
 
-/// Goal: a rename happens or not, whole; and it has no order against the bytes of the file it moves.
+/// Goal: a rename happens as a whole or not at all, and has no order against the bytes of the file
+/// it moves.
 #[test]
 fn a_rename_is_atomic_but_has_no_order_against_bytes() {
     let (fs, file) = with_file(SimOptions::default());
@@ -99,7 +101,7 @@ fn the_order_of_names_is_ext4s_alone() {
     }
 }
 
-/// Goal: a directory that was never synced into the one above it is lost with all that is in it.
+/// Goal: a directory that was never synced into the one above it is lost with its content.
 #[test]
 fn a_directory_needs_its_own_name() {
     let fs = strict();
@@ -114,8 +116,8 @@ fn a_directory_needs_its_own_name() {
     assert!(!outcomes(&fs, "/a/b/f").contains(&None));
 }
 
-/// Goal: torn writes are among the damage: old, new, zero and (strict mode) noisy sectors in one file, and a
-/// size of its own.
+/// Goal: torn writes are among the damage: old, new, zero and (strict mode) noisy sectors in one
+/// file, and any size in between.
 #[test]
 fn sectors_tear_independently() {
     for (options, noise_expected) in [(SimOptions::default(), true), (SimOptions::ext4(), false)] {
@@ -127,7 +129,7 @@ fn sectors_tear_independently() {
             (false, false, false, false, false);
         for seed in 0..SEEDS {
             let bytes = fs.crash(seed).contents(path("/f")).unwrap();
-            assert_eq!(bytes[..1024], [1; 1024], "nobody wrote here");
+            assert_eq!(bytes[..1024], [1; 1024], "this range was never written");
             assert!(bytes.len() == 2048 || bytes.len() == 3072 || bytes.len() == 2560);
             let sectors: Vec<&[u8]> = bytes[1024..].chunks(512).collect();
             let is = |value: u8| move |sector: &&&[u8]| sector.iter().all(|byte| *byte == value);
@@ -143,11 +145,11 @@ fn sectors_tear_independently() {
     }
 }
 
-/// Goal: all four kinds of damage happen to writes of one file, and to names what names can suffer; and it is
-/// said truly.
+/// Goal: all four kinds of damage happen to writes of one file, and those that apply to names
+/// happen to names; and they are reported correctly.
 #[test]
 fn every_kind_of_damage_happens_and_is_told() {
-    // Without noise, which could look like what was written.
+    // Without noise, which could look like written bytes.
     let (fs, file) = with_file(SimOptions::ext4());
     for at in 0..4 {
         file.write_at(&[at as u8 + 1; 1024], at * 1024).unwrap();
@@ -190,7 +192,8 @@ fn a_sector_holds_a_prefix_of_its_writes() {
     }
 }
 
-/// Goal: kill -9 loses nothing, and what only the page cache knew can still be lost to a power cut after it.
+/// Goal: kill -9 loses nothing, and bytes that are only in the page cache can still be lost to a
+/// power cut after it.
 #[test]
 fn a_kill_keeps_the_page_cache() {
     let (fs, file) = with_file(SimOptions::default());
@@ -202,8 +205,8 @@ fn a_kill_keeps_the_page_cache() {
     assert!(outcomes(&after, "/f").contains(&Some(Vec::new())));
 }
 
-/// Goal: a failed sync never becomes a good one: the next succeeds, reads see the bytes, the power cut loses
-/// them.
+/// Goal: the bytes of a failed sync never become durable: the next succeeds, reads see the bytes,
+/// the power cut loses them.
 #[test]
 fn a_failed_sync_loses_bytes_for_ever() {
     let (fs, file) = with_file(SimOptions::default());
@@ -283,8 +286,8 @@ fn a_short_read_returns_half() {
     );
 }
 
-/// Goal: a full disk takes what fits, refuses the rest, lets reserved space be written, and has room again
-/// after a removal.
+/// Goal: a full disk takes the part that fits, refuses the rest, lets reserved space be written,
+/// and has room again after a removal.
 #[test]
 fn a_disk_fills_up_and_empties() {
     let fs = SimFs::new(
@@ -366,7 +369,8 @@ fn locks_have_one_holder() {
     assert!(fs.lock(path("/LOCK")).unwrap().is_some());
 }
 
-/// Goal: the same seed and the same calls are the same disk; uuids do not come twice, also not after a crash.
+/// Goal: one seed and sequence of calls gives one disk; uuids are never repeated, not even after a
+/// crash.
 #[test]
 fn everything_follows_from_the_seed() {
     let run = |seed: u64| {
@@ -388,7 +392,7 @@ fn everything_follows_from_the_seed() {
     assert_ne!(first, second);
 }
 
-/// Does one random call and tells what came of it, in words that do not depend on the file system.
+/// Makes one random call and describes its outcome, in words that do not depend on the file system.
 fn step(fs: &dyn Vfs, root: &Path, files: &mut Vec<Arc<dyn File>>, dice: &mut SplitMix64) -> String {
     const NAMES: [&str; 6] = ["a", "b", "d", "d/a", "d/e", "d/e/a"];
     let mut name = || root.join(NAMES[dice.below(6) as usize]);
@@ -398,7 +402,7 @@ fn step(fs: &dyn Vfs, root: &Path, files: &mut Vec<Arc<dyn File>>, dice: &mut Sp
     let index = dice.below(files.len().max(1) as u64) as usize;
     let said = |result: io::Result<()>| format!("{:?}", result.map_err(|error| error.kind()));
     let mut opened = |how: Open| {
-        // Opening a directory is allowed by the system, but nobody does it.
+        // The system allows opening a directory, but no caller does it.
         if fs.list(&one).is_ok() {
             return String::new();
         }
@@ -437,8 +441,8 @@ fn step(fs: &dyn Vfs, root: &Path, files: &mut Vec<Arc<dyn File>>, dice: &mut Sp
     format!("call {call} {:?} {:?}: {outcome}", name(&one), name(&two))
 }
 
-/// Goal: without faults the simulation is the real thing. Method: the same random calls on both, every answer
-/// compared.
+/// Goal: without faults the simulation equals the real file system. Method: the same random calls
+/// on both, every answer compared.
 #[test]
 fn it_behaves_like_the_real_file_system() {
     for seed in 0..60 {

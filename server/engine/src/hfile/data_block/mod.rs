@@ -9,20 +9,20 @@
 //! +-----------+-------------+----------+-------+-------------+------+----------------+
 //! ```
 //!
-//! NONE is such cells and nothing else. ROW_INDEX_V1 puts `u16 7` before them and after them `row count i32,
-//! offset of each row's first cell i32, bytes of cells i32`, for HBase's readers. PREFIX, DIFF and FAST_DIFF
-//! leave out what a cell has in common with the one before (`encoding`).
+//! NONE is a sequence of such cells. ROW_INDEX_V1 puts `u16 7` before them and after them `row
+//! count i32, offset of each row's first cell i32, bytes of cells i32`, for HBase's readers.
+//! PREFIX, DIFF and FAST_DIFF omit the part that a cell shares with the one before (`encoding`).
 //!
 //! A block stays in memory as it is on disk, unpacked, so that an encoding saves memory as well: as in HBase.
 //! Only blocks whose tags are compressed, which HBase can write and we do not, are turned into plain cells.
 //!
-//! Every cell is checked when the block enters memory, once; after that lengths are trusted. The same pass
-//! notes where a search can begin: where cells start in a plain block (`marks`), the first cell of each
-//! section of an encoded one (`sections`). A search is binary over those and then steps over a few cells: as
-//! well in a row of thousands of cells, where the row offsets of ROW_INDEX_V1 would not help. Where each row
-//! is one cell, those offsets are the marks.
+//! Every cell is checked once, when the block enters memory; after that lengths are trusted. The
+//! same pass builds the search index: starts of cells in a plain block (`marks`), the first cell of
+//! each section of an encoded one (`sections`). A search is binary over these and then steps over a
+//! few cells. This also works in a row of thousands of cells, where the row offsets of ROW_INDEX_V1
+//! would not help. Where each row is one cell, those offsets are the marks.
 //!
-//! A [`Place`] is a cell of a block. Moves that do not find what they look for leave it as it was.
+//! A [`Place`] is a cell of a block. A move that finds no cell leaves it unchanged.
 
 #[cfg(test)]
 mod tests;
@@ -43,7 +43,7 @@ use crate::codec::Cursor;
 use crate::id::SeqId;
 use crate::schema::DataBlockEncoding;
 
-/// What is wrong with row offsets that are not those of the cells.
+/// Error text for row offsets that do not match the cells.
 const OTHER_ROWS: &str = "row offsets of a data block do not fit its rows";
 
 /// Cells in memory.
@@ -63,15 +63,14 @@ enum Cells {
     Encoded(Sections),
 }
 
-/// What came of a few steps forward.
+/// Result of a few steps forward.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stepped {
     /// The place is the first cell at or after the target.
     Found,
-    /// All cells that were looked at are before the target, and the block may have more. The place is as it
-    /// was.
+    /// All cells passed are before the target, and the block may have more. The place is unchanged.
     NotYet,
-    /// All cells up to the end of the block are before the target. The place is as it was.
+    /// All cells up to the end of the block are before the target. The place is unchanged.
     Ended,
 }
 
@@ -112,7 +111,8 @@ impl DataBlock {
         })
     }
 
-    /// Checks every cell between the two places, and the row offsets if there are some, and takes them.
+    /// Checks every cell between the two places, and the row offsets if there are some, and builds
+    /// the marks.
     fn plain(
         bytes: Vec<u8>,
         (from, to): (u32, u32),
@@ -321,8 +321,8 @@ impl DataBlock {
         }
     }
 
-    /// Moves a place of this block forward to the first cell at or after `target`, if it is less than so many
-    /// steps away.
+    /// Moves a place of this block forward to the first cell at or after `target`, if it is fewer
+    /// than `steps` cells away.
     #[inline]
     pub(super) fn step_to(&self, target: Key<'_>, place: &mut Place, steps: usize) -> Stepped {
         match &self.cells {
@@ -365,7 +365,7 @@ impl DataBlock {
     }
 
     /// Reads the lengths of the cell that starts at `start`.
-    /// REQUIRES: plain cells, of which one starts there; the check in `plain` has been there before.
+    /// REQUIRES: plain cells, of which one starts there; the check in `plain` has passed it.
     #[inline]
     fn at(&self, start: u32) -> Position {
         let at = start as usize;
@@ -415,8 +415,8 @@ fn plain_key<'a>(bytes: &'a [u8], position: &Position) -> Key<'a> {
     Key::trusted(&bytes[value_at - position.key_bytes as usize..value_at])
 }
 
-/// The key of the cell that starts at `start`, without looking at what is behind its value: in a search
-/// nearly every cell is a miss in the processor's caches, and the tail would be a second one.
+/// The key of the cell that starts at `start`, without reading the tail behind its value: in a
+/// search nearly every cell is a cache miss, and the tail would be a second one.
 /// REQUIRES: a cell starts there that has been checked.
 #[inline]
 fn key_at(bytes: &[u8], start: u32) -> Key<'_> {

@@ -1,4 +1,4 @@
-//! Moves within a block are what counting says, in every encoding.
+//! Moves within a block agree with a linear search, in every encoding.
 
 use proptest::prelude::*;
 
@@ -48,7 +48,7 @@ fn block(cells: &[Own], layout: DataLayout) -> DataBlock {
     DataBlock::parse(payload, layout.encoding != DataBlockEncoding::None, layout).unwrap()
 }
 
-/// Which of the cells a place of the block is.
+/// Index of the cell at a place of the block.
 fn number_of(block: &DataBlock, place: &Place, cells: &[Own]) -> usize {
     let found = block.cell(place);
     let number = cells
@@ -63,8 +63,8 @@ fn number_of(block: &DataBlock, place: &Place, cells: &[Own]) -> usize {
     number
 }
 
-/// Every move, from every cell and to the neighbourhood of every cell, is what counting says; and where it
-/// says that there is no such cell, the place is as it was.
+/// Every move, from every cell and to the neighbourhood of every cell, agrees with a linear search;
+/// a move that finds no cell leaves the place unchanged.
 fn moves_are_right(cells: &[Own], targets: &[KeyBuf], layout: DataLayout) {
     let block = block(cells, layout);
     assert_eq!(block.first_key(), cells[0].key.as_key());
@@ -115,7 +115,7 @@ fn moves_are_right(cells: &[Own], targets: &[KeyBuf], layout: DataLayout) {
                 (Stepped::NotYet, from)
             };
             if before == cells.len() && cells.len() == from + 4 {
-                // The last step would leave the block: whether that is noticed does not matter.
+                // The last step would leave the block: either result is right.
                 assert_ne!(stepped, Stepped::Found);
             } else {
                 assert_eq!(stepped, expected, "from {from} to {before} of {}", cells.len());
@@ -132,7 +132,7 @@ fn start_before(cells: &[Own], row: &[u8]) -> Option<usize> {
     cells.iter().position(|own| own.key.as_key().row() == row)
 }
 
-/// From any row on, steps back reach the start of each row before it, down to the block's first.
+/// From any row on, steps back reach the start of each earlier row, down to the block's first.
 fn steps_back_are_right(cells: &[Own], layout: DataLayout) {
     let block = block(cells, layout);
     // One list for all walks, as a cursor has: its stretches grow.
@@ -236,8 +236,8 @@ fn a_list_of_rows_is_bounded() {
     }
 }
 
-/// Goal: an encoding saves memory as it saves disk, and what searches need does not take that back. Method:
-/// the same cells in every encoding.
+/// Goal: an encoding saves memory as it saves disk, and its search index does not undo that.
+/// Method: the same cells in every encoding.
 #[test]
 fn a_block_takes_the_memory_of_its_encoding() {
     for value_bytes in [4, 100, 3_000] {
@@ -279,7 +279,7 @@ fn a_block_takes_the_memory_of_its_encoding() {
                 // Each cell is a section.
                 assert!(encoded < plain + plain / 50, "{encoding}: {encoded} and {plain}");
             } else {
-                // A cell begins with its two lengths, and its key is much like the one before.
+                // A cell begins with its two lengths, and its key is similar to the one before.
                 assert!(
                     encoded + cells.len() * 15 < plain,
                     "{encoding}: {encoded} and {plain}"
@@ -346,7 +346,7 @@ proptest! {
         let _ = DataBlock::parse(payload, encoded, layout);
     }
 
-    /// Whatever a block is made into by damage, what is taken of it can be walked and searched.
+    /// A damaged block is either refused or can be walked and searched without a panic.
     #[test]
     fn a_damaged_block_is_refused_or_walked(cells in cells(), which in 0_usize..5, at: prop::sample::Index, byte: u8) {
         let layout = layout(DataBlockEncoding::ALL[which], true);

@@ -26,13 +26,12 @@ const TIMESTAMP_IS_NEGATIVE: u8 = 1 << 7;
 
 /// Bytes that a number takes without its leading zeros; at least one.
 fn significant_bytes(value: i64) -> usize {
-    // A negative number stays negative when it is negated only if it is the smallest one; that takes all
-    // eight.
+    // Only the smallest number stays negative when it is negated; it takes all eight bytes.
     (8 - (value.leading_zeros() / 8) as usize).max(1)
 }
 
-/// Decodes one cell without what follows its value. `key` and `position` are those of the cell before, and
-/// become this one's. The family is written once in a block, in front of the first cell.
+/// Decodes one cell up to the end of its value. `key` and `position` are those of the cell before,
+/// and become this one's. The family is written once in a block, in front of the first cell.
 pub(super) fn decode(
     input: &mut Cursor<'_>,
     payload: &[u8],
@@ -83,9 +82,9 @@ pub(super) fn decode(
     position.take_value(input, value_bytes)
 }
 
-/// Turns the key before (nothing before the first cell) into what this one has in front of its timestamp:
-/// `common` bytes stay, and if the row is another one, it is followed by the family, which has its length in
-/// front. FAST_DIFF does the same.
+/// Turns the key before (nothing before the first cell) into the part of this one before its
+/// timestamp: `common` bytes stay, and if the row is another one, it is followed by the family,
+/// which has its length in front. FAST_DIFF does the same.
 pub(super) fn replace_row_and_qualifier(
     input: &mut Cursor<'_>,
     key: &mut Vec<u8>,

@@ -22,8 +22,8 @@ const SAME_VALUE_LENGTH: u8 = 1 << 4;
 const SAME_TYPE: u8 = 1 << 5;
 const SAME_VALUE: u8 = 1 << 6;
 
-/// Decodes one cell without what follows its value. `key` and `position` are those of the cell before, and
-/// become this one's.
+/// Decodes one cell up to the end of its value. `key` and `position` are those of the cell before,
+/// and become this one's.
 pub(super) fn decode(input: &mut Cursor<'_>, key: &mut Vec<u8>, position: &mut Position) -> Option<()> {
     let flags = input.u8()?;
     let key_bytes = if flags & SAME_KEY_LENGTH != 0 {

@@ -1,5 +1,5 @@
-//! Data block encodings that leave out what a key has in common with the one before: PREFIX, DIFF and
-//! FAST_DIFF.
+//! Data block encodings that omit the part of a key that it shares with the one before: PREFIX,
+//! DIFF and FAST_DIFF.
 //!
 //! ```text
 //! +----------------+---------------------------+==================+
@@ -12,9 +12,9 @@
 //! references) and its sequence id (vlong), when the file has them. A *compressed int* is a LEB128 varint of
 //! at most five bytes.
 //!
-//! A cell is decoded from the one before it: [`step`] builds its key where the key before is, and its value
-//! stays where it is in the block. Every cell is decoded once when the block is read ([`check`]); from then
-//! on steps cannot fail. Ids are on disk: never renumber.
+//! A cell is decoded from the one before it: [`step`] builds its key in place of the one before,
+//! and its value stays in the block. Every cell is decoded once when the block is read ([`check`]);
+//! from then on steps cannot fail. Ids are on disk: never renumber.
 
 mod diff;
 mod fast_diff;
@@ -57,9 +57,9 @@ fn common_bytes(left: &[u8], right: &[u8]) -> usize {
         .count()
 }
 
-/// Bytes that two flat keys have in common at their start, counted as HBase does: its readers skip
-/// comparisons by this number, so it never reaches from one key part into the next unless the parts are
-/// equal.
+/// Length of the common prefix of two flat keys, counted as HBase does: its readers skip
+/// comparisons by this number, so it never reaches from one key part into the next unless the parts
+/// are equal.
 /// REQUIRES: both keys are of one family.
 fn common_key_bytes(left: Key<'_>, right: Key<'_>, with_time_and_type: bool) -> usize {
     let (left_row, right_row) = (left.row(), right.row());
@@ -79,12 +79,12 @@ fn common_key_bytes(left: Key<'_>, right: Key<'_>, with_time_and_type: bool) -> 
     common + common_bytes(&left.bytes()[common..], &right.bytes()[common..])
 }
 
-/// Where the first cell of a block starts: behind the encoding's id and the plain size.
+/// Position of the first cell of a block: behind the encoding's id and the plain size.
 pub(super) const CELLS_AT: usize = 6;
 
-/// Decodes key and value of the cell behind `place`, which becomes that cell's. Returns where the value part
-/// ends: what follows is for [`after_value`], or for the dictionary of compressed tags. For the first cell,
-/// `place` is [`before_first`].
+/// Decodes key and value of the cell behind `place`, which becomes that cell's. Returns the end of
+/// the value part: [`after_value`], or the dictionary of compressed tags, decodes the rest. For the
+/// first cell, `place` is [`before_first`].
 #[inline]
 fn key_and_value(payload: &[u8], encoding: DataBlockEncoding, place: &mut Place) -> Option<usize> {
     let mut input = Cursor::new(payload);
@@ -99,7 +99,8 @@ fn key_and_value(payload: &[u8], encoding: DataBlockEncoding, place: &mut Place)
     Some(input.position())
 }
 
-/// Reads tags and sequence id of a cell whose value part ends at `at`, and learns where the next cell starts.
+/// Reads tags and sequence id of a cell whose value part ends at `at`, and finds the start of the
+/// next cell.
 /// REQUIRES: tags are not compressed.
 #[inline]
 pub(super) fn after_value(
@@ -145,8 +146,8 @@ pub(super) fn step(payload: &[u8], layout: DataLayout, place: &mut Place) -> boo
     true
 }
 
-/// Goes through the cells of a block whose tags are not compressed and checks each. `visit` is told of every
-/// cell, and where its value part ends.
+/// Walks the cells of a block whose tags are not compressed and checks each. Calls `visit` with
+/// each cell and the end of its value part.
 pub(super) fn check(payload: &[u8], layout: DataLayout, mut visit: impl FnMut(&Place, usize)) -> Check<()> {
     check_with(payload, layout, |place, at| {
         after_value(payload, layout.cell, at, &mut place.position)?;
@@ -155,7 +156,7 @@ pub(super) fn check(payload: &[u8], layout: DataLayout, mut visit: impl FnMut(&P
     })
 }
 
-/// Turns a block whose tags are compressed into plain cells: what tags a number stands for depends on all
+/// Turns a block whose tags are compressed into plain cells: the tags of a number depend on all
 /// cells before.
 pub(super) fn decode(payload: &[u8], layout: DataLayout) -> Check<Vec<u8>> {
     let mut plain = Vec::new();
@@ -188,7 +189,8 @@ pub(super) fn decode(payload: &[u8], layout: DataLayout) -> Check<Vec<u8>> {
     Ok(plain)
 }
 
-/// Goes through the cells of a block. `after` reads what follows a cell's value; `None` if it is malformed.
+/// Walks the cells of a block. `after` reads the part after a cell's value; `None` if it is
+/// malformed.
 fn check_with(
     payload: &[u8],
     layout: DataLayout,
@@ -308,14 +310,14 @@ impl BlockEncoder {
         self.cells == 0
     }
 
-    /// Size of the block so far by which it is decided to end it: the larger of plain and encoded, as in
-    /// HBase.
+    /// Size of the block so far, by which its end is decided: the larger of plain and encoded, as
+    /// in HBase.
     pub(super) fn block_bytes(&self) -> usize {
         self.plain_bytes.max(self.payload.len())
     }
 
-    /// Size of the payload if the block ended with this cell; at most that, where cells leave out what they
-    /// have in common.
+    /// Size of the payload if the block ended with this cell; an upper bound, where cells omit
+    /// shared parts.
     pub(super) fn payload_bytes_with(&self, cell: Cell<'_>, new_row: bool) -> usize {
         let cells = self.payload.len() + cell_layout::cell_bytes(cell, self.tags);
         if self.encoding == DataBlockEncoding::RowIndexV1 {

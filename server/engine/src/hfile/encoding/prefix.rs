@@ -6,8 +6,8 @@ use crate::cell::{Cell, Key};
 use crate::codec::{Cursor, put_varint};
 use crate::hfile::place::Position;
 
-/// Decodes one cell without what follows its value. `key` and `position` are those of the cell before, and
-/// become this one's.
+/// Decodes one cell up to the end of its value. `key` and `position` are those of the cell before,
+/// and become this one's.
 pub(super) fn decode(input: &mut Cursor<'_>, key: &mut Vec<u8>, position: &mut Position) -> Option<()> {
     let rest = size(input)?;
     let value_bytes = size(input)?;

@@ -1,5 +1,4 @@
-//! Backward walks: what they find, in every encoding and mixed with other moves, and what they
-//! cost.
+//! Backward walks: their results, in every encoding and mixed with other moves, and their cost.
 
 use super::*;
 use crate::fs::advised::Advised;
@@ -159,7 +158,7 @@ fn walk() -> ReadOptions {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 150, ..ProptestConfig::default() })]
 
-    /// Goal: in any mix of steps back and other moves, each goes where it goes in a sorted list.
+    /// Goal: in any mix of steps back and other moves, each ends where it does in a sorted list.
     /// Blocks and index blocks are small, so that rows cross them.
     #[test]
     fn moves_in_any_order_are_those_in_a_list(cells in prop_oneof![uneven_rows(), arbitrary_cells()], moves in moves(), encoding in 0_usize..5,
@@ -190,7 +189,7 @@ fn an_empty_file_ends_at_once() {
     assert!(cursor.cell().is_none());
 }
 
-/// A step back that would have to read from disk fails and leaves the cursor where it was; once the
+/// A step back that would have to read from disk fails and leaves the cursor unchanged; once the
 /// block is in memory, the same step succeeds.
 #[test]
 fn a_failed_step_back_can_be_repeated() {
@@ -254,7 +253,7 @@ fn a_walk_backward_takes_each_block_once() {
 }
 
 /// Goal: a walk backward keeps the disk as busy as one forward. Method: count the reads of the
-/// file, and look at the advice given to the system.
+/// file, and check the advice given to the system.
 #[test]
 fn the_system_reads_ahead_of_walks_backward() {
     let cells = grid(40_000, 1);

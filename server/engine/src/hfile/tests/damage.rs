@@ -1,4 +1,4 @@
-//! Damage is found: flipped bits, files that are cut short, blocks in each other's place.
+//! Damage is detected: flipped bits, truncated files, swapped blocks.
 
 use super::*;
 
@@ -68,8 +68,7 @@ fn truncated_files_are_refused() {
     }
 }
 
-/// Blocks that are sound in themselves but stand in the wrong place are found: two data blocks of one size
-/// change places.
+/// Sound blocks in the wrong place are detected: two data blocks of one size change places.
 #[test]
 fn swapped_blocks_are_found() {
     let mut cells = grid(80, 1);

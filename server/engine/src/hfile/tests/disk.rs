@@ -1,10 +1,10 @@
-//! What reading and writing a file costs the disk, and what the system is told of it.
+//! Disk reads and writes of a file, and the advice given to the system.
 
 use super::*;
 use crate::fs::advised::Advised;
 use crate::fs::{Advice, File};
 
-/// A read that may not touch the disk says so, and answers once the blocks are in the cache.
+/// A read that may not touch the disk fails, and succeeds once the blocks are in the cache.
 #[test]
 fn memory_only_reads_do_not_touch_the_disk() {
     let cells = grid(500, 1);
@@ -59,8 +59,8 @@ fn reader_usage(fixture: &Fixture, options: ReadOptions) -> u64 {
     context.cache.usage().bytes.iter().sum()
 }
 
-/// Chunks of the filter and blocks under the root are asked of the cache once; from then on the open file has
-/// them, in the cache's account, until it is closed.
+/// Chunks of the filter and blocks under the root are looked up in the cache once; from then on the
+/// open file owns them, in the cache's account, until it is closed.
 #[test]
 fn blocks_that_every_read_needs_are_pinned() {
     let cells = grid(2000, 1);
@@ -111,8 +111,8 @@ fn blocks_that_every_read_needs_are_pinned() {
     assert_eq!(context.cache.usage().pinned_bytes, 0);
 }
 
-/// Goal: a point read costs the disk one block, and a walk keeps it busy. Method: what the system is told
-/// about the file.
+/// Goal: a point read costs the disk one block, and a walk keeps it busy. Method: the advice given
+/// to the system about the file.
 #[test]
 fn the_system_reads_ahead_of_walks_only() {
     let cells = grid(40_000, 1);
@@ -152,8 +152,8 @@ fn the_system_reads_ahead_of_walks_only() {
     assert_eq!(advice[advice.len() - 1].1, end);
 }
 
-/// Goal: point reads go past the page cache if they shall, and nothing else does. Method: the two files of a
-/// reader, and how often each is read.
+/// Goal: with direct reads, point reads and nothing else go past the page cache. Method: count the
+/// reads of the two files of a reader.
 #[test]
 fn direct_reads_are_those_of_points() {
     let cells = grid(40_000, 1);
@@ -191,7 +191,8 @@ fn direct_reads_are_those_of_points() {
     assert_eq!(direct.take_reads(), 0);
 }
 
-/// So that the sync at the end has little left to write: every byte is named once, a megabyte at a time.
+/// Goal: the sync at the end has little left to write. Method: every byte is advised once, a
+/// megabyte at a time.
 #[test]
 fn what_was_written_is_handed_over_bit_by_bit() {
     let dir = tempfile::tempdir().unwrap();
@@ -227,10 +228,9 @@ fn what_was_written_is_handed_over_bit_by_bit() {
     );
 }
 
-/// Goal: to read a row costs the blocks that hold cells of it, and no other, not even when the row ends with
-/// its block or is not there.
-/// Method: blocks are looked up in a cache that has none; how many, for every row and for rows between them,
-/// against where the cells are.
+/// Goal: reading a row costs exactly the blocks that hold cells of it, also when the row ends with
+/// its block or does not exist. Method: blocks are looked up in a cache that has none; how many,
+/// for every row and for rows between them, against where the cells are.
 #[test]
 fn a_row_costs_the_blocks_that_have_it() {
     for columns in [1, 3, 60] {
@@ -287,7 +287,7 @@ fn a_row_costs_the_blocks_that_have_it() {
             assert!(cursor.cell().is_none_or(|cell| cell.key.row() > &absent[..]));
             assert_eq!(lookups() - before, 1);
         }
-        // Some rows lie in two blocks, or there would be nothing to tell apart.
+        // Some rows must lie in two blocks for the test to be meaningful.
         assert!(costs_of_rows_there > rows, "{columns} columns");
     }
 }

@@ -52,7 +52,7 @@ fn sort(cells: &mut [OwnedCell]) {
 fn options() -> WriterOptions {
     WriterOptions {
         block_bytes: 1024,
-        // Of use to filters of prefixes only.
+        // Used by filters of prefixes only.
         bloom_prefix_bytes: 4,
         ..WriterOptions::of_family(&FamilyDescriptor::new(b"f"), Uuid([7; 16]), 1_000, SeqId(99))
     }
@@ -249,7 +249,7 @@ fn check_seeks(reader: &Arc<Reader>, cells: &[OwnedCell], targets: &[KeyBuf]) {
     let expected = last.and_then(|row| cells.iter().find(|cell| cell.key.as_key().row() == row));
     assert_eq!(cursor.cell().map(OwnedCell::of).as_ref(), expected, "last row");
 
-    // Forward seeks to rising targets, from a cursor that has not stood anywhere.
+    // Forward seeks to rising targets, from a new cursor.
     let mut cursor = reader.cursor(reads());
     let mut targets: Vec<Key<'_>> = targets.iter().map(KeyBuf::as_key).collect();
     targets.sort_by(|left, right| compare_keys(*left, *right));
@@ -279,7 +279,7 @@ fn targets(cells: &[OwnedCell]) -> Vec<KeyBuf> {
     targets
 }
 
-/// A file in each way of writing gives back the same cells in each way of reading, and verifies.
+/// A file written in each way returns the same cells to each way of reading, and verifies.
 #[test]
 fn every_combination_round_trips() {
     let cells = grid(120, 3);
@@ -330,8 +330,8 @@ fn every_combination_round_trips() {
     }
 }
 
-/// A file without tags is two bytes a cell shorter in the plain layouts, one in the others, and refuses what
-/// it cannot hold.
+/// A file without tags is two bytes a cell shorter in the plain layouts, one in the others, and
+/// refuses cells with tags.
 #[test]
 fn without_tags_there_is_no_room_for_them() {
     let tagged = grid(120, 3);
@@ -409,7 +409,8 @@ proptest! {
     }
 }
 
-/// With index blocks of a few hundred bytes the index has several levels; seeks and steps cross all of them.
+/// With index blocks of a few hundred bytes the index has several levels; seeks and steps pass
+/// through all of them.
 #[test]
 fn an_index_of_many_levels_is_walked() {
     let cells = grid(3000, 1);
@@ -458,7 +459,8 @@ fn a_file_without_cells_can_be_read() {
     }
 }
 
-/// Bloom filters never deny what is there, mostly deny what is not, and count what they did.
+/// Bloom filters never deny a key that is present, mostly deny absent ones, and count their
+/// answers.
 #[test]
 fn bloom_filters_answer() {
     let cells = grid(2000, 2);

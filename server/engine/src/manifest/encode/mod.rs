@@ -1,6 +1,7 @@
 //! Edits and snapshots to bytes and back. The layout is drawn in the module comment of `manifest`.
 //!
-//! Decoding never panics and reserves nothing that a count claims: every element must be there in bytes.
+//! Decoding never panics and allocates nothing for a count alone: the bytes of every element must
+//! be there.
 
 use std::sync::Arc;
 
@@ -19,7 +20,7 @@ mod pieces;
 /// Version of the payloads' encoding.
 const PAYLOAD_VERSION: u8 = 1;
 
-/// What a payload is. The codes are on disk: never renumber.
+/// Tags of payloads. The codes are on disk: never renumber.
 mod tag {
     pub(super) const SNAPSHOT: u8 = 1;
     pub(super) const PUT_NAMESPACE: u8 = 2;
@@ -40,7 +41,7 @@ mod tag {
     pub(super) const RESTORE_TABLE: u8 = 17;
 }
 
-/// What a payload that is not empty says.
+/// Content of a payload that is not empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Payload {
     Snapshot(Box<ManifestState>),
@@ -196,7 +197,7 @@ fn length(put: impl FnOnce(&mut Vec<u8>)) -> usize {
     out.len()
 }
 
-/// What a payload says; the error says what is wrong with it.
+/// Decodes a payload; the error describes the malformed part.
 pub(super) fn decode(payload: &[u8]) -> Result<Payload, String> {
     let (version, rest) = payload.split_first().ok_or("an empty payload")?;
     if *version != PAYLOAD_VERSION {
@@ -303,7 +304,7 @@ fn snapshot(cursor: &mut Cursor<'_>) -> Option<ManifestState> {
         let region = region_state(cursor)?;
         state.regions.insert(region.meta.id, region);
     }
-    // Those of the first version end here, and say nothing of the log.
+    // Snapshots of the first version end here, without the log's segments.
     if !cursor.is_empty() {
         state.log = (cursor.varint()?, cursor.varint()?);
     }

@@ -1,5 +1,5 @@
-//! What edits and snapshots of the state are put together from. The layout is drawn in the module comment of
-//! `manifest`.
+//! Building blocks of edits and snapshots of the state. The layout is drawn in the module comment
+//! of `manifest`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -182,7 +182,8 @@ pub(super) fn file(cursor: &mut Cursor<'_>) -> Option<FileMeta> {
     })
 }
 
-/// What a region consists of: how far it is flushed, its files by family, those among them that are clipped.
+/// Content of a region: its flushed sequence id, its files by family, and the clipped ones among
+/// them.
 pub(super) fn put_content(out: &mut Vec<u8>, flushed: SeqId, files: &Files, clipped: &BTreeSet<FileId>) {
     put_varint(out, flushed.0);
     put_list(out, files, |out, (family, files)| {

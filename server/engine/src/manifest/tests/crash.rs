@@ -13,11 +13,11 @@ fn open_small(fs: &SimFs) -> Result<(Manifest, ManifestState)> {
     Manifest::open(Arc::new(fs.clone()), dir(), ROLL_BYTES)
 }
 
-/// What a process was told before it died.
+/// The acknowledgements that a process received before it died.
 struct Told {
     /// The state with every acknowledged edit; `None`: not even the open returned.
     acknowledged: Option<ManifestState>,
-    /// The same with the edit whose append returned no answer, or the answer that nobody knows.
+    /// That state with the last edit, whose append returned no answer or one of unknown outcome.
     in_flight: Option<ManifestState>,
 }
 
@@ -47,11 +47,11 @@ fn workload(fs: &SimFs) -> Told {
         told.in_flight = None;
         for edit in part {
             let mut next = manifest.state().clone();
-            // An edit that was refused for want of space takes its successors with it.
+            // An edit that depends on one refused for want of space breaks a rule.
             if next.apply(edit).is_err() {
                 continue;
             }
-            // What a poisoned manifest refuses was never written.
+            // An edit that a poisoned manifest refuses was never written.
             let refused = manifest.is_poisoned();
             match manifest.append(edit) {
                 Ok(_) => {
@@ -91,9 +91,9 @@ fn calls_of_workload(options: SimOptions) -> u64 {
     fs.op_count() - before
 }
 
-/// Goal: whatever call the process dies at and whatever the power cut does, the next process finds all
-/// acknowledged edits, perhaps the one in flight, and can go on; also when it dies itself while opening, and
-/// the next one too.
+/// Goal: at whatever call the process dies and whatever the power cut does, the next process finds
+/// all acknowledged edits, perhaps the one in flight, and can continue; also when it dies itself
+/// while opening, and the next one too.
 #[test]
 fn a_crash_at_any_call_keeps_what_was_acknowledged() {
     for mode in MODES {
@@ -139,8 +139,9 @@ fn reopen(fs: &SimFs, told: &Told, seed: u64, context: &str) {
     assert_eq!(open_small(&last).unwrap().1, expected, "{context}");
 }
 
-/// Goal: an error at any call, once or for ever, never makes a false acknowledgement: what was acknowledged
-/// is there after a power cut, and nothing else but an edit whose fate was reported as unknown.
+/// Goal: an error at any call, once or for ever, never makes a false acknowledgement: acknowledged
+/// edits are there after a power cut, and nothing else but an edit whose outcome was reported as
+/// unknown.
 #[test]
 fn an_error_at_any_call_keeps_what_was_acknowledged() {
     for mode in MODES {
@@ -164,7 +165,7 @@ fn an_error_at_any_call_keeps_what_was_acknowledged() {
     }
 }
 
-/// Goal: after a failed sync nothing more is accepted, and the reason is told.
+/// Goal: after a failed sync nothing more is accepted, and the error names the reason.
 #[test]
 fn a_failed_sync_poisons() {
     let fs = disk(SimOptions::default());
@@ -186,8 +187,8 @@ fn a_failed_sync_poisons() {
     assert_eq!(open(&fs.crash(1)).unwrap().1, before);
 }
 
-/// Goal: a roll that cannot write its new file leaves the old one live; edits go on and the roll is made up
-/// for later.
+/// Goal: a roll that cannot write its new file leaves the old one live; edits continue and the roll
+/// is made later.
 #[test]
 fn a_roll_without_space_is_put_off() {
     let fs = disk(SimOptions::default());
@@ -271,7 +272,7 @@ fn a_crash_in_a_group_of_edits_leaves_the_first_few() {
     assert!(counts.len() > 2, "no group was torn: {counts:?}");
 }
 
-/// Goal: a group is refused as a whole if one of its edits cannot follow, or if the disk has no
+/// Goal: a group is refused as a whole if one of its edits breaks a rule, or if the disk has no
 /// space for it.
 #[test]
 fn a_group_is_refused_without_effect() {

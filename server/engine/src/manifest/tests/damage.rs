@@ -1,4 +1,4 @@
-//! Damaged files: refused, set right from what is provably complete, or harmless; never a wrong state.
+//! Damaged files: refused, repaired from provably complete data, or harmless; never a wrong state.
 
 use super::super::encode::encode_snapshot;
 use super::super::file::{
@@ -76,9 +76,9 @@ fn no_lost_sector_gives_a_wrong_state() {
     );
 }
 
-/// Goal: an edit in flight, cut at every byte (zeros behind the cut), leaves the state before it; no byte
-/// that was acknowledged before is taken for a torn tail. A file that ends there was cut by something else
-/// than a crash.
+/// Goal: an edit in flight, cut at every byte (zeros behind the cut), leaves the state before it;
+/// no byte that was acknowledged before is taken for a torn tail. A file that ends there was not
+/// cut by a crash.
 #[test]
 fn a_torn_tail_is_cut_at_every_byte() {
     let (fs, path, states) = small();
@@ -117,8 +117,8 @@ fn damage_names_file_and_offset() {
     assert!(what.contains("says that it was durable"), "{what}");
 }
 
-/// Goal: whatever bit of CURRENT flips, the database opens with its state: CURRENT is not believed, and the
-/// newest manifest is provably complete. The second open has two manifests to choose from.
+/// Goal: whatever bit of CURRENT flips, the database opens with its state: CURRENT is rejected, and
+/// the newest manifest is provably complete. The second open has two manifests to choose from.
 #[test]
 fn a_damaged_current_is_set_right() {
     let (fs, _, states) = small();
@@ -185,8 +185,8 @@ fn a_missing_or_foreign_manifest_is_refused() {
     assert!(open(&other).is_ok());
 }
 
-/// Goal: another format version is refused with a sentence on what to do, by the file and by CURRENT, and
-/// nothing is changed.
+/// Goal: another format version is refused with a remedy, by the file and by CURRENT, and nothing
+/// is changed.
 #[test]
 fn other_format_versions_are_refused() {
     for (version, words) in [(5_u32, "newer release"), (0, "older than anything")] {
@@ -208,7 +208,8 @@ fn other_format_versions_are_refused() {
     }
 }
 
-/// Goal: files of the first version, which had any size, are read; later ones of such a size were cut.
+/// Goal: files of the first version, which had any size, are read; later ones of such a size were
+/// truncated.
 #[test]
 fn the_first_version_had_any_size() {
     let (fs, path, states) = small();

@@ -1,4 +1,4 @@
-//! Edits and snapshots come back as they went; other bytes are refused, never a panic.
+//! Encoded edits and snapshots decode to the same values; other bytes are refused, never a panic.
 
 use proptest::collection::{btree_map, btree_set, vec};
 use proptest::prelude::*;
@@ -13,7 +13,7 @@ fn bytes() -> impl Strategy<Value = Vec<u8>> {
 
 fn attributes() -> impl Strategy<Value = Attributes> {
     btree_map("[a-zA-Z.]{1,8}".prop_map(String::into_bytes), bytes(), 0..4)
-        // Options of the engine have values that can be refused; they get good ones below.
+        // Options of the engine have values that can be refused; they get valid ones below.
         .prop_map(|map| map.into_iter().filter(|(name, _)| *name != b"TTL").collect())
 }
 
@@ -266,7 +266,7 @@ fn bytes_on_disk_never_change() {
     assert_eq!(encode_edit(&log), [1, 13, 3, 0xac, 2]);
     let drop = ManifestEdit::DropSnapshot("s".into());
     assert_eq!(encode_edit(&drop), b"\x01\x0f\x01s");
-    // Those of older formats end without a word on the snapshots of tables (version 2), and on the log
+    // Those of older formats end before the snapshots of tables (version 2), and before the log
     // (version 1).
     let state = ManifestState {
         log: (3, 4),
@@ -283,7 +283,7 @@ fn bytes_on_disk_never_change() {
     assert!(decode(&[]).is_err() && decode(&[1]).is_err());
 }
 
-/// A snapshot's name is made a path of, whoever wrote the manifest.
+/// A snapshot's name becomes part of a path, so it is checked whatever wrote the manifest.
 #[test]
 fn a_snapshot_with_a_wrong_name_is_refused() {
     for (name, is_good) in [("s", true), ("..", false), ("a/b", false), ("", false)] {

@@ -188,8 +188,8 @@ fn history() -> Vec<ManifestEdit> {
     ]
 }
 
-/// Goal: what was appended is what is read, through many files, and only the live file and its predecessor
-/// are kept.
+/// Goal: every open reads exactly the appended edits, through many files, and only the live file
+/// and its predecessor are kept.
 #[test]
 fn edits_are_there_after_every_open() {
     let fs = disk(SimOptions::default());

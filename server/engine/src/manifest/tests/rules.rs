@@ -1,4 +1,4 @@
-//! What may follow what, as text: commands, then what they answer and the state they leave.
+//! Rules about the order of edits, as text: commands, then their answers and the resulting state.
 
 use std::fmt::Write as _;
 
@@ -460,8 +460,8 @@ fn snapshots_have_their_files() {
     );
 }
 
-/// Goal: a clone is a new table with new regions and files, whose files have nothing to do with those of the
-/// snapshot.
+/// Goal: a clone is a new table with new regions and files, whose files are independent of the
+/// snapshot's.
 #[test]
 fn clones_have_new_files() {
     check(
@@ -493,8 +493,8 @@ fn clones_have_new_files() {
     );
 }
 
-/// Goal: a restore puts families, regions and files in the place of the old ones, at once, and leaves the
-/// state as it is.
+/// Goal: a restore replaces families, regions and files at once, and the table stays disabled or
+/// enabled.
 #[test]
 fn a_restore_replaces_everything() {
     check(

@@ -188,7 +188,8 @@ proptest! {
         }
     }
 
-    /// Goal: the check before a snapshot's files are linked refuses what the append would refuse.
+    /// Goal: the check before a snapshot's files are linked refuses exactly the edits that the
+    /// append would refuse.
     #[test]
     fn a_copy_is_never_larger_than_foretold(draws in vec((0_u8..12, any::<u64>()), 1..80), name in "[a-z]{1,200}") {
         let mut state = ManifestState::new(Uuid([7; 16]));

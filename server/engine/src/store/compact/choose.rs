@@ -1,13 +1,16 @@
 //! Which files to compact: HBase's exploring policy (`ExploringCompactionPolicy` under
 //! `SortedCompactionPolicy`).
 //!
-//! 1. Candidates are the files newer than the newest one that a running compaction reads: inputs must be
-//!    neighbours in the order of sequence ids, so that "the newer file wins" stays true.
-//! 2. Asked for by a user, due by age (with fewer than `max_files` files), or files from before a split: all
-//!    candidates, at most `max_files` of the oldest (except for the user, who gets what was asked for).
-//! 3. Otherwise every window of min to max neighbours whose files are of similar size competes: more files
-//!    win, then fewer bytes. A store with so many files that flushes wait takes the window with most files
-//!    per byte instead, and if none is of similar size, the smallest.
+//! 1. Candidates are the files newer than the newest one that a running compaction reads: inputs
+//!    must be neighbours in the order of sequence ids, so that newer files still win over older
+//!    ones.
+//! 2. A user's request, a major compaction due by age (with fewer than `max_files` files), or files
+//!    from before a split: all candidates, at most `max_files` of the oldest (except for a user's
+//!    request, which gets all).
+//! 3. Otherwise every window of min to max neighbours whose files are of similar size competes:
+//!    more files win, then fewer bytes. If flushes wait for the store's number of files, the window
+//!    with most files per byte wins instead, and if no window has files of similar size, the
+//!    smallest.
 //!
 //! Pure functions of plain values.
 
@@ -21,20 +24,20 @@ use crate::options::Options;
 /// older one stays.
 const STUCK_BETTER_BY: f64 = 1.05;
 
-/// What choosing needs to know of a file.
+/// The properties of a file that the choice depends on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct FileView {
-    /// Its identity.
+    /// Id of the file.
     pub id: FileId,
-    /// Its size.
+    /// Bytes of the file.
     pub bytes: u64,
-    /// Its place in the order of files.
+    /// Greatest sequence id, which orders the files.
     pub max_seq: SeqId,
     /// Whether a compaction of all files wrote it.
     pub major: bool,
     /// Wall-clock milliseconds of its making.
     pub created_ms: u64,
-    /// Its oldest cell's timestamp; `None` when it has no cell.
+    /// Timestamp of the oldest cell; `None` when it has no cell.
     pub oldest_ms: Option<i64>,
     /// Whether it holds cells of other regions (after a split).
     pub clipped: bool,
@@ -42,7 +45,7 @@ pub(crate) struct FileView {
     pub busy: bool,
 }
 
-/// What else choosing needs to know of the store.
+/// The properties of the store that the choice depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct CompactionState {
     /// A user asked for a major compaction.
@@ -60,7 +63,7 @@ impl Default for CompactionState {
     }
 }
 
-/// What to do.
+/// The chosen compaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Choice {
     /// Nothing.
@@ -107,9 +110,9 @@ pub(crate) fn needs_compaction(files: &[FileView], options: &Options) -> bool {
     idle.clone().any(|file| file.clipped) || idle.by_ref().count() >= min_files(options)
 }
 
-/// The wall-clock time from which on the age of its oldest file makes a store due for a major compaction;
-/// `None`: never. It is spread over half a period before and after, by the identity of the files, so that the
-/// stores of a server do not all start at once, nor again after every restart.
+/// The wall-clock time from which on the age of its oldest file makes a store due for a major
+/// compaction; `None`: never. It is spread by half a period before and after, derived from the ids
+/// of the files, so that the stores of a server do not all start at once, also after a restart.
 fn major_due_ms(files: &[FileView], options: &Options) -> Option<u64> {
     if options.compaction_major_period == Duration::ZERO {
         return None;
@@ -303,7 +306,8 @@ mod tests {
         );
     }
 
-    /// From the blocking number of files on something is always done, at the least cost per file.
+    /// From the blocking number of files on there is always a compaction, at the least cost per
+    /// file.
     #[test]
     fn a_stuck_store_takes_the_cheapest_window() {
         check(

@@ -1,10 +1,10 @@
 //! The rate limit that all compactions share: a token bucket over the engine's clock.
 //!
-//! It can be paused: nobody gets anything until the pause is over.
+//! While it is paused, no request is granted.
 //!
-//! The bucket holds a tenth of a second's bytes, so that one compaction after a pause does not flood the
-//! disk. Whoever takes more than there is goes into debt and waits until it is paid: large takes need no
-//! slicing and small ones cost one lock.
+//! The bucket holds a tenth of a second's bytes, so that one compaction after a pause does not
+//! flood the disk. A caller that takes more than the balance waits until the balance is positive
+//! again: large takes need no slicing and small ones cost one lock.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -29,9 +29,9 @@ pub(crate) struct RateLimiter {
 struct Bucket {
     /// 0 is unlimited.
     bytes_per_second: u64,
-    /// Nobody gets anything.
+    /// No request is granted.
     paused: bool,
-    /// What may be taken; negative: what has been taken ahead of time.
+    /// Bytes that may be taken; negative: bytes that were taken ahead of time.
     balance: f64,
     /// When `balance` was right.
     at: Duration,
@@ -72,7 +72,7 @@ impl RateLimiter {
         self.changed.notify_all();
     }
 
-    /// Holds back everybody, or lets them go on.
+    /// Blocks all callers, or resumes them.
     pub(crate) fn pause(&self, paused: bool) {
         self.bucket.lock().paused = paused;
         self.changed.notify_all();
@@ -106,9 +106,9 @@ impl RateLimiter {
         true
     }
 
-    /// Wakes those who wait, so that they look at their `cancel`.
+    /// Wakes waiting callers, so that they check their `cancel`.
     pub(crate) fn wake(&self) {
-        // The lock orders this after a waiter's last look.
+        // The lock orders this after a waiter's last check.
         drop(self.bucket.lock());
         self.changed.notify_all();
     }
@@ -125,7 +125,7 @@ mod tests {
         assert!(limiter.take(u64::MAX, &AtomicBool::new(false)));
     }
 
-    /// A pause holds a take without a rate; its end frees it, and so does `cancel`.
+    /// A pause holds a take without a rate; its end releases it, and so does `cancel`.
     #[test]
     fn a_pause_holds_everybody() {
         let limiter = Arc::new(RateLimiter::new(Arc::new(ManualClock::at(0)), 0));
@@ -138,7 +138,7 @@ mod tests {
                 move || taken.send(limiter.take(1, &cancel))
             });
             let early = done.recv_timeout(LOOK);
-            assert!(early.is_err(), "nobody gets anything: {early:?}");
+            assert!(early.is_err(), "no request is granted: {early:?}");
             cancel.store(cancelled, Ordering::Release);
             limiter.pause(cancelled);
             assert_eq!(done.recv(), Ok(!cancelled));

@@ -1,16 +1,16 @@
-//! Does a compaction. Dull on purpose: everything worth deciding has been decided by `choose`.
+//! Runs a compaction. All decisions have been made by `choose`.
 //!
 //! 1. The inputs are merged, each clipped to the region's rows, past the block cache.
-//! 2. What nobody can ever see again is left out; tombstones and old sequence ids too, when all files of the
-//!    store take part.
-//! 3. The output is written at the allowed rate, synced, opened again and verified block by block: with the
-//!    inputs gone it will be the only copy.
+//! 2. Cells that can never become visible again are left out; tombstones and old sequence ids too,
+//!    when all files of the store take part.
+//! 3. The output is written at the allowed rate, synced, opened again and verified block by block:
+//!    it will be the only copy once the inputs are removed.
 //!
-//! Sequence ids decide between writes of the same version, and what an open scan sees. An output of all files
-//! has zero for those up to the horizon, as in HBase: every scan sees such a cell, of its version no other
-//! one up to the horizon is kept, and what is newer has a greater id. With older files left out they are
-//! kept: a cell there of the same version would win. Runs on a worker thread, takes no lock, can be cancelled
-//! from any thread.
+//! Sequence ids order writes of the same version and decide whether an open scan sees a cell. An
+//! output of all files has zero for those up to the horizon, as in HBase: such a cell is visible to
+//! every scan, it is the only one of its version up to the horizon, and newer cells have a greater
+//! id. If older files do not take part, the ids are kept: a cell of the same version in one of
+//! those would win. Runs on a worker thread, takes no lock, can be cancelled from any thread.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -28,16 +28,16 @@ use crate::store::output::{FileOutput, NameSync};
 use crate::store::source::{ClippedCursor, LoadedCursor, Source};
 use crate::store::{MergeCursor, Moment, NewFile, StoreContext, StoreFile, WrittenFile};
 
-/// Cancellation is looked at, and the rate limit asked, after so many bytes: about a block's worth.
+/// Bytes between two checks of cancellation and rate limit: about a block's worth.
 const STEP_BYTES: u64 = 64 << 10;
 
-/// And after so many cells, for inputs of which hardly anything survives.
+/// Cells between two such checks, for inputs of which hardly anything survives.
 const STEP_CELLS: u64 = 4096;
 
 /// One compaction.
 #[derive(Debug)]
 pub(crate) struct CompactionJob<'a> {
-    /// What the store shares with all others.
+    /// State shared by all stores.
     pub context: &'a StoreContext,
     /// The family.
     pub family: &'a FamilyDescriptor,
@@ -47,7 +47,7 @@ pub(crate) struct CompactionJob<'a> {
     pub all_files: bool,
     /// Where the output goes.
     pub target: &'a NewFile,
-    /// Nobody reads at an earlier moment.
+    /// The earliest read point in use.
     pub horizon: Moment,
     /// Bytes per second.
     pub limiter: &'a RateLimiter,
@@ -57,7 +57,7 @@ pub(crate) struct CompactionJob<'a> {
     pub progress: &'a JobProgress,
 }
 
-/// What a compaction did.
+/// Figures and output of a compaction.
 #[derive(Clone, Debug)]
 pub(crate) struct Compacted {
     /// The output; `None` when no cell survived.
@@ -68,8 +68,8 @@ pub(crate) struct Compacted {
     pub written_bytes: u64,
 }
 
-/// Runs it. `None` when it was cancelled; nothing is left behind then. The caller installs the result:
-/// manifest edit, then `StoreVersion::with_compacted`, then marks the inputs obsolete.
+/// Runs the compaction. `None` when it was cancelled, without remains. The caller installs the
+/// result: manifest edit, then `StoreVersion::with_compacted`, then marks the inputs obsolete.
 pub(crate) fn run(job: &CompactionJob<'_>) -> Result<Option<Compacted>> {
     let meta_sum = |of: fn(&StoreFile) -> u64| job.inputs.iter().map(|file| of(file)).sum::<u64>();
     let max_seq = job
@@ -112,7 +112,8 @@ pub(crate) fn run(job: &CompactionJob<'_>) -> Result<Option<Compacted>> {
     }))
 }
 
-/// Reads all inputs and appends what stays. Returns the number of cells read; `None` when cancelled.
+/// Reads all inputs and appends the kept cells. Returns the number of cells read; `None` when
+/// cancelled.
 fn copy_kept(job: &CompactionJob<'_>, output: &mut FileOutput<'_>) -> Result<Option<u64>> {
     let mut matcher = RetainMatcher::new(job.family, purge(job), job.horizon);
     // Newest first, as the merge wants them.
@@ -169,7 +170,7 @@ fn purge(job: &CompactionJob<'_>) -> Purge {
         .iter()
         .map(|file| {
             let properties = file.properties();
-            // A file of ours without that entry has no put; one of HBase's may just not say.
+            // A file of ours without that entry has no put; one of HBase's may simply lack it.
             let unknown = if properties.uuid.is_some() {
                 i64::MAX
             } else {

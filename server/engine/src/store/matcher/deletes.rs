@@ -2,7 +2,7 @@
 
 use crate::cell::{CellType, Key};
 
-/// What masks a put.
+/// The kind of tombstone that masks a put.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Masked {
     /// Nothing.
@@ -13,8 +13,8 @@ pub(super) enum Masked {
     Older,
 }
 
-/// Collects tombstones and judges puts, both in store order, within one row. Timestamps alone count: which
-/// was written first does not matter.
+/// Collects tombstones and judges puts, both in store order, within one row. Only timestamps count,
+/// not the order of writing.
 #[derive(Debug, Default)]
 pub(super) struct DeleteTracker {
     /// The greatest `DeleteFamily`.

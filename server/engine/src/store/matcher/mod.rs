@@ -10,9 +10,9 @@
 //!         -> masked by a tombstone -> versions
 //! ```
 //!
-//! One oddity of the order of cells shapes the code: tombstones of the whole family have an empty qualifier
-//! and lie between the puts of the empty qualifier, sorted by time. So a reader that is done with that column
-//! may not jump over the rest of it.
+//! One property of the order of cells shapes the code: tombstones of the whole family have an empty
+//! qualifier and lie between the puts of the empty qualifier, sorted by time. So a reader that is
+//! done with that column may not jump over the rest of it.
 
 mod columns;
 mod deletes;
@@ -27,11 +27,11 @@ use crate::clock::Ahead;
 use crate::op::ReadSpec;
 use crate::schema::FamilyDescriptor;
 
-/// What has outlived its time at a given moment.
+/// Decides which cells have expired at a given time.
 ///
-/// Ages count by the wall clock. While that is behind assigned time, a put whose timestamp it has
-/// not reached also expires by assigned time: otherwise it would live longer by the whole lag. Only
-/// reads hide such puts. Flushes and compactions keep them, because an older cell, even a
+/// Ages count by the wall clock. While the clock is behind assigned time, a put with a timestamp in
+/// the clock's future also expires by assigned time: otherwise it would live longer by the whole
+/// lag. Only reads hide such puts. Flushes and compactions keep them, because an older cell, even a
 /// tombstone, may not have expired yet.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Expiry {

@@ -1,4 +1,5 @@
-//! What a reader gets (HBase: `NormalUserScanQueryMatcher`, `RawScanQueryMatcher`).
+//! Matcher of reads: decides which cells a reader gets (HBase: `NormalUserScanQueryMatcher`,
+//! `RawScanQueryMatcher`).
 
 use crate::Result;
 use crate::cell::{Cell, Key, KeyBuf};
@@ -11,7 +12,7 @@ use super::Expiry;
 use super::columns::{AllColumns, NamedColumns, Versions, Wanted};
 use super::deletes::{DeleteTracker, Masked};
 
-/// What to do with the cell under the cursor, and where to go next.
+/// Decision about the cell under the cursor: whether to return it, and where to go next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::store) enum Decision {
     /// Deliver it, go to the next cell.
@@ -49,13 +50,13 @@ pub(in crate::store) struct ReadMatcher {
     sees_past_tombstones: bool,
     deletes: DeleteTracker,
     columns: Tracker,
-    /// Whether the row's column with an empty qualifier has a put that is over. Older puts of it
-    /// are then hidden one by one, because nothing is skipped in that column.
+    /// Whether the row's column with an empty qualifier has a put that expired by assigned time.
+    /// Older puts of it are then hidden one by one, because nothing is skipped in that column.
     nameless_is_over: bool,
     after_filter: AfterFilter,
 }
 
-/// The client's limit on versions, applied to what the filter has let through.
+/// The client's limit on versions, applied to cells that passed the filter.
 #[derive(Debug)]
 struct AfterFilter {
     max_versions: u64,
@@ -225,7 +226,8 @@ impl ReadMatcher {
         }
     }
 
-    /// Joins what the columns say (an including decision) with what the filter says: the larger jump is made.
+    /// Combines the decision of the columns (an including one) with that of the filter: the larger
+    /// jump is made.
     fn merge_filter(&mut self, key: Key<'_>, columns: Decision, filter: ReturnCode) -> Decision {
         use Decision::{Hint, Include, IncludeAndNextColumn, IncludeAndNextRow, NextColumn, NextRow, Skip};
         let included = match (filter, columns) {

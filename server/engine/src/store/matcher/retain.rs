@@ -1,11 +1,12 @@
-//! What a flush or compaction keeps (HBase: `MinorCompactionScanQueryMatcher`,
-//! `MajorCompactionScanQueryMatcher`).
+//! Matcher of flushes and compactions: decides which cells are kept (HBase:
+//! `MinorCompactionScanQueryMatcher`, `MajorCompactionScanQueryMatcher`).
 //!
 //! Dropping a masked put is always safe because its tombstone stays. Dropping a tombstone is safe only when
 //! every file that may hold a put it masks takes part.
 //!
-//! What is newer than the horizon is not visible to all who read. Such a tombstone masks nothing yet, such a
-//! put pushes no older version out, and neither is pushed out itself (HBase: `maxReadPointToTrackVersions`).
+//! Cells newer than the horizon are not visible to all readers. Such a tombstone masks nothing yet,
+//! such a put pushes no older version out, and neither is pushed out itself (HBase:
+//! `maxReadPointToTrackVersions`).
 
 use crate::cell::Cell;
 use crate::id::SeqId;

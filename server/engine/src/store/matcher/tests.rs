@@ -23,7 +23,7 @@ fn now() -> Moment {
     }
 }
 
-/// Answers what the test says for `qualifier/timestamp`, and `Include` for everything else.
+/// Returns the scripted code for `qualifier/timestamp`, and `Include` for everything else.
 #[derive(Debug)]
 struct Script(Vec<(String, ReturnCode)>);
 
@@ -101,7 +101,7 @@ fn spec(words: &str) -> (ReadSpec, FamilySelection, Option<Script>) {
         }
     }
     if script.is_some() {
-        // The matcher only looks at whether there is one: it counts versions differently then.
+        // The matcher only checks whether there is one: it counts versions differently then.
         spec.filter = Some(std::sync::Arc::new(FilterSpec::key_only(false)));
     }
     (spec, selection, script)
@@ -156,12 +156,12 @@ fn check_read_at(moment: Moment, family_options: &str, spec_words: &str, table: 
     }
 }
 
-/// Runs cells through a flush or compaction; `kept` lists what must remain.
+/// Runs cells through a flush or compaction; `kept` lists the cells that must remain.
 fn check_retain(family_options: &str, purge: Purge, cells: &str, kept: &str) {
     check_retain_beyond(SeqId::MAX, family_options, purge, cells, kept);
 }
 
-/// The same when an open scan looks back as far as `horizon`.
+/// Runs cells through a flush or compaction while the earliest read point in use is `horizon`.
 fn check_retain_beyond(horizon: SeqId, family_options: &str, purge: Purge, cells: &str, kept: &str) {
     let horizon = Moment {
         read_point: horizon,
@@ -266,8 +266,8 @@ fn versions_are_counted_after_tombstones_and_without_duplicates() {
     );
 }
 
-/// The empty qualifier's column is not jumped over: family tombstones lie in it. A filter that is done with
-/// it is asked about its next version all the same, as in HBase.
+/// The empty qualifier's column is not jumped over: family tombstones lie in it. A filter that is
+/// done with it gets its next version all the same, as in HBase.
 #[test]
 fn the_empty_qualifier_is_stepped_through() {
     check_read(
@@ -352,7 +352,7 @@ fn the_family_ttl_hides_what_is_older() {
 }
 
 /// The clock stands at 10 s. Assigned time was at 20 s when the clock stepped back, and is at 30 s.
-/// Puts assigned since then expire by assigned time, and hide what is older in their column;
+/// Puts assigned since then expire by assigned time, and hide older cells in their column;
 /// tombstones and cells from before expire by the clock.
 #[test]
 fn a_clock_that_is_behind_does_not_lengthen_the_ttl() {
@@ -601,7 +601,7 @@ fn every_answer_of_the_filter_moves_as_far_as_it_says() {
 
 #[test]
 fn the_filter_never_sees_what_is_not_visible() {
-    // Were it asked about any of these, it would end the row.
+    // If it were asked about any of these, it would end the row.
     let never = "versions=9 range=20..60 filter=a/70:NextRow,a/50:NextRow,a/10:NextRow,b/50:NextRow";
     check_read(
         "VERSIONS=9",
@@ -702,11 +702,12 @@ fn what_an_open_scan_sees_is_kept() {
     for purge in [flush, ALL_FILES] {
         check_retain_beyond(SeqId(3), "VERSIONS=2", purge, deleted, deleted);
     }
-    // The same version written twice: the scan sees the older write.
+    // One version written twice: the scan sees the older write.
     let twice = "r/a/40/P#2 r/a/40/P#1";
     check_retain_beyond(SeqId(1), "VERSIONS=1", flush, twice, twice);
     check_retain_beyond(SeqId(2), "VERSIONS=1", flush, twice, "r/a/40/P#2");
-    // A tombstone that all see masks a put that not all see: nobody ever sees that.
+    // A tombstone that is visible to all readers masks a put that is not: no reader ever sees that
+    // put.
     check_retain_beyond(
         SeqId(1),
         "VERSIONS=1",

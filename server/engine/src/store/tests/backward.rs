@@ -111,9 +111,8 @@ fn backward_is_forward_the_other_way_round() {
     }
 }
 
-/// Goal: rows that are wholly deleted are passed backward at the cost of passing them forward.
-/// Method: count the lookups of blocks; a search from the root of a file for every row would add to
-/// them.
+/// Goal: wholly deleted rows are passed backward at the cost of passing them forward. Method: count
+/// the lookups of blocks; a search from the root of a file for every row would add to them.
 #[test]
 fn tombstones_are_passed_backward_as_forward() {
     for encoding in ENCODINGS {

@@ -1,5 +1,5 @@
-//! The life of store files: flushed, compacted, shared after a split, obsolete, gone; and what failures leave
-//! behind.
+//! The life of store files: flushed, compacted, shared after a split, obsolete, gone; and the
+//! remains of failures.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -60,7 +60,7 @@ fn a_flushed_file_survives_a_power_cut() {
     assert_eq!(store.version.files_max_seq(), SeqId(5));
 }
 
-/// Inputs stay as long as somebody reads them, and go with the last reader.
+/// Inputs stay as long as they are being read, and are removed with the last reader.
 #[test]
 fn obsolete_files_go_with_their_last_reader() {
     let mut store = two_files();
@@ -78,8 +78,9 @@ fn obsolete_files_go_with_their_last_reader() {
     assert!(store.errors.0.lock().is_empty());
 }
 
-/// With a thread for removals, whoever lets go of a file last does not remove it: here the thread comes
-/// afterwards. It ends when it has removed all, and then everybody removes his own again.
+/// With a thread for removals, the last reader of a file does not remove it: here the thread comes
+/// afterwards. The thread ends when it has removed all, and then readers remove files themselves
+/// again.
 #[test]
 fn obsolete_files_are_left_to_the_thread_that_removes_them() {
     let mut store = two_files();
@@ -327,8 +328,8 @@ fn only_a_compaction_of_all_files_drops_tombstones() {
     assert_eq!(store.get("b", 9), "b/p/1/P");
 }
 
-/// An id that a scan may be older than stays, and so do all where older files are left out: a write of the
-/// same version in one of those could be older or newer than them.
+/// Sequence ids above the earliest read point stay, and so do all ids if older files do not take
+/// part: a write of the same version in one of those could be older or newer than them.
 #[test]
 fn only_a_compaction_of_all_files_drops_sequence_ids() {
     let mut store = TestStore::new("VERSIONS=9");
@@ -353,7 +354,8 @@ fn only_a_compaction_of_all_files_drops_sequence_ids() {
     store.compact(0..2);
     assert_eq!(seqs(&store), [0, 0, 4]);
     assert_eq!(store.get("a", 9), "a/p/1/P=new");
-    // What comes later has a greater one: it is the newest write of the version, from memory and from a file.
+    // A later write has a greater one: it is the newest write of the version, from memory and from
+    // a file.
     store.write_all("a/p/1/P=newest");
     assert_eq!(store.get("a", 9), "a/p/1/P=newest");
     store.flush();

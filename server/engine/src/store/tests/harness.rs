@@ -1,5 +1,5 @@
-//! A store on a simulated disk that does by hand what a region does: sequence ids, flush, compaction,
-//! publication.
+//! A store on a simulated disk, with the region's part done by hand: sequence ids, flush,
+//! compaction, publication.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -31,7 +31,7 @@ use crate::store::{
 
 pub(super) const NOW_MS: i64 = 10_000;
 
-/// The horizon when nobody reads.
+/// The horizon without readers.
 pub(super) const NOBODY: Moment = Moment {
     read_point: SeqId::MAX,
     now_ms: NOW_MS,
@@ -55,12 +55,12 @@ pub(super) struct TestStore {
     pub(super) version: StoreVersion,
     pub(super) dir: PathBuf,
     pub(super) seq: u64,
-    /// How far back flushes and compactions look.
+    /// The earliest read point that flushes and compactions preserve.
     pub(super) horizon: Moment,
     next_file: u64,
 }
 
-/// Keeps what background work complains about.
+/// Collects the errors of background work.
 #[derive(Debug, Default)]
 pub(super) struct Errors(pub(super) Mutex<Vec<String>>);
 
@@ -188,7 +188,7 @@ impl TestStore {
     /// Compacts these files; clipped ones only where this store sees them.
     pub(super) fn compact(&mut self, files: Range<usize>) {
         let done = self.try_compact(files, &AtomicBool::new(false)).unwrap();
-        assert!(done, "nobody cancels");
+        assert!(done, "it is never cancelled");
     }
 
     /// Whether it ran to its end.
@@ -236,7 +236,7 @@ impl TestStore {
         self.open_at(selection, spec, moment, rows)
     }
 
-    /// The same at any moment.
+    /// Opens a scanner at any read point.
     pub(super) fn open_at(
         &self,
         selection: Option<&FamilySelection>,
@@ -247,7 +247,7 @@ impl TestStore {
         self.try_open_at(selection, spec, moment, rows).unwrap()
     }
 
-    /// The same, with its error.
+    /// Opens a scanner at any read point, or returns the error.
     pub(super) fn try_open_at(
         &self,
         selection: Option<&FamilySelection>,

@@ -1,4 +1,4 @@
-//! The merge against the plainest model: all cells in one sorted list.
+//! The merge against the simplest model: all cells in one sorted list.
 
 use super::vec_cursor::{FAMILY, VecCursor, sort};
 use super::{Random, TextCell, parse_cells};

@@ -1,5 +1,5 @@
-//! Tests of the store as a whole, and what the tests of its parts share: cells as text, a cursor over a list,
-//! chance.
+//! Tests of the store as a whole, and helpers shared with the tests of its parts: cells as text, a
+//! cursor over a list, chance.
 
 mod backward;
 mod files;

@@ -95,7 +95,8 @@ fn random_question(random: &mut Random, floor: u64, newest: u64) -> Question {
     }
 }
 
-/// The store's cells as the reference keeps them: what is in memory, and one run per file, oldest first.
+/// The store's cells as the reference keeps them: one run in memory, and one per file, oldest
+/// first.
 #[derive(Default)]
 struct Runs {
     memory: Vec<TextCell>,
@@ -180,7 +181,7 @@ fn compare_halves(store: &mut TestStore, runs: &mut Runs, random: &mut Random, s
         for compacted in [false, true] {
             if compacted && !half.version.files.is_empty() {
                 half.compact(0..half.version.files.len());
-                // What a file says of its oldest put it says of all its rows.
+                // A file's oldest put counts for all its rows.
                 own = reference.retain(&own, Some(earliest_put(&everything)));
             }
             for _ in 0..6 {

@@ -1,9 +1,9 @@
-//! What an open scan sees stays what it was, in whatever version of the store it goes on.
+//! The view of an open scan never changes, in whatever version of the store it continues.
 //!
-//! Random writes, flushes and compactions; scans are opened in between and read again and again, each time
-//! anew in the version of that time, at the moment they began with. Times only go up, and tombstones are of
-//! whole columns and families: what HBase promises nothing about (a put that is older than a tombstone, a
-//! version that a tombstone brings back) does not happen.
+//! Random writes, flushes and compactions; scans are opened in between and read again and again,
+//! each time in the store's current version, at their original read point. Times only go up, and
+//! tombstones are of whole columns and families: cases that HBase leaves undefined (a put that is
+//! older than a tombstone, a version that a tombstone brings back) do not happen.
 
 use super::harness::{NOW_MS, TestStore, read_all};
 use super::{Random, TextCell};
@@ -13,7 +13,7 @@ use crate::id::SeqId;
 use crate::op::ReadSpec;
 use crate::store::{Moment, ReadRows};
 
-/// An open scan: when it began, and what it saw then.
+/// An open scan: its read point, and the cells that were visible then.
 struct OpenScan {
     moment: Moment,
     seen: Vec<String>,

@@ -1,4 +1,4 @@
-//! Each option of a family changes what the engine does, seen from outside.
+//! Each option of a family changes the engine's behaviour, seen from outside.
 
 use std::sync::Arc;
 
@@ -57,7 +57,7 @@ fn keep_deleted_cells_keeps_the_past_readable() {
     }
 }
 
-/// Two rows with a gap, so that the key range of the file does not answer.
+/// Two rows with a gap, so that the key range of the file cannot exclude a row between them.
 fn with_bloom(bloom: &str) -> TestStore {
     let mut store = TestStore::new(&format!("BLOOMFILTER={bloom}"));
     store.write_all("a/p/1/P c/p/1/P");
@@ -263,7 +263,7 @@ fn compression_and_encoding_shape_the_file() {
     assert!(bytes("DATA_BLOCK_ENCODING=ROW_INDEX_V1") > plain);
 }
 
-/// Options change what is written from then on; files that are there stay readable.
+/// Options apply to files written from then on; existing files stay readable.
 #[test]
 fn altered_options_apply_to_new_files() {
     let mut store = TestStore::new("VERSIONS=1 BLOOMFILTER=ROW");
@@ -287,8 +287,8 @@ fn altered_options_apply_to_new_files() {
     assert_eq!(store.get("a", 9), "a/p/2/P a/p/1/P");
 }
 
-/// A block counts with its full size while it is buffered and with less once it is compressed: the rate limit
-/// must not take the difference for bytes to wait for.
+/// A block counts with its full size while it is buffered and with less once it is compressed: the
+/// rate limit must not charge the difference.
 #[test]
 fn a_compaction_counts_blocks_that_become_smaller() {
     let mut store = TestStore::new("COMPRESSION=ZSTD BLOCKSIZE=262144");

@@ -1,8 +1,8 @@
-//! The semantics of a store, evaluated the plainest way: every question looks at every cell.
+//! The semantics of a store, evaluated in the simplest way: every question reads every cell.
 //!
-//! Written from the rules, not from the engine's trackers: masking is "is there a tombstone that …", versions
-//! are positions in a sorted list. Cells lie in runs, one per memstore or file, because flush and compaction
-//! drop what they may drop.
+//! Written from the rules, not from the engine's trackers: masking is "is there a tombstone that
+//! …", versions are positions in a sorted list. Cells lie in runs, one per memstore or file,
+//! because flush and compaction drop cells.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use crate::id::SeqId;
 use crate::op::TimeRange;
 use crate::schema::{FamilyDescriptor, KeepDeletedCells};
 
-/// What a read asks for.
+/// The parameters of a read.
 #[derive(Clone, Debug)]
 pub(super) struct Question {
     /// `None`: all.
@@ -178,8 +178,9 @@ impl Reference<'_> {
         results
     }
 
-    /// What a flush or a compaction of `cells` keeps. `purge`: all files take part and no put in them is
-    /// older than this; tombstones may go, and sequence ids, since nobody reads at an earlier moment.
+    /// The cells that a flush or a compaction of `cells` keeps. `purge`: all files take part and no
+    /// put in them is older than this; tombstones may go, and sequence ids, since no earlier read
+    /// point is in use.
     pub(super) fn retain(&self, cells: &[TextCell], purge: Option<i64>) -> Vec<TextCell> {
         let mut alive: Vec<TextCell> = cells.iter().filter(|cell| !self.is_gone(cell)).cloned().collect();
         sort(&mut alive);

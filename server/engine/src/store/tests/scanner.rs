@@ -1,4 +1,4 @@
-//! What a scanner does between and within rows: read points, limits, jumps, filters.
+//! A scanner's behaviour between and within rows: read points, limits, jumps, filters.
 
 use super::TextCell;
 use super::harness::{NOW_MS, TestStore, read_all, show};
@@ -55,7 +55,7 @@ fn the_read_point_hides_newer_writes() {
     assert!(read_all(&mut scanner, None, 9).is_empty());
 }
 
-/// What is written while a scanner is open, also into the memstore it reads, stays out of it.
+/// Writes made while a scanner is open, also into the memstore it reads, are invisible to it.
 #[test]
 fn an_open_scanner_does_not_see_later_writes() {
     let mut store = store("a//1/P b//1/P c//1/P");
@@ -100,7 +100,7 @@ fn seek_and_skip_move_in_the_direction_of_the_scan() {
     assert_eq!(scanner.row(), None);
 }
 
-/// The limit is reached only when there is more, and what follows is not lost.
+/// The limit is reported only if more cells exist, and the following cells are not lost.
 #[test]
 fn a_limit_cuts_a_row_and_the_rest_follows() {
     let store = store("a/p/1/P a/q/1/P a/r/1/P b/p/1/P");
@@ -234,7 +234,7 @@ fn a_hint_jumps_forward_and_nowhere_else() {
     assert_eq!(one(HintOnce::to(b"b", b"f", b"")), "");
 }
 
-/// A jump must not lose sight of tombstones: neither of the family's, in the empty column, nor of those of
+/// A jump must not miss tombstones: neither of the family's, in the empty column, nor of those of
 /// the target column.
 #[test]
 fn a_hint_does_not_uncover_deleted_cells() {

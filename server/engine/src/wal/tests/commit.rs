@@ -31,8 +31,8 @@ fn block_on<F: Future>(future: F) -> F::Output {
     }
 }
 
-/// Goal: all ways of logging give consecutive sequence ids and publish in order; what is logged comes back
-/// after a close, with its sequence ids although rows between were not logged.
+/// Goal: all ways of logging give consecutive sequence ids and publish in order; logged edits come
+/// back after a close, with their sequence ids although rows between were not logged.
 #[test]
 fn edits_are_published_in_order_and_come_back() {
     let fs = sim();
@@ -96,7 +96,7 @@ fn a_wrong_edit_is_refused_without_effect() {
     put(&wal, "a").unwrap();
 }
 
-/// Goal: a sync happens exactly when somebody asked for it.
+/// Goal: a sync happens exactly when a member of the group asked for it.
 #[test]
 fn groups_sync_when_a_member_wants_it() {
     use Logging::{Async, Fsync, Skip, Sync};
@@ -148,9 +148,9 @@ fn a_group_waits_for_its_memstores_and_the_next_one_grows_meanwhile() {
     assert_eq!(wal.read_point(), SeqId(5));
 }
 
-/// Goal: those who sleep in the open group while another group is led are called to lead it, whoever they
-/// are, even if a future among them was dropped. Method: this thread holds the led group back until all of
-/// them wait, and then does nothing more.
+/// Goal: waiters that sleep in the open group while another group is led are woken to lead it,
+/// threads and futures alike, even if a future among them was dropped. Method: this thread holds
+/// the led group back until all of them wait, and then does nothing more.
 fn handover(commit_thread: bool, blocking: usize, futures: usize, dropped: usize) {
     let told = Arc::new(Told::default());
     let settings = WalOptions {
@@ -231,7 +231,8 @@ fn many_threads(sync: WalSync, commit_thread: bool) {
                     match (thread + number) % 3 {
                         0 => block_on(commit).unwrap(),
                         1 => {
-                            // A future that is polled once and dropped, another wait for the same.
+                            // A future that is polled once and dropped, and another wait for its
+                            // edit.
                             let mut commit = commit;
                             let once = poll_fn(|context| {
                                 let _ = Pin::new(&mut commit).poll(context);
@@ -300,8 +301,8 @@ fn the_first_poll_does_what_does_not_block() {
     assert!(ready(WalSync::Fsync, false, Logging::Sync));
 }
 
-/// Goal: a failed write or sync reaches everybody who waits or comes, as a fatal error, and the file is not
-/// synced again.
+/// Goal: a failed write or sync reaches every present and later waiter as a fatal error, and the
+/// file is not synced again.
 #[test]
 fn a_failure_poisons() {
     for op in [OpKind::Write, OpKind::Sync] {
@@ -323,8 +324,8 @@ fn a_failure_poisons() {
     }
 }
 
-/// Goal: waiters of the group being led, of the open one, futures and threads, all learn of the poison.
-/// Method: the leader waits for an edit that is then dropped.
+/// Goal: waiters of the group being led, of the open one, futures and threads, all get the error of
+/// the poisoned log. Method: the leader waits for an edit that is then dropped.
 #[test]
 fn dropping_an_appended_edit_poisons_all_waiters() {
     let told = Arc::new(Told::default());
@@ -376,7 +377,8 @@ fn a_tick_writes_and_syncs_what_nobody_waits_for() {
     }
 }
 
-/// Goal: a log at rest is synced and stated durable once, whatever the sync mode, and then left alone.
+/// Goal: an idle log is synced and stated durable once, whatever the sync mode, and then left
+/// alone.
 #[test]
 fn an_idle_log_gets_one_marker() {
     for sync in [WalSync::Fsync, WalSync::Os] {

@@ -1,12 +1,12 @@
 //! Crashes at every call of the file system.
 //!
-//! A workload is run once to count its calls, then again for each call, dying there; the disk is damaged as a
-//! power cut may damage it, several times, and the log recovered from it.
+//! A workload is run once to count its calls, then again for each call, crashing there; the disk is
+//! damaged as by a power cut, several times, and the log recovered from it.
 
 use super::*;
 use crate::fs::sim::{CrashWhen, Errno, OpKind, Times};
 
-/// What the workload knows when it dies.
+/// The workload's knowledge when it dies.
 #[derive(Debug, Default)]
 struct History {
     /// Every edit handed to the log that is logged: first sequence id and tag.
@@ -81,7 +81,7 @@ fn workload(fs: &SimFs, sync: WalSync, history: &mut History) -> Result<()> {
     Ok(())
 }
 
-/// Recovers and checks: every edit that must be there is, in order and whole, none that was never logged.
+/// Recovers and checks: every edit that must exist is there, in order and whole, and no other.
 /// Returns the last sequence id.
 fn check(fs: &SimFs, history: &History, must: u64) -> u64 {
     let (edits, summary) =
@@ -109,7 +109,7 @@ fn check(fs: &SimFs, history: &History, must: u64) -> u64 {
     summary.last_seq.0
 }
 
-/// The workload died; whatever its disk lost, the log recovers, goes on, and keeps what it had.
+/// The workload died; whatever its disk lost, the log recovers, goes on, and keeps its edits.
 fn check_after_crash(fs: &SimFs, history: &History, must: u64) {
     let last = check(fs, history, must);
     let (wal, before) = open(fs, WalSync::Fsync).unwrap();
@@ -174,7 +174,8 @@ fn recovery_survives_crashes() {
         for op in 0..calls {
             let first = first.crash_keep_all();
             first.crash_at_op(op, CrashWhen::After);
-            // Its last calls are for the spare, which it can do without: then it is dead all the same.
+            // Its last calls are for the spare, whose failure it tolerates: the process is dead all
+            // the same.
             assert!(open(&first, WalSync::Fsync).is_err() || first.is_dead());
             let second = first.crash(seed + 100);
             second.crash_at_op(op, CrashWhen::Before);
@@ -215,9 +216,9 @@ fn a_seal_that_is_torn_while_it_is_renewed_harms_nothing() {
     }
 }
 
-/// Goal: a start relies on no name that an earlier one, which was killed, has not made durable. The page
-/// cache shows it to the second start, and a power cut may take it away and leave what the second one has
-/// added.
+/// Goal: a start relies on no name that an earlier one, which was killed, has not made durable. The
+/// page cache shows it to the second start, and a power cut may take it away and leave the
+/// additions of the second one.
 #[test]
 fn what_a_killed_start_has_renamed_is_made_durable_by_the_next() {
     let fs = sim();
@@ -275,7 +276,8 @@ fn failed_calls_lose_nothing_that_was_promised() {
                 assert!(outcome.is_err() || asks_for_space, "{op:?} of {}", path.display());
                 let restarted = fs.crash_keep_all();
                 let last = check(&restarted, &history, history.acked);
-                // What the restart has shown to readers must survive a power cut from then on.
+                // Edits that the restart has shown to readers must survive a power cut from then
+                // on.
                 for seed in 0..4 {
                     let must = history.durable.max(last);
                     check_after_crash(&restarted.crash(seed), &history, must);
@@ -286,9 +288,9 @@ fn failed_calls_lose_nothing_that_was_promised() {
     }
 }
 
-/// A roll that fails between the seal and the successor leaves the sealed segment as the log's last one. A
-/// flush that ends just then must not remove it: the successor's leftover, alone, cannot be told from a
-/// damaged log.
+/// A roll that fails between the seal and the successor leaves the sealed segment as the log's last
+/// one. A flush that ends just then must not remove it: the successor's leftover, alone, cannot be
+/// distinguished from a damaged log.
 #[test]
 fn a_sealed_segment_stays_until_its_successor_is_there() {
     for (op, path) in [

@@ -42,9 +42,9 @@ fn tagged_groups() -> (Vec<u8>, Vec<usize>) {
     (bytes, ends)
 }
 
-/// Goal: whatever a crash leaves of the last three groups, everything before the first broken one is there
-/// and the log opens.
-/// Method: zero and garble the segment from every byte of them on. (A crash does not make it shorter.)
+/// Goal: whatever a crash leaves of the last three groups, everything before the first broken one
+/// is there and the log opens. Method: overwrite the segment with zeros, and with noise, from every
+/// byte of them on. (A crash does not make it shorter.)
 #[test]
 fn a_tail_torn_at_every_byte_is_cut() {
     let all = ["one", "two", "three", "four", "five"];
@@ -54,8 +54,8 @@ fn a_tail_torn_at_every_byte_is_cut() {
         let mut versions = [clean.clone(), clean.clone(), clean.clone()];
         versions[0][at..].fill(0);
         versions[1][at..ends[4]].fill(0xa5);
-        // A sector that was lost: zeros, then what followed, as long as nothing that follows says that it was
-        // durable.
+        // A sector that was lost: zeros, then the following bytes, as long as none of these states
+        // that it was durable.
         versions[2][at..].fill(0);
         versions[2][ends[4]..ends[4] + 100].fill(0x77);
         for (version, bytes) in versions.iter().enumerate() {
@@ -73,7 +73,7 @@ fn a_tail_torn_at_every_byte_is_cut() {
     }
 }
 
-/// Goal: the operator is told what was cut, and the log goes on behind it.
+/// Goal: the cut is reported to the operator, and the log goes on behind it.
 #[test]
 fn a_torn_tail_is_reported_and_the_log_goes_on() {
     let (mut bytes, ends) = tagged_groups();
@@ -97,8 +97,8 @@ fn a_torn_tail_is_reported_and_the_log_goes_on() {
     assert_eq!(tags(&edits), ["one", "two", "three", "four", "new five"]);
 }
 
-/// Goal: every flipped bit of what a marker states durable is detected, with file and a fitting offset; a
-/// flip of the marker or of unwritten space is harmless.
+/// Goal: every flipped bit in bytes that a marker states durable is detected, with file and a
+/// fitting offset; a flip of the marker or of unwritten space is harmless.
 #[test]
 fn every_flip_of_a_stated_log_is_detected() {
     let (clean, ends) = segment_of(&["one", "two", "three"], |wal| {
@@ -261,8 +261,8 @@ fn a_broken_chain_is_refused() {
     );
 }
 
-/// Goal: a segment that is flawless by itself but not as its successor knows it is refused. Method: drop the
-/// last edit of a sealed segment and seal it again as its writer would have.
+/// Goal: a segment that is sound by itself but differs from its successor's record is refused.
+/// Method: drop the last edit of a sealed segment and seal it again as its writer would have.
 #[test]
 fn a_segment_resealed_with_less_is_refused() {
     let fs = long_log();
@@ -301,8 +301,9 @@ fn a_segment_resealed_with_less_is_refused() {
     assert!(error.to_string().contains("its predecessor was"), "{error}");
 }
 
-/// Goal: a segment has its name since its header and its size are durable, so one with a broken header, and
-/// one without a seal that is shorter than it was preallocated, is damage, also the last one.
+/// Goal: a segment is named only once its header and its size are durable, so one with a broken
+/// header, and one without a seal that is shorter than it was preallocated, is damage, also the
+/// last one.
 #[test]
 fn a_segment_that_was_cut_is_refused() {
     let fs = long_log();
@@ -372,7 +373,7 @@ fn create_refuses_an_unsealed_predecessor() {
     create(60).unwrap();
 }
 
-/// Goal: people can read a segment; what is broken shows.
+/// Goal: people can read a segment; damage shows.
 #[test]
 fn dump_prints_a_segment() {
     let (mut bytes, ends) = segment_of(&["one", "two"], |wal| wal.close().unwrap());

@@ -1,4 +1,4 @@
-//! A disk without space: what was promised is written, what comes is refused, and nothing ends.
+//! A disk without space: promised edits are written, new ones are refused, and nothing ends.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -20,8 +20,9 @@ fn fill(wal: &Arc<Wal>, name: &str) -> usize {
     panic!("the log never fills up");
 }
 
-/// Goal: with no byte left on the disk the log takes what fits into the open segment and the spare, and
-/// refuses the rest without effect; ticks get a spare again when there is space, and all goes on.
+/// Goal: with no byte left on the disk the log takes edits that fit into the open segment and the
+/// spare, and refuses the rest without effect; ticks get a spare again when there is space, and all
+/// goes on.
 #[test]
 fn a_full_disk_refuses_and_goes_on() {
     let fs = sim();
@@ -60,7 +61,7 @@ fn a_full_disk_refuses_and_goes_on() {
     }
 }
 
-/// Goal: out of file descriptors the log goes on in what it has, rolls into the spare that it has, and
+/// Goal: out of file descriptors the log continues in its open segment, rolls into its spare, and
 /// refuses the rest without effect; when there are descriptors again, all goes on.
 #[test]
 fn without_file_descriptors_the_log_goes_on() {
@@ -105,8 +106,8 @@ fn a_reservation_holds() {
     drop(wal.reserve(1, 1_000_000).unwrap());
 }
 
-/// Goal: threads that write to a disk that fills up are acknowledged or refused, never anything else, and
-/// what was acknowledged comes back, in the order of its sequence ids.
+/// Goal: threads that write to a disk that fills up are acknowledged or refused, never anything
+/// else, and acknowledged edits come back, in the order of their sequence ids.
 #[test]
 fn threads_are_acknowledged_or_refused() {
     for (sync, commit_thread) in [(WalSync::Fsync, false), (WalSync::Os, true)] {
@@ -135,7 +136,7 @@ fn threads_are_acknowledged_or_refused() {
     }
 }
 
-/// Goal: the spare's space is given back by a clean stop, and by the start after any other.
+/// Goal: the spare's space is freed by a clean stop, and by the start after any other.
 #[test]
 fn the_spare_goes_with_the_log() {
     let fs = sim();
@@ -152,8 +153,8 @@ fn the_spare_goes_with_the_log() {
     assert!(!fs.exists(&spare).unwrap());
 }
 
-/// Goal: a disk that refuses the spare is asked again by every tenth tick, not by every one: what it grants
-/// for a moment before it refuses may be what a flush needs.
+/// Goal: a refused spare is requested again by every tenth tick, not by every one: space that the
+/// disk grants for a moment before it refuses may be needed by a flush.
 #[test]
 fn a_refused_spare_is_asked_for_now_and_then() {
     let fs = sim();

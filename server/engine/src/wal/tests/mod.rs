@@ -1,4 +1,4 @@
-//! What the tests share: a simulated disk with a log on it, edits that can be told apart, and reading them
+//! Shared by the tests: a simulated disk with a log on it, distinguishable edits, and reading them
 //! back.
 
 use std::path::Path;
@@ -55,7 +55,7 @@ fn read_back(edit: &LoggedEdit<'_>) -> Read {
     (edit.first_seq().0, edit.region().0, tag, edit.rows())
 }
 
-/// A disk with a durable data directory, which the engine makes before it comes to the log.
+/// A disk with a durable data directory, which the engine makes before the log.
 fn disk(seed: u64, options: SimOptions) -> SimFs {
     let fs = SimFs::new(seed, options);
     fs.create_dir_all(Path::new("/db")).unwrap();
@@ -135,7 +135,7 @@ fn tags(edits: &[Read]) -> Vec<&str> {
     edits.iter().map(|edit| edit.2.as_str()).collect()
 }
 
-/// Remembers what it was told.
+/// Records the events that it receives.
 #[derive(Debug, Default)]
 struct Told {
     groups: Mutex<Vec<(usize, bool)>>,

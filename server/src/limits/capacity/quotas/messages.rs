@@ -1,4 +1,5 @@
-//! The values of `hbase:quota`: messages of HBase's `Quota.proto`. Field numbers are the wire's: never change them.
+//! The values of `hbase:quota`: messages of HBase's `Quota.proto`. Field numbers are the wire's:
+//! never change them.
 
 use std::num::NonZeroU64;
 
@@ -7,7 +8,7 @@ use prost::Message;
 use super::{Setting, Settings};
 use crate::limits::capacity::throttle::{Limit, ThrottleType, TimeUnit};
 
-/// What HBase puts before messages that it stores.
+/// HBase's prefix of stored messages.
 const MAGIC: &[u8] = b"PBUF";
 
 /// `QuotaScope`
@@ -83,7 +84,7 @@ pub(super) fn encode(settings: &Settings) -> Vec<u8> {
     [MAGIC, &message.encode_to_vec()].concat()
 }
 
-/// The settings in the value of a cell; what is wrong with it, if it is none.
+/// Decodes the settings in the value of a cell; the error describes a malformed value.
 pub(super) fn decode(value: &[u8]) -> Result<Settings, String> {
     let message = value.strip_prefix(MAGIC).ok_or("it does not begin with PBUF")?;
     let message = QuotasMessage::decode(message).map_err(|error| error.to_string())?;
@@ -113,7 +114,8 @@ pub(super) fn decode(value: &[u8]) -> Result<Settings, String> {
 mod tests {
     use super::*;
 
-    /// The bytes as Quota.proto has them: message 2 (throttle), in it message 3 (write_num), in it unit, limit, scope.
+    /// The bytes as Quota.proto has them: message 2 (throttle), in it message 3 (write_num), in it
+    /// unit, limit, scope.
     #[test]
     fn values_are_hbases() {
         let limit = Limit {

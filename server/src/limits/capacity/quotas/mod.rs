@@ -2,9 +2,9 @@
 //!
 //! 1. They are kept in the table `hbase:quota`, in HBase's form ([`stored`]), and read from there when the
 //!    server starts.
-//! 2. A change is durable there before it counts. The owner's buckets begin anew, full.
-//! 3. A call asks for the quotas that it is under: at most one of its user, one of its table, one of the
-//!    table's namespace. Of a user's quotas the nearest counts: that in the table, else that in the
+//! 2. A change is durable there before it counts. The owner's buckets are reset to full.
+//! 3. A call looks up its quotas: at most one of its user, one of its table, one of the table's
+//!    namespace. The most specific quota of a user counts: that in the table, else that in the
 //!    namespace, else the general one (`UserQuotaState.getTableLimiter`).
 //!
 //! System tables are under no quota, as in HBase.
@@ -86,8 +86,8 @@ impl std::fmt::Display for Owner {
     }
 }
 
-/// A limit, and whether it was set for each machine or for the cluster (HBase: `QuotaScope`): here the one is
-/// the other.
+/// A limit, and whether it was set for each machine or for the cluster (HBase: `QuotaScope`), which
+/// are the same here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Setting {
     /// The limit.
@@ -124,14 +124,14 @@ pub(crate) type Applying = SmallVec<[Arc<Quota>; 3]>;
 /// All quotas. Shared by all connections.
 #[derive(Debug)]
 pub(crate) struct Quotas {
-    /// Of whom calls are.
+    /// User of all calls.
     user: String,
     /// Held while a change is made durable.
     changing: Mutex<()>,
     set: RwLock<Set>,
 }
 
-/// The quotas by owner, and those that count for calls by what calls know.
+/// The quotas by owner, and those that apply to calls by table and namespace.
 #[derive(Debug, Default)]
 struct Set {
     all: BTreeMap<Owner, Arc<Quota>>,
@@ -196,7 +196,7 @@ impl Quotas {
         !self.set.read().all.is_empty()
     }
 
-    /// Those that a call on this table is under.
+    /// The quotas of a call on this table.
     pub(super) fn applying(&self, table: &TableName) -> Applying {
         self.set.read().applying(table)
     }
@@ -206,8 +206,8 @@ impl Quotas {
         self.set.read().all.values().cloned().collect()
     }
 
-    /// Changes one owner's settings. Blocks until that is durable. Taking away what is not there is no error,
-    /// as in HBase.
+    /// Changes one owner's settings. Blocks until that is durable. Removing a missing setting is no
+    /// error, as in HBase.
     pub(super) fn change(
         &self,
         engine: &Engine,
@@ -259,8 +259,8 @@ mod tests {
         }
     }
 
-    /// Goal: of a user's quotas the nearest counts, beside the table's and its namespace's; those of others
-    /// do not.
+    /// Goal: the most specific quota of a user counts, besides the table's and its namespace's, and
+    /// no others.
     #[test]
     fn a_call_is_under_the_nearest_quota_of_each_kind() {
         let owners = [
@@ -289,7 +289,8 @@ mod tests {
         assert_eq!(applying("u"), ["user me"]);
     }
 
-    /// Goal: a change is there at once and after the next start, and taking it away leaves nothing.
+    /// Goal: a change takes effect at once and after the next start, and removing it leaves
+    /// nothing.
     #[test]
     fn changes_are_kept() {
         let disk = basalt_engine::fs::sim::SimFs::new(1, basalt_engine::fs::sim::SimOptions::default());

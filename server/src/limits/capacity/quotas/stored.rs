@@ -9,9 +9,9 @@
 //!                    q:s.<ns>:      the user's in a namespace
 //! ```
 //!
-//! Family `u` is for space quotas, which are not there. The table is made with the first quota. It is a table
-//! as any other, so that it can be read and copied by everybody who can reach the server; what others write
-//! to it counts from the next start on.
+//! Family `u` is for space quotas, which are not implemented. The table is made with the first
+//! quota. It is an ordinary table, so that every client of the server can read and copy it; writes
+//! of clients to it count from the next start on.
 
 use std::time::Duration;
 
@@ -173,7 +173,7 @@ fn key(owner: &Owner) -> (Vec<u8>, Vec<u8>) {
     (row.into_bytes(), qualifier.into_bytes())
 }
 
-/// The other way round; what is wrong, if it is none.
+/// Decodes an owner; the error describes a malformed one.
 fn owner(row: &[u8], qualifier: &[u8]) -> Result<Owner, String> {
     let text = |bytes| std::str::from_utf8(bytes).map_err(|error| error.to_string());
     let table = |name: &str| TableName::parse(name.as_bytes()).map_err(|error| error.to_string());
