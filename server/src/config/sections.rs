@@ -67,7 +67,7 @@ const MIB: u64 = 1 << 20;
 section! {
     /// Where the data lies.
     Data {
-        /// The data directory. It is created if it is missing.
+        /// The data directory, created if missing.
         dir: PathBuf = "basalt-data".into(),
     }
 }
@@ -108,8 +108,8 @@ pub enum ThriftTransport {
 section! {
     /// The port for all binary protocols, and the address at which clients reach it.
     Server {
-        /// Address of the port for all binary protocols: Thrift, HBase's RPC and ZooKeeper's. Port
-        /// 0: the system chooses. Older name: `thrift.listen`.
+        /// Address of the port for Thrift, HBase's RPC and ZooKeeper's protocol. Port 0: the system
+        /// chooses. Older name: `thrift.listen`.
         listen: Address = loopback(9090),
         /// Host, or host and port, by which HBase's native clients reach this server: the name in
         /// its ZooKeeper nodes and in `hbase:meta`. `auto`: the address of the port. Set it in a
@@ -133,10 +133,9 @@ section! {
         /// as soon as it is accepted.
         max_connections: usize = 10_000 => Range::between(1, CONNECTIONS_MAX),
         /// Largest message, framed or not. With `memory.total_bytes` a third of
-        /// `requests.memory_bytes`, if that is less.
+        /// `requests.memory_bytes`, if less.
         max_message_bytes: usize = 64 << 20 => Range::at_least(1 << 10),
-        /// Maximum number of cells of one call of puts, deletes, increments or appends. Decoded, a
-        /// small cell takes many times its bytes.
+        /// Maximum number of cells of one call of puts, deletes, increments or appends.
         max_cells_per_call: usize = (64 << 20) / 64,
         /// A message that has begun must be complete after this.
         message_timeout_ms: u64 = 30_000,
@@ -147,7 +146,7 @@ section! {
         write_timeout_ms: u64 = 30_000,
         /// Maximum bytes of cells in the answer to a get or multi-get; `getScannerResults` and
         /// `scannerGetList` begin no further row at it. With `memory.total_bytes` a third of
-        /// `requests.memory_bytes`, if that is less.
+        /// `requests.memory_bytes`, if less.
         max_response_bytes: usize = 64 << 20,
         /// Accepts addresses that other machines can reach, for both ports, although there is no
         /// authentication.
@@ -175,8 +174,8 @@ section! {
 section! {
     /// Calls in hand, of both ports. A call beyond a limit is refused with RegionTooBusyException.
     Requests {
-        /// Maximum bytes of messages, arguments, results and replies of current calls, reserved
-        /// before they are allocated. At least `thrift.max_message_bytes`.
+        /// Maximum bytes of messages, arguments, results and replies of current calls. At least
+        /// `thrift.max_message_bytes`.
         memory_bytes: u64 = 512 * MIB,
         /// Maximum number of calls that wait for a thread, for the disk or for row locks. Further
         /// ones are refused.
@@ -205,7 +204,7 @@ section! {
 section! {
     /// The rehearsal of a cluster. Each limit is that of one virtual server; 0: none.
     Rehearsal {
-        /// Virtual servers that this one presents itself as. 0: no rehearsal.
+        /// Virtual servers that this one presents itself as. 0: none.
         servers: usize = 0 => Range::between(0, SERVERS_MAX),
         /// Rows that each virtual server reads and writes in a second. 0: no limit.
         requests_per_second: u64 = 0,
@@ -258,7 +257,7 @@ section! {
     Wal {
         /// When a write is acknowledged: `fsync` (on disk) or `os` (in the page cache).
         sync: WalSync = WalSync::Fsync,
-        /// Size of a log segment. With `memory.total_bytes` a sixteenth of it, if that is less.
+        /// Size of a log segment. With `memory.total_bytes` a sixteenth of it, if less.
         segment_bytes: u64 = 64 * MIB => Range::at_least(MIB),
         /// While the log waits for the disk for longer than this, new writes are refused with
         /// RegionTooBusyException.
@@ -345,11 +344,10 @@ section! {
         threads: usize = 1,
         /// Threads for long compactions.
         long_threads: usize = 1,
-        /// A compaction that reads this many bytes is long. 0: all are. It waits only for other
-        /// long ones; those, and compactions of all files of the same store, wait for it.
+        /// A compaction that reads this many bytes is long, and delays only other long ones and
+        /// compactions of all files of its store. 0: all are.
         long_bytes: u64 = 2560 * MIB,
-        /// Whether stores are compacted without a request. Without it, files pile up and reads get
-        /// slower.
+        /// Whether stores are compacted without a request.
         enabled: bool = true,
         /// Smallest number of files of a minor compaction.
         min_files: usize = 3 => Range::at_least(2),
@@ -409,9 +407,8 @@ section! {
         /// Memory of the key visualizer: some 400 keys for each ten seconds of the last hour, two
         /// minutes of twelve hours and half hour of a week, shared by the busy tables. 0: off.
         bytes: usize = 16 << 20 => Range::zero_or_at_least(KEY_VISUALIZER_BYTES_MIN as u64),
-        /// One row in this many is a sample; larger values cost less. With 1, the first thousands
-        /// of rows of each ten seconds are all counted, and fewer when memory for samples runs
-        /// short.
+        /// One row in this many is a sample. With 1, the first thousands of rows of each ten
+        /// seconds are all counted.
         sample_every: u32 = 1 => Range::at_least(1),
     }
 }
