@@ -12,7 +12,13 @@
 #
 # Needs Java 17 and Maven, which fetches the jars the first time. A run takes about five minutes and a JVM of 512 MiB.
 #
-# docs/testing.md lists the tests that are not run, with the reasons.
+# Omitted:
+#
+#   TableMapReduceUtil            requires the jar of Guava, which HBase 2.6 no longer contains; fails with HBase, too
+#   Filter                        does not exist in 2.6.1; filters are in PerformanceEvaluation and LazyCfLoading
+#   *MTTR*, *Monkeys*, *Failover* stop and start servers by ssh
+#   Replication, Replicas, MOB    need a second cluster, region replicas, MOB files
+#   IngestWithACL, IngestWithVisibilityLabels   need the coprocessors AccessController and VisibilityController
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -100,35 +100,34 @@ fn comment(text: &mut String, paragraph: &str) {
 fn page() -> String {
     let mut text = String::from(
         "# Settings\n\n\
-         This page is printed by `basalt config print --format markdown`; `tests/tests/settings_doc.rs` compares it with the server.\n\n\
-         Settings come from, later ones winning: the defaults, the TOML file (`--config`), environment variables, `--set`, and the\n\
-         options `--data-dir`, `--listen` and `--http-listen`. `basalt config print` prints the effective ones with their sources, as a\n\
-         TOML file; `basalt config check` says what is wrong with them.\n\n\
+         `basalt config print --format markdown` prints this page; `tests/tests/settings_doc.rs` compares it.\n\n\
+         Settings come from, later ones winning: the defaults, the TOML file (`--config`), environment variables,\n\
+         `--set` in the order given, and the options `--data-dir`, `--listen` and `--http-listen`.\n\n\
          | place | form |\n\
-         | --- | --- |\n\
+         |---|---|\n\
          | file | `[wal]` and below it `sync = \"os\"` |\n\
          | environment | `BASALT_WAL_SYNC=os`: the name in capitals, dots as underscores |\n\
          | command line | `--set wal.sync=os` |\n\n\
-         A size is a number of bytes, or has a unit: `64KiB`, `128MiB`, `2GiB`; `128M` is `128MiB`, and `500MB` is 500,000,000 bytes. A\n\
-         duration is a number of milliseconds or seconds, as the end of the name says, or has units: `500ms`, `5s`, `2h`, `1h 30m`. An\n\
-         address is `IP:PORT`, `[IPv6]:PORT` or `NAME:PORT`. In the environment and after `--set`, texts need no quotes, and a list may\n\
-         have commas instead of brackets.\n\n\
-         A server takes settings marked \"reload\" over from its file when it gets SIGHUP. All others change with a restart.\n",
+         | type | form |\n\
+         |---|---|\n\
+         | size | bytes, or with a unit: `64KiB`, `128MiB`, `2GiB`; `128M` is `128MiB`, `500MB` is 500,000,000 bytes |\n\
+         | duration | milliseconds or seconds, as the end of the name says, or with units: `500ms`, `5s`, `2h`, `1h 30m` |\n\
+         | address | `IP:PORT`, `[IPv6]:PORT` or `NAME:PORT` |\n\n\
+         In the environment and after `--set`, texts need no quotes, and a list may have commas instead of brackets.\n\n\
+         Settings marked \"Reload\" are read again at SIGHUP. All others change with a restart.\n\n\
+         | setting | type | default | range | meaning |\n\
+         |---|---|---|---|---|\n",
     );
-    for section in SECTIONS {
-        let _ = write!(text, "\n## {}\n\n{}\n\n", section.name, paragraph(section.doc));
-        text.push_str("| setting | type | default | range | meaning |\n| --- | --- | --- | --- | --- |\n");
-        for setting in of_section(section) {
-            let reload = if setting.is_reloaded() { " Reload." } else { "" };
-            let _ = writeln!(
-                text,
-                "| `{setting}` | {} | `{}` | {} | {}{reload} |",
-                setting.type_text(),
-                shown(&Config::default(), setting).trim_matches('"'),
-                setting.range_text(),
-                setting.meaning().replace('|', "\\|"),
-            );
-        }
+    for setting in Setting::all() {
+        let reload = if setting.is_reloaded() { " Reload." } else { "" };
+        let _ = writeln!(
+            text,
+            "| `{setting}` | {} | `{}` | {} | {}{reload} |",
+            setting.type_text(),
+            shown(&Config::default(), setting).trim_matches('"'),
+            setting.range_text(),
+            setting.meaning().replace('|', "\\|"),
+        );
     }
     text
 }

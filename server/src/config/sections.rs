@@ -67,7 +67,7 @@ const MIB: u64 = 1 << 20;
 section! {
     /// Where the data lies.
     Data {
-        /// The data directory. It is created if it is missing.
+        /// The data directory, created if missing.
         dir: PathBuf = "basalt-data".into(),
     }
 }
@@ -75,7 +75,7 @@ section! {
 section! {
     /// Bulk loads of HBase's native clients.
     Bulkload {
-        /// Directories from which clients may load HFiles, besides the server's own staging
+        /// Directories below which clients may load HFiles, besides the server's own staging
         /// directory. Absolute paths.
         directories: Vec<PathBuf> = Vec::new(),
     }
@@ -108,12 +108,12 @@ pub enum ThriftTransport {
 section! {
     /// The port for all binary protocols, and the address at which clients reach it.
     Server {
-        /// Address of the port for all binary protocols: Thrift, HBase's RPC and ZooKeeper's. Port
-        /// 0: the system chooses. Older name: `thrift.listen`.
+        /// Address of the port for Thrift, HBase's RPC and ZooKeeper's protocol. Port 0: the system
+        /// chooses. Older name: `thrift.listen`.
         listen: Address = loopback(9090),
         /// Host, or host and port, by which HBase's native clients reach this server: the name in
-        /// its ZooKeeper nodes and in `hbase:meta`. `auto`: the address of the Thrift port. Set it
-        /// in a container, behind NAT, and where the port listens on all addresses.
+        /// its ZooKeeper nodes and in `hbase:meta`. `auto`: the address of the port. Set it in a
+        /// container, behind NAT, and where the port listens on all addresses.
         advertise: String = "auto".into(),
     }
 }
@@ -121,40 +121,35 @@ section! {
 section! {
     /// Thrift clients, and the connections of both ports.
     Thrift {
-        /// The protocol that a Thrift connection must speak; `auto`: any, found from the first
-        /// bytes. A client that speaks another gets an exception that says so, in its own protocol,
-        /// and the connection ends.
+        /// Protocol of Thrift connections; `auto`: any, by the first bytes. A client of another one
+        /// gets an exception in its own protocol, and the connection ends.
         protocol: ThriftProtocol = ThriftProtocol::Auto,
-        /// The transport that a Thrift connection must use; `auto`: any, found from the first
-        /// bytes. As for `thrift.protocol`.
+        /// Transport of Thrift connections; otherwise as `thrift.protocol`.
         transport: ThriftTransport = ThriftTransport::Auto,
-        /// The service for which `getThriftServerType` answers on a connection that has called
-        /// nothing else: Thrift 1 or Thrift 2.
+        /// Service (Thrift 1 or 2) for which `getThriftServerType` answers on a connection without
+        /// earlier calls.
         default_api: u8 = 2 => Range::between(1, 2),
-        /// Maximum number of connections of the port for binary protocols. One more is closed as
-        /// soon as it is accepted.
+        /// Maximum number of connections of the port for binary protocols. A further one is closed
+        /// as soon as it is accepted.
         max_connections: usize = 10_000 => Range::between(1, CONNECTIONS_MAX),
         /// Largest message, framed or not. With `memory.total_bytes` a third of
-        /// `requests.memory_bytes`, if that is less.
+        /// `requests.memory_bytes`, if less.
         max_message_bytes: usize = 64 << 20 => Range::at_least(1 << 10),
-        /// Most cells of one call of puts, deletes, increments or appends: one for each 64 bytes of
-        /// the default `thrift.max_message_bytes`, since a small cell takes many times its bytes
-        /// once it is decoded.
+        /// Maximum number of cells of one call of puts, deletes, increments or appends.
         max_cells_per_call: usize = (64 << 20) / 64,
         /// A message that has begun must be complete after this.
         message_timeout_ms: u64 = 30_000,
-        /// A connection without a call is closed after this, on both ports. 0: never; the kernel
-        /// finds dead ones after two minutes (TCP keepalive, and `TCP_USER_TIMEOUT` while an answer
-        /// is on its way).
+        /// A connection without a call is closed after this, on both ports. 0: never; TCP
+        /// keepalive, and `TCP_USER_TIMEOUT` during an answer, end dead ones after two minutes.
         idle_timeout_ms: u64 = 0,
         /// A client that takes nothing of its answer for this long is disconnected.
         write_timeout_ms: u64 = 30_000,
-        /// Most bytes of cells in the answer to a get or multi-get. `getScannerResults` and
-        /// `scannerGetList` begin no further row at this many bytes. With `memory.total_bytes` a
-        /// third of `requests.memory_bytes`, if that is less.
+        /// Maximum bytes of cells in the answer to a get or multi-get; `getScannerResults` and
+        /// `scannerGetList` begin no further row at it. With `memory.total_bytes` a third of
+        /// `requests.memory_bytes`, if less.
         max_response_bytes: usize = 64 << 20,
-        /// Accepts addresses that other machines can reach, for both ports, although nobody is
-        /// authenticated.
+        /// Accepts addresses that other machines can reach, for both ports, although there is no
+        /// authentication.
         insecure_no_auth: bool = false,
     }
 }
@@ -165,8 +160,7 @@ section! {
     Http {
         /// Address of the HTTP port. Port 0: the system chooses.
         listen: Address = loopback(9095),
-        /// Maximum number of connections of the HTTP port. One more is closed as soon as it is
-        /// accepted.
+        /// Maximum number of connections of the HTTP port, as `thrift.max_connections`.
         max_connections: usize = 10_000 => Range::between(1, CONNECTIONS_MAX),
         /// Host names that the HTTP port answers to, besides IP addresses and `localhost`, as in
         /// `["basalt", "db1.example.org"]`: docs/operations.md, "Browsers". At most 64.
@@ -180,17 +174,17 @@ section! {
 section! {
     /// Calls in hand, of both ports. A call beyond a limit is refused with RegionTooBusyException.
     Requests {
-        /// Most bytes of messages, arguments, results and replies in hand, reserved before they are
-        /// allocated. At least `thrift.max_message_bytes`.
+        /// Maximum bytes of messages, arguments, results and replies of current calls. At least
+        /// `thrift.max_message_bytes`.
         memory_bytes: u64 = 512 * MIB,
         /// Maximum number of calls that wait for a thread, for the disk or for row locks. Further
         /// ones are refused.
         max_waiting: usize = 2_000 => Range::at_least(1),
-        /// A data call that has waited so long for a thread is refused. 0: none is, and the line is
-        /// always first come, first served.
+        /// A data call that has waited this long for a thread is refused. 0: never, and the queue
+        /// is always first come, first served.
         max_wait_ms: u64 = 0,
-        /// When the network threads are late by more than this for 200 ms on end, a share of the
-        /// data calls is refused. 0: never.
+        /// While the network threads are later than this for 200 ms, a share of the data calls is
+        /// refused. 0: never.
         max_delay_ms: u64 = 500,
     }
 }
@@ -199,10 +193,10 @@ section! {
     /// Quotas of tables, namespaces and users, and the handling of calls that have to wait for them
     /// or for a virtual server.
     Quota {
-        /// A call that is over a limit, of a quota or of a virtual server, is held back for at most
-        /// this long; if it would have to wait longer, it is refused.
+        /// Longest delay of a call over a limit of a quota or of a virtual server. A call that
+        /// would have to wait longer is refused.
         max_wait_ms: u64 = 10_000,
-        /// The user whose quotas count for all calls, since nobody is authenticated.
+        /// The user whose quotas count for all calls, since there is no authentication.
         user: String = "hbase".into(),
     }
 }
@@ -210,7 +204,7 @@ section! {
 section! {
     /// The rehearsal of a cluster. Each limit is that of one virtual server; 0: none.
     Rehearsal {
-        /// Virtual servers that this one presents itself as. 0: no rehearsal.
+        /// Virtual servers that this one presents itself as. 0: none.
         servers: usize = 0 => Range::between(0, SERVERS_MAX),
         /// Rows that each virtual server reads and writes in a second. 0: no limit.
         requests_per_second: u64 = 0,
@@ -230,22 +224,20 @@ section! {
 section! {
     /// Scanner sessions.
     Scanner {
-        /// A Thrift 2 scanner that is not fetched from for this long is closed; a Thrift 1 scanner
-        /// after twice as long, as in HBase.
+        /// A Thrift 2 scanner is closed after this time without a fetch, a Thrift 1 scanner after
+        /// twice that, as in HBase.
         lease_ms: u64 = 60_000 => Range::at_least(1),
-        /// Most open scanners.
+        /// Maximum number of open scanners.
         max_sessions: usize = 10_000,
-        /// Most open scanners of one connection of the Thrift port.
+        /// Maximum number of open scanners of one connection of the Thrift port.
         max_sessions_per_connection: usize = 1_000,
-        /// Most open scanners of all calls over HTTP together.
+        /// Maximum number of open scanners of all calls over HTTP together.
         max_http_sessions: usize = 1_000,
-        /// A scanner that has been open for this long is closed, however often it is fetched from.
-        /// 0: never.
+        /// A scanner is closed this long after it was opened, however often it is used. 0: never.
         max_age_ms: u64 = 24 * 3_600_000,
         /// A fetch of `getScannerRows` begins no further row at this many bytes.
         fetch_max_bytes: usize = 16 << 20 => Range::at_least(1),
-        /// A fetch of `getScannerRows` that has at least two results returns what it has after this
-        /// long.
+        /// A fetch of `getScannerRows` with at least two results ends after this.
         fetch_max_ms: u64 = 10_000,
     }
 }
@@ -265,9 +257,9 @@ section! {
     Wal {
         /// When a write is acknowledged: `fsync` (on disk) or `os` (in the page cache).
         sync: WalSync = WalSync::Fsync,
-        /// Size of a log segment. With `memory.total_bytes` a sixteenth of it, if that is less.
+        /// Size of a log segment. With `memory.total_bytes` a sixteenth of it, if less.
         segment_bytes: u64 = 64 * MIB => Range::at_least(MIB),
-        /// While the disk keeps the log waiting for longer than this, new writes are refused with
+        /// While the log waits for the disk for longer than this, new writes are refused with
         /// RegionTooBusyException.
         stall_ms: u64 = 5_000 => Range::at_least(1),
     }
@@ -276,8 +268,8 @@ section! {
 section! {
     /// Memory as a whole.
     Memory {
-        /// Memory of memstores, block cache and calls in hand together. Those of them that are not
-        /// set get their share of it. 0: each has its own default.
+        /// Memory of memstores, block cache and current calls together: each that is not set gets a
+        /// share of it. 0: each has its own default.
         total_bytes: u64 = 0 => Range::zero_or_at_least(TOTAL_BYTES_MIN),
     }
 }
@@ -299,8 +291,8 @@ section! {
     BlockCache {
         /// Capacity of the block cache.
         bytes: u64 = 1024 * MIB,
-        /// Gets read blocks past the system's page cache (`O_DIRECT`), where the file system can do
-        /// that; scans, flushes and compactions go through it.
+        /// Gets read blocks past the system's page cache (`O_DIRECT`) where the file system can;
+        /// scans, flushes and compactions use the page cache.
         direct_reads: bool = false,
     }
 }
@@ -308,8 +300,8 @@ section! {
 section! {
     /// Store files.
     Store {
-        /// Maximum number of descriptors of open store files. 0: as many as the limit of open files
-        /// has room for; docs/operations.md, "Open files".
+        /// Maximum number of descriptors of open store files. 0: by the limit of open files;
+        /// docs/operations.md, "Open files".
         max_open_files: usize = 0 => Range::zero_or_at_least(OPEN_FILES_MIN as u64),
     }
 }
@@ -318,7 +310,7 @@ section! {
     /// Regions.
     Region {
         /// A region with a larger store splits. A table's MAX_FILESIZE wins. The only region of a
-        /// table splits at twice the flush size already.
+        /// table splits at twice the flush size.
         max_bytes: u64 = 10 * 1024 * MIB,
     }
 }
@@ -328,11 +320,11 @@ section! {
     Row {
         /// Longest wait for a row's lock.
         lock_wait_ms: u64 = 30_000,
-        /// Largest cell: row, family, qualifier and value. 0: no limit. Where `row.max_bytes` is
-        /// less, fifteen sixteenths of that.
+        /// Largest cell: row, family, qualifier and value. 0: no limit. If `row.max_bytes` is less,
+        /// fifteen sixteenths of that.
         cell_max_bytes: usize = 10 << 20,
-        /// Largest row, or piece of a row with a batch size, that a read collects. Where it is not
-        /// set, a third of `requests.memory_bytes`, 1 GiB at most.
+        /// Largest row, or piece of a row with a batch size, that a read collects. If not set, a
+        /// third of `requests.memory_bytes`, 1 GiB at most.
         max_bytes: usize = (512 << 20) / 3,
     }
 }
@@ -352,12 +344,10 @@ section! {
         threads: usize = 1,
         /// Threads for long compactions.
         long_threads: usize = 1,
-        /// A compaction that reads so many bytes is long. 0: all are. It waits for other long ones
-        /// only, and nothing waits for it but other long ones, and compactions of all files of the
-        /// same store.
+        /// A compaction that reads this many bytes is long, and delays only other long ones and
+        /// compactions of all files of its store. 0: all are.
         long_bytes: u64 = 2560 * MIB,
-        /// Whether stores are compacted without being asked to. Without it, files of flushes pile
-        /// up and reads get slower.
+        /// Whether stores are compacted without a request.
         enabled: bool = true,
         /// Smallest number of files of a minor compaction.
         min_files: usize = 3 => Range::at_least(2),
@@ -372,8 +362,8 @@ section! {
         blocking_files: usize = 16,
         /// Bytes that all compactions together write in a second. 0: no limit.
         max_bytes_per_second: u64 = 0,
-        /// A store is compacted into one file after this, half a period earlier or later. 0: never
-        /// by itself.
+        /// A store is compacted into one file after this, half a period earlier or later. 0: only
+        /// on request.
         major_period_seconds: u64 = 7 * 24 * 3600,
     }
 }
@@ -381,9 +371,8 @@ section! {
 section! {
     /// The disk.
     Disk {
-        /// Bytes of the file system that writes leave free, besides those that the memstores need
-        /// to be flushed. With less, writes are suspended. 0: no such mark; writes are suspended
-        /// only when the log gets no space.
+        /// Bytes of the file system that writes leave free, besides what flushing the memstores
+        /// needs. With less, writes are suspended. 0: only when the log gets no space.
         reserve_bytes: u64 = 256 * MIB,
     }
 }
@@ -391,7 +380,7 @@ section! {
 section! {
     /// Metrics.
     Metrics {
-        /// Regions with series of their own; further ones are added up.
+        /// Regions with their own series; further ones are added up.
         max_regions: usize = 1_000,
     }
 }
@@ -402,8 +391,8 @@ section! {
         /// Whether slow calls and large answers are recorded for `getSlowLogResponses` (HBase:
         /// `hbase.regionserver.slowlog.buffer.enabled`, there `false`).
         enabled: bool = true,
-        /// Maximum number of records; the oldest makes room. A record has up to about 1 KiB of
-        /// arguments. `slow_log.enabled = false` records nothing.
+        /// Maximum number of records, each with up to about 1 KiB of arguments; the oldest is
+        /// dropped.
         entries: usize = 256 => Range::at_least(1),
         /// A call that takes longer is slow. 0: every call.
         threshold_ms: u64 = 10_000,
@@ -415,13 +404,11 @@ section! {
 section! {
     /// The key visualizer: where in the key space requests go.
     KeyVisualizer {
-        /// Memory for what the key visualizer remembers: some 400 keys for each ten seconds of the
-        /// last hour, two minutes of twelve hours and half hour of a week, which the busy tables
-        /// share. 0: it is off.
+        /// Memory of the key visualizer: some 400 keys for each ten seconds of the last hour, two
+        /// minutes of twelve hours and half hour of a week, shared by the busy tables. 0: off.
         bytes: usize = 16 << 20 => Range::zero_or_at_least(KEY_VISUALIZER_BYTES_MIN as u64),
-        /// One row of so many is a sample. With 1, the first thousands of rows of each ten seconds
-        /// are counted one by one, so a quiet table shows too; when memory for samples runs short,
-        /// they are thinned out. Larger values cost less.
+        /// One row in this many is a sample. With 1, the first thousands of rows of each ten
+        /// seconds are all counted.
         sample_every: u32 = 1 => Range::at_least(1),
     }
 }
@@ -429,9 +416,9 @@ section! {
 section! {
     /// Log lines.
     Log {
-        /// Which log lines are written, as `info` or `basalt=debug,info`.
+        /// Filter of log lines, as `info` or `basalt=debug,info`.
         filter: String = "info".into(),
-        /// Whether log lines are JSON objects instead of text.
+        /// Whether log lines are JSON objects.
         json: bool = false,
     }
 }
