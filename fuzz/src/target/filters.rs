@@ -12,7 +12,7 @@ use super::hash_of;
 pub(super) const SEED: u64 = 7;
 
 /// Regular expressions may take this, whatever they are and however many, refused or not, in bytes: 2 MiB for
-/// those of a filter that are compiled, the rest to compile one. See `docs/fuzzing.md`.
+/// those of a filter that are compiled, the rest to compile one. See `docs/testing.md`.
 pub const REGEX_BYTES: usize = 6 << 20;
 
 /// Memory that the regular expressions in an input may take beside the limit.
