@@ -37,13 +37,14 @@ done
 
 step() { printf '\n== %s (%s)\n' "$*" "$(date -u +%H:%M:%S)"; }
 
-# A tool of crates.io, unless that version is there. Built without optimization, since it runs once.
+# A tool of crates.io, unless that version is there. Optimized, since cargo-about compares hundreds of texts with all
+# licences: without, that takes more processor time than the build saves.
 cargo_tool() {
   local name=$1 tool_version=$2
   shift 2
   grep -qs "\"$name $tool_version " "$tools/.crates.toml" ||
-    CARGO_TARGET_DIR=$tools/target CARGO_PROFILE_DEV_DEBUG=0 \
-      cargo install --quiet --debug --locked --root "$tools" "$name@$tool_version" "$@"
+    CARGO_TARGET_DIR=$tools/target CARGO_PROFILE_RELEASE_LTO=false CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 \
+      cargo install --quiet --locked --root "$tools" "$name@$tool_version" "$@"
 }
 
 install_tools() {
