@@ -196,6 +196,8 @@ fn the_clock_is_moved() {
         let (status, text) = server.http_post("/test/clock", body);
         assert!(status == 400 && text.contains("advance_ms"), "{status} {text}");
     }
+    let (status, text) = server.http_post("/test/clock", "{\"advance_ms\": -1}");
+    assert!(status == 400 && text.contains("forward only"), "{status} {text}");
     server.stop();
 }
 

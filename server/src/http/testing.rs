@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 use crate::console::Site;
 use crate::ephemeral::faults::{from_json, to_json};
-use crate::service::{Failure, testing};
+use crate::service::{Failure, Kind, testing};
 
 /// The routes of this module.
 pub(super) fn router() -> Router<Site> {
@@ -87,10 +87,10 @@ fn answer(result: Result<Value, Failure>) -> Response {
     match result {
         Ok(value) => with_body(StatusCode::OK, &value),
         Err(failure) => {
-            let status = if failure.can_retry() {
-                StatusCode::SERVICE_UNAVAILABLE
-            } else {
-                StatusCode::FORBIDDEN
+            let status = match failure.kind() {
+                Kind::IllegalArgument => StatusCode::BAD_REQUEST,
+                _ if failure.can_retry() => StatusCode::SERVICE_UNAVAILABLE,
+                _ => StatusCode::FORBIDDEN,
             };
             with_body(status, &json!({ "error": failure.message() }))
         }
