@@ -180,8 +180,7 @@ section! {
         /// Maximum number of calls that wait for a thread, for the disk or for row locks. Further
         /// ones are refused.
         max_waiting: usize = 2_000 => Range::at_least(1),
-        /// A data call that has waited this long for a thread is refused. 0: never, and the queue
-        /// is always first come, first served.
+        /// A data call that has waited this long for a thread is refused. 0: never.
         max_wait_ms: u64 = 0,
         /// While the network threads are later than this for 200 ms, a share of the data calls is
         /// refused. 0: never.

@@ -39,7 +39,7 @@ pub(super) async fn unpack(
             Err(error) => return Err(failure(&error, None)),
         }
     }
-    server.admission().admit_to_line()?;
+    server.admission().admit_to_queue()?;
     let unpacked = server
         .in_line(Class::User, move |_| {
             let mut room = Reserved::new(&memory, OnShortage::Wait);
@@ -72,7 +72,7 @@ pub(super) async fn pack(
         return pack(&plain);
     }
     // The call has been served, so it is not refused any more.
-    let _place = server.admission().place_again(class).await;
+    let _place = server.admission().permit_again(class).await;
     server.on_pool(move |_| pack(&plain)).await
 }
 

@@ -53,7 +53,7 @@ const DRAIN: Duration = Duration::from_secs(30);
 pub(crate) const BLOCKING_THREADS: usize = 48;
 
 /// The part of these threads that data calls may take: the rest is for reads of system tables
-/// (`admission::SYSTEM_PLACES`), schema changes, pages and upkeep.
+/// (`admission::SYSTEM_PERMITS`), schema changes, pages and upkeep.
 pub(crate) const DATA_THREADS: usize = BLOCKING_THREADS - 16;
 
 /// Number of tasks that a network thread runs before it polls for new messages. A poll finds a task

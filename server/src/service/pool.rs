@@ -8,32 +8,32 @@ use crate::server::Server;
 
 impl Server {
     /// Runs the `work` of a data call where it may block, when its turn has come.
-    /// REQUIRES: [`Admission::admit_to_line_of`] has admitted the call.
+    /// REQUIRES: [`Admission::admit_to_queue_of`] has admitted the call.
     pub(crate) async fn in_line<T: Send + 'static>(
         self: &Arc<Self>,
         class: Class,
         work: impl FnOnce(&Self) -> Result<T, Failure> + Send + 'static,
     ) -> Result<T, Failure> {
-        let _place = self.admission().place(class).await?;
+        let _permit = self.admission().permit(class).await?;
         self.on_pool(work).await
     }
 
     /// Converts arguments with regular expressions, on the pool. Few calls do so at a time:
-    /// [`Admission::compiler`] bounds those of [`Class::User`], their places those of [`Class::System`].
+    /// [`Admission::compiler`] bounds those of [`Class::User`], their permits those of [`Class::System`].
     pub(crate) async fn compiled<T: Send + 'static>(
         self: &Arc<Self>,
         class: Class,
         convert: impl FnOnce(&Self) -> Result<T, Failure> + Send + 'static,
     ) -> Result<T, Failure> {
-        let _place = match class {
+        let _permit = match class {
             Class::User => Some(self.admission().compiler().await?),
             Class::System => None,
         };
-        self.admission().admit_to_line_of(class)?;
+        self.admission().admit_to_queue_of(class)?;
         self.in_line(class, convert).await
     }
 
-    /// Runs `work` where it may block, without queueing for a place: schema changes and the like.
+    /// Runs `work` where it may block, without queueing for a permit: schema changes and the like.
     pub(crate) async fn on_pool<T: Send + 'static>(
         self: &Arc<Self>,
         work: impl FnOnce(&Self) -> Result<T, Failure> + Send + 'static,

@@ -133,7 +133,7 @@ pub(crate) async fn get(
     let is_done = inline && gets.run(server, ReadTier::Memory)?;
     if !is_done {
         let class = Class::of_read(&gets.table);
-        server.admission().admit_to_line_of(class)?;
+        server.admission().admit_to_queue_of(class)?;
         // Boxed, as all that few calls come to: a call's future is moved several times before its first poll.
         gets.found.batch.set_on_shortage(OnShortage::Wait);
         let on_pool = server.in_line(class, move |server| {

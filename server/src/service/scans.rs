@@ -152,7 +152,7 @@ pub(crate) async fn fetch(
     let count = result_count(count)?;
     let fetching = server.sessions().fetch(id, caller.owner())?;
     server.admission().admit_read(&fetching.pending.table)?;
-    admit_to_line(server, &fetching)?;
+    admit_to_queue(server, &fetching)?;
     caller.scanned = Some(fetching.pending.table.clone());
     let sort_columns = fetching.sort_columns;
     let charged = server.charge_fetch(&fetching)?;
@@ -191,7 +191,7 @@ pub(crate) async fn fetch_part(
     server.admission().admit_read(&fetching.pending.table)?;
     fetching.limit_rows(part.rows);
     caller.scanned = Some(fetching.pending.table.clone());
-    admit_to_line(server, &fetching)?;
+    admit_to_queue(server, &fetching)?;
     let charged = server.charge_fetch(&fetching)?;
     hold_back(charged.until()).await;
     let wanted = Wanted {
@@ -222,7 +222,7 @@ pub(crate) async fn fetch_once(
     check(&scan)?;
     let mut scan = Box::new(new_scan(table, scan, false));
     scan.memory = reserve_scan(server, caller, &scan)?;
-    admit_to_line(server, &scan)?;
+    admit_to_queue(server, &scan)?;
     let charged = server.charge_fetch(&scan)?;
     hold_back(charged.until()).await;
     let wanted = Wanted::new(server, count, Shortest::Response);
@@ -236,12 +236,12 @@ pub(crate) async fn fetch_once(
 
 /// Refuses a fetch that is sure to need the pool before it is charged for. Others are refused after
 /// they have begun.
-fn admit_to_line(server: &Server, scan: &OpenScan) -> Result<(), Busy> {
+fn admit_to_queue(server: &Server, scan: &OpenScan) -> Result<(), Busy> {
     if scan.is_memory_only() {
         return Ok(());
     }
     let class = Class::of_read(&scan.pending.table);
-    server.admission().admit_to_line_of(class)
+    server.admission().admit_to_queue_of(class)
 }
 
 /// Closes a session; tells whether there was one.
@@ -319,10 +319,10 @@ where
             return Err(Failure::plain_io("the client has closed the connection"));
         }
         let place = if may_be_refused {
-            server.admission().admit_to_line_of(class)?;
-            server.admission().place(class).await?
+            server.admission().admit_to_queue_of(class)?;
+            server.admission().permit(class).await?
         } else {
-            server.admission().place_again(class).await
+            server.admission().permit_again(class).await
         };
         may_be_refused = false;
         let end;

@@ -81,7 +81,7 @@ where
     let commit = match commit {
         Some(commit) => commit,
         None if on_pool => {
-            server.admission().admit_to_line()?;
+            server.admission().admit_to_queue()?;
             let work = move |server: &Server| write(server, &table, &build(&arguments)?);
             Box::pin(server.in_line(Class::User, work)).await?
         }
@@ -198,7 +198,7 @@ where
     let outcome = if let Some(outcome) = tried {
         outcome
     } else {
-        server.admission().admit_to_line()?;
+        server.admission().admit_to_queue()?;
         // Refuse instead of waiting: rows' locks are held, and a network thread may wait for them.
         cells.set_on_shortage(OnShortage::Refuse);
         let work = move |server: &Server| {

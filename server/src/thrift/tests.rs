@@ -15,7 +15,7 @@ use basalt_idl::wire::{BinaryReader, BinaryWriter};
 
 use super::*;
 use crate::config::Config;
-use crate::limits::admission::{Class, Held, Place};
+use crate::limits::admission::{Class, Held, Permit};
 use crate::service::writes;
 
 /// A server with table `t` and a queue for one call.
@@ -110,7 +110,7 @@ async fn a_call_that_would_make_the_line_too_long_is_refused() {
     let server = crowded();
     let mut places = Vec::new();
     for _ in 0..4 {
-        places.push(server.admission().place(Class::User).await.unwrap());
+        places.push(server.admission().permit(Class::User).await.unwrap());
     }
     let mut first = pin!(call(&server, 1, filtered_scan()));
     let waits = std::future::poll_fn(|context| Poll::Ready(first.as_mut().poll(context).is_pending()));
@@ -203,13 +203,13 @@ fn on_disk() -> Arc<Server> {
 }
 
 /// All places on the pool, and a call that waits for one: the queue is full.
-async fn full_line(server: &Arc<Server>) -> (Vec<Place>, impl Future<Output = Place>) {
+async fn full_line(server: &Arc<Server>) -> (Vec<Permit>, impl Future<Output = Permit>) {
     let mut places = Vec::new();
     for _ in 0..4 {
-        places.push(server.admission().place(Class::User).await.unwrap());
+        places.push(server.admission().permit(Class::User).await.unwrap());
     }
     let admission = Arc::clone(server);
-    let mut waiting = Box::pin(async move { admission.admission().place(Class::User).await.unwrap() });
+    let mut waiting = Box::pin(async move { admission.admission().permit(Class::User).await.unwrap() });
     assert!(is_pending(&mut waiting).await);
     assert_eq!(server.admission().waiting(), 1);
     (places, waiting)

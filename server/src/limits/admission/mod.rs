@@ -8,13 +8,13 @@
 //!   `requests.memory_bytes` before they are allocated ([`memory`]). A call whose reservation does
 //!   not succeed within a second is refused. Clients that hold memory and make no progress are
 //!   dropped first ([`slow`]).
-//! - **The line.** Calls that may block run on a pool of threads, and wait in a [`line`] in front of it. A
-//!   call that would make it longer than `requests.max_waiting` is refused, and one that has waited for
-//!   `requests.max_wait_ms`, if an operator sets that. Schema changes and the like do not wait in it, so a
-//!   flooded server can still be looked after.
-//! - **System tables.** Reads of system tables have places and a queue of their own ([`Class`]), and are
-//!   not refused because of delay: clients look regions up in `hbase:meta` before they can do anything
-//!   else, and a flood of other calls must not keep them from it.
+//! - **The queue.** Calls that may block run on a pool of threads, and wait in a [`queue`] in front of
+//!   it. A call that would make it longer than `requests.max_waiting` is refused, and one that has
+//!   waited for `requests.max_wait_ms`, if an operator sets that. Schema changes and the like do not
+//!   wait in it, so a flooded server can still be administered.
+//! - **System tables.** Reads of system tables have permits and a queue of their own ([`Class`]), and
+//!   are not refused because of delay: clients look regions up in `hbase:meta` before they can do
+//!   anything else, and a flood of other calls must not keep them from it.
 //! - **Compilers.** Compiling a regular expression keeps a core busy for milliseconds and reads
 //!   nothing. Half of the cores may do it at a time ([`Admission::compiler`]), so that the network
 //!   threads get the others.
@@ -41,17 +41,17 @@ use tokio_util::sync::CancellationToken;
 use crate::config::Requests;
 use crate::limits::capacity::Capacity;
 use crate::observe::metrics::names;
-pub(crate) use line::Place;
-use line::{Line, TooLong};
 pub(crate) use memory::{Held, Memory, Purpose, ScannerMemory};
+pub(crate) use queue::Permit;
+use queue::{Queue, TooLong};
 pub(crate) use slow::{SlowClient, dropped, send_now, unread};
 
-mod line;
 mod memory;
+mod queue;
 mod slow;
 
-/// Places on the pool for reads of system tables.
-pub(crate) const SYSTEM_PLACES: usize = 4;
+/// Permits for reads of system tables.
+pub(crate) const SYSTEM_PERMITS: usize = 4;
 
 /// Pause between two looks at the delay.
 const LOOK: Duration = Duration::from_millis(50);
@@ -83,7 +83,7 @@ pub(crate) enum Busy {
     #[error(
         "the server is busy: {waiting} calls wait for a thread, requests.max_waiting is {limit}; try again"
     )]
-    Line { waiting: usize, limit: usize },
+    Queue { waiting: usize, limit: usize },
     #[error(
         "the server is busy: the call has waited for a thread for {limit:?} (requests.max_wait_ms); try again"
     )]
@@ -92,12 +92,12 @@ pub(crate) enum Busy {
     Delay { limit: Duration },
 }
 
-/// The places on the pool that a call takes.
+/// The permits on the pool that a call takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Class {
-    /// Places of data calls.
+    /// Permits of data calls.
     User,
-    /// Places of reads of system tables. The table decides, not the priority in a request's header: any
+    /// Permits of reads of system tables. The table decides, not the priority in a request's header: any
     /// client can set that.
     System,
 }
@@ -117,12 +117,12 @@ impl Class {
 #[derive(Debug)]
 pub(crate) struct Admission {
     memory: Arc<Memory>,
-    /// Places on the pool for data calls.
-    line: Arc<Line>,
-    /// Places on the pool for reads of system tables.
-    system: Arc<Line>,
-    /// Places for calls whose filters are compiled.
-    compilers: Arc<Line>,
+    /// Permits on the pool for data calls.
+    queue: Queue,
+    /// Permits on the pool for reads of system tables.
+    system: Queue,
+    /// Permits for calls whose filters are compiled.
+    compilers: Queue,
     max_waiting: usize,
     max_wait: Duration,
     max_delay: Duration,
@@ -136,8 +136,8 @@ pub(crate) struct Admission {
 }
 
 impl Admission {
-    /// Nothing in hand. Data calls take at most so many `places` on the pool.
-    pub(crate) fn new(config: &Requests, places: usize, capacity: Capacity) -> Self {
+    /// Nothing in hand. Data calls take at most `permits` permits on the pool.
+    pub(crate) fn new(config: &Requests, permits: usize, capacity: Capacity) -> Self {
         let refused = |reason| counter!(names::REFUSED_CALLS, "reason" => reason);
         let max_wait = Duration::from_millis(config.max_wait_ms);
         let longest_wait = (!max_wait.is_zero()).then_some(max_wait);
@@ -148,9 +148,9 @@ impl Admission {
                 refused("memory"),
                 refused("slow"),
             )),
-            line: Line::new(places, longest_wait),
-            system: Line::new(SYSTEM_PLACES, longest_wait),
-            compilers: Line::new((cores / 2).max(1), longest_wait),
+            queue: Queue::new(permits, longest_wait),
+            system: Queue::new(SYSTEM_PERMITS, longest_wait),
+            compilers: Queue::new((cores / 2).max(1), longest_wait),
             max_waiting: config.max_waiting,
             max_wait,
             max_delay: Duration::from_millis(config.max_delay_ms),
@@ -181,7 +181,7 @@ impl Admission {
 
     /// Calls that wait for a thread of the pool.
     pub(crate) fn waiting(&self) -> usize {
-        self.line.len()
+        self.queue.len()
     }
 
     /// Lets a data call begin. The call reserves memory later, when it needs some.
@@ -199,18 +199,18 @@ impl Admission {
     }
 
     /// Lets a data call that has begun go on to the pool.
-    pub(crate) fn admit_to_line(&self) -> Result<(), Busy> {
-        self.admit_to_line_of(Class::User)
+    pub(crate) fn admit_to_queue(&self) -> Result<(), Busy> {
+        self.admit_to_queue_of(Class::User)
     }
 
     /// Lets a call that has begun go on to the pool.
-    pub(crate) fn admit_to_line_of(&self, class: Class) -> Result<(), Busy> {
-        self.check_waiting(self.line_of(class).len())
+    pub(crate) fn admit_to_queue_of(&self, class: Class) -> Result<(), Busy> {
+        self.check_waiting(self.queue_of(class).len())
     }
 
-    fn line_of(&self, class: Class) -> &Arc<Line> {
+    fn queue_of(&self, class: Class) -> &Queue {
         match class {
-            Class::User => &self.line,
+            Class::User => &self.queue,
             Class::System => &self.system,
         }
     }
@@ -220,7 +220,7 @@ impl Admission {
         if waiting < self.max_waiting {
             return Ok(());
         }
-        let busy = Busy::Line {
+        let busy = Busy::Queue {
             waiting,
             limit: self.max_waiting,
         };
@@ -228,18 +228,18 @@ impl Admission {
         Err(busy)
     }
 
-    /// A place on the pool, when it is this call's turn.
-    pub(crate) async fn place(&self, class: Class) -> Result<Place, Busy> {
-        let place = self.line_of(class).place().await;
-        place.map_err(|too_long| self.waited(too_long))
+    /// Waits for a permit on the pool.
+    pub(crate) async fn permit(&self, class: Class) -> Result<Permit, Busy> {
+        let permit = self.queue_of(class).permit().await;
+        permit.map_err(|too_long| self.waited(too_long))
     }
 
-    /// A place for a call whose filter is compiled, when it is its turn. Such a call takes a place
+    /// Waits for a permit of a call whose filter is compiled. Such a call takes a permit
     /// on the pool after that.
-    pub(crate) async fn compiler(&self) -> Result<Place, Busy> {
+    pub(crate) async fn compiler(&self) -> Result<Permit, Busy> {
         self.check_waiting(self.compilers.len())?;
         self.compilers
-            .place()
+            .permit()
             .await
             .map_err(|too_long| self.waited(too_long))
     }
@@ -250,9 +250,9 @@ impl Admission {
         busy
     }
 
-    /// The same for a call that has been served in part: it is never refused.
-    pub(crate) async fn place_again(&self, class: Class) -> Place {
-        self.line_of(class).place_again().await
+    /// Waits for a permit of a call that has been served in part: it is never refused.
+    pub(crate) async fn permit_again(&self, class: Class) -> Permit {
+        self.queue_of(class).permit_again().await
     }
 
     /// Counts a refusal for lack of memory.
@@ -264,7 +264,7 @@ impl Admission {
     pub(crate) fn count(&self, busy: Busy) {
         let reason = match busy {
             Busy::Memory { .. } | Busy::TooLarge { .. } => 0,
-            Busy::Line { .. } => 1,
+            Busy::Queue { .. } => 1,
             Busy::Wait { .. } => 2,
             Busy::Delay { .. } => 3,
             Busy::Slow { .. } => return,
@@ -329,7 +329,7 @@ mod tests {
     use super::*;
     use crate::config::Config;
 
-    fn admission(memory_bytes: u64, max_waiting: usize, places: usize) -> Admission {
+    fn admission(memory_bytes: u64, max_waiting: usize, permits: usize) -> Admission {
         let config = Requests {
             memory_bytes,
             max_waiting,
@@ -339,7 +339,7 @@ mod tests {
         let disk = SimFs::new(1, SimOptions::default());
         let defaults = Config::default();
         let capacity = Capacity::new(&defaults, &crate::rig::engine_on(&disk, &defaults));
-        Admission::new(&config, places, capacity.expect("an empty database"))
+        Admission::new(&config, permits, capacity.expect("an empty database"))
     }
 
     #[test]
@@ -366,19 +366,19 @@ mod tests {
     #[tokio::test]
     async fn a_full_line_refuses_and_so_does_a_long_wait() {
         let admission = admission(1000, 1, 1);
-        let place = admission.place(Class::User).await.unwrap();
-        admission.admit_to_line().unwrap();
-        let mut second = std::pin::pin!(admission.place(Class::User));
+        let permit = admission.permit(Class::User).await.unwrap();
+        admission.admit_to_queue().unwrap();
+        let mut second = std::pin::pin!(admission.permit(Class::User));
         assert!(futures_poll(&mut second).is_none());
         assert_eq!(
-            admission.admit_to_line(),
-            Err(Busy::Line { waiting: 1, limit: 1 })
+            admission.admit_to_queue(),
+            Err(Busy::Queue { waiting: 1, limit: 1 })
         );
-        drop(place);
-        let _place = second.await.unwrap();
+        drop(permit);
+        let _permit = second.await.unwrap();
         assert_eq!(admission.waiting(), 0);
-        admission.admit_to_line().unwrap();
-        let refused = admission.place(Class::User).await.unwrap_err();
+        admission.admit_to_queue().unwrap();
+        let refused = admission.permit(Class::User).await.unwrap_err();
         assert!(
             refused.to_string().contains("for 100ms (requests.max_wait_ms)"),
             "{refused}"
@@ -390,18 +390,18 @@ mod tests {
     async fn half_of_the_cores_compile_and_the_queue_for_them_is_bounded() {
         let admission = admission(1000, 1, 1);
         let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
-        let mut places = Vec::new();
+        let mut permits = Vec::new();
         for _ in 0..(cores / 2).max(1) {
-            places.push(admission.compiler().await.unwrap());
+            permits.push(admission.compiler().await.unwrap());
         }
         let mut next = std::pin::pin!(admission.compiler());
         assert!(futures_poll(&mut next).is_none());
         let refused = admission.compiler().await.unwrap_err();
-        assert_eq!(refused, Busy::Line { waiting: 1, limit: 1 });
-        // The pool has places for other calls meanwhile.
-        let _other = admission.place(Class::User).await.unwrap();
-        drop(places);
-        let _place = next.await.unwrap();
+        assert_eq!(refused, Busy::Queue { waiting: 1, limit: 1 });
+        // The pool has permits for other calls meanwhile.
+        let _other = admission.permit(Class::User).await.unwrap();
+        drop(permits);
+        let _permit = next.await.unwrap();
     }
 
     /// Other calls that fill their queue, or make the server late, do not keep reads of system tables
@@ -415,23 +415,23 @@ mod tests {
         assert!(matches!(admission.admit_read(&other), Err(Busy::Delay { .. })));
         assert_eq!(admission.admit_read(&meta), Ok(()));
 
-        let _place = admission.place(Class::of_read(&other)).await.unwrap();
-        let mut waiting = std::pin::pin!(admission.place(Class::User));
+        let _permit = admission.permit(Class::of_read(&other)).await.unwrap();
+        let mut waiting = std::pin::pin!(admission.permit(Class::User));
         assert!(futures_poll(&mut waiting).is_none());
-        admission.admit_to_line().unwrap_err();
+        admission.admit_to_queue().unwrap_err();
         let class = Class::of_read(&meta);
-        let mut places = Vec::new();
-        for _ in 0..SYSTEM_PLACES {
-            admission.admit_to_line_of(class).unwrap();
-            places.push(admission.place(class).await.unwrap());
+        let mut permits = Vec::new();
+        for _ in 0..SYSTEM_PERMITS {
+            admission.admit_to_queue_of(class).unwrap();
+            permits.push(admission.permit(class).await.unwrap());
         }
-        let mut next = std::pin::pin!(admission.place(class));
+        let mut next = std::pin::pin!(admission.permit(class));
         assert!(futures_poll(&mut next).is_none());
         assert_eq!(
-            admission.admit_to_line_of(class),
-            Err(Busy::Line { waiting: 1, limit: 1 })
+            admission.admit_to_queue_of(class),
+            Err(Busy::Queue { waiting: 1, limit: 1 })
         );
-        drop(places);
+        drop(permits);
         next.await.unwrap();
     }
 

@@ -290,7 +290,7 @@ async fn a_client_that_never_pauses_does_not_hold_up_a_stop() {
 }
 
 /// A server, a framed call that only a thread of its pool can answer, and all places there.
-async fn with_slow_call() -> (Arc<Server>, Vec<u8>, Vec<crate::limits::admission::Place>) {
+async fn with_slow_call() -> (Arc<Server>, Vec<u8>, Vec<crate::limits::admission::Permit>) {
     let mut config = Config::default();
     // The paused clock jumps from timer to timer.
     config.thrift.write_timeout_ms = 86_400_000;
@@ -303,7 +303,7 @@ async fn with_slow_call() -> (Arc<Server>, Vec<u8>, Vec<crate::limits::admission
         places.push(
             server
                 .admission()
-                .place(crate::limits::admission::Class::User)
+                .permit(crate::limits::admission::Class::User)
                 .await
                 .unwrap(),
         );
