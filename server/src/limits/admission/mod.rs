@@ -432,7 +432,7 @@ mod tests {
             Err(Busy::Queue { waiting: 1, limit: 1 })
         );
         drop(permits);
-        next.await.unwrap();
+        drop(next.await.unwrap());
     }
 
     /// A runtime whose only thread is blocked is late; some calls are refused then, and none after it has

@@ -120,7 +120,7 @@ mod tests {
             let permit = poll(&mut first).unwrap().unwrap();
             assert_eq!(queue.len(), 1);
             drop(permit);
-            poll(&mut second).unwrap().unwrap();
+            drop(poll(&mut second).unwrap().unwrap());
             assert_eq!((queue.len(), free(&queue)), (0, 1));
         }
     }
@@ -144,7 +144,7 @@ mod tests {
         tokio::time::advance(MAX_WAIT * 10).await;
         assert!(poll(&mut next).is_none());
         drop(permit);
-        poll(&mut next).unwrap().unwrap();
+        drop(poll(&mut next).unwrap().unwrap());
     }
 
     #[tokio::test(start_paused = true)]
@@ -156,7 +156,7 @@ mod tests {
         tokio::time::advance(MAX_WAIT * 10).await;
         assert!(poll(&mut again).is_none());
         drop(permit);
-        again.await;
+        drop(again.await);
     }
 
     /// A permit is never lost, whenever the call that would get it goes away.
@@ -182,7 +182,7 @@ mod tests {
         assert!(poll(&mut late).is_none());
         tokio::time::advance(MAX_WAIT).await;
         drop(permit);
-        late.await.unwrap();
+        drop(late.await.unwrap());
         assert_eq!((queue.len(), free(&queue)), (0, 1));
     }
 }
