@@ -129,7 +129,14 @@ impl Target for Basalt {
 }
 
 /// Compactions come when a script says so and at no other moment: they change what tombstones hide.
-pub const HBASE_SETTINGS: &[&str] = &["hbase.regionserver.compaction.enabled=false"];
+///
+/// A scan that has read more than the second value from one family (by default four blocks, and scripts
+/// have small ones) answers at once, with a heartbeat and even in the middle of a row, to go on with another
+/// way of reading. The client asks again and sees the same rows, in answers that end elsewhere.
+pub const HBASE_SETTINGS: &[&str] = &[
+    "hbase.regionserver.compaction.enabled=false",
+    "hbase.storescanner.pread.max.bytes=1073741824",
+];
 
 /// The same for Basalt.
 pub const BASALT_SETTINGS: &[&str] = &["compaction.enabled=false"];
