@@ -171,10 +171,15 @@ mod tests {
     /// server that refuses every second call, and one that answers with another exception.
     #[tokio::test]
     async fn refused_calls_are_counted_apart() {
-        let calls = drive_against("org.apache.hadoop.hbase.CallQueueTooBigException").await.unwrap();
+        let calls = drive_against("org.apache.hadoop.hbase.CallQueueTooBigException")
+            .await
+            .unwrap();
         assert!(calls.answered > 0 && calls.refused > 0, "{calls:?}");
         assert_eq!(calls.latencies.report().count, calls.answered);
-        let error = drive_against("java.io.IOException").await.unwrap_err().to_string();
+        let error = drive_against("java.io.IOException")
+            .await
+            .unwrap_err()
+            .to_string();
         assert!(error.contains("java.io.IOException"), "{error}");
     }
 
@@ -205,7 +210,9 @@ mod tests {
             let (mut stream, _) = listener.accept().await.unwrap();
             while let Ok(call) = stream.read_u8().await {
                 let reply = if call == 0 { answer(0) } else { failure.clone() };
-                stream.write_all(&reply).await.unwrap();
+                if stream.write_all(&reply).await.is_err() {
+                    break;
+                }
             }
         });
         let stream = TcpStream::connect(address).await.unwrap();

@@ -1,169 +1,30 @@
-//! Differences that are meant, each with its reason. docs/compatibility.md lists them; anything else that
-//! differs is a defect.
+//! Differences between two answers to a native scan.
 
+use crate::differ::script::Call;
 use crate::dynamic::{Answer, Api, Value};
 
-use super::compare;
-use super::script::Call;
-
-/// One kind of difference.
-#[derive(Clone, Copy, Debug)]
-pub struct Rule {
-    /// How scripts and docs/compatibility.md call it.
-    pub name: &'static str,
-    /// What HBase does and what Basalt does instead.
-    pub why: &'static str,
-    applies: fn(&Call, &Answer, &Answer) -> bool,
-}
-
-/// All of them.
-pub const RULES: &[Rule] = &[
-    Rule {
-        name: "declared-errors",
-        why: "HBase answers bad input with INTERNAL_ERROR and no reason; Basalt throws what the method declares and says what is wrong",
-        applies: |_, hbase, basalt| matches!((hbase, basalt), (Answer::Application(_), Answer::Thrown(..))),
-    },
-    Rule {
-        name: "batch-errors",
-        why: "HBase's client library hides why a batch failed and says that it may be tried again; Basalt passes the reason on, and \
-              canRetry is false where a retry cannot help",
-        applies: |call, hbase, basalt| {
-            BATCHES.contains(&call.method.name)
-                && matches!((hbase, basalt), (Answer::Thrown(theirs, _), Answer::Thrown(ours, _)) if theirs == ours)
-        },
-    },
-    Rule {
-        name: "filter-errors",
-        why: "HBase says of filters that cannot be read, and of comparators that meet bytes which they cannot read, that trying again may \
-              help; Basalt says that it cannot",
-        applies: |call, hbase, basalt| {
-            has_filter(call) && says_retry(hbase) == Some(true) && says_retry(basalt) == Some(false)
-        },
-    },
-    Rule {
-        name: "nothing-to-return",
-        why: "HBase's gateway fails where its own client library returns no result object (`existence_only`, `returnResults` false), in \
-              writes after it has written; Basalt answers with an empty result",
-        applies: |call, hbase, basalt| {
-            let field = match call.method.name {
-                "get" | "getMultiple" => "existence_only=true",
-                "increment" | "append" => "returnResults=false",
-                _ => return false,
-            };
-            matches!((hbase, basalt), (Answer::Application(_), Answer::Success(_)))
-                && call.to_string().contains(field)
-        },
-    },
-    Rule {
-        name: "may-have-more",
-        why: "in a scan with a batch, `partial` says in HBase that the row may go on, which cells that are not shown make true; in Basalt \
-              that it does. Over native RPC such cells at the end of a region make one more answer, without results",
-        applies: |call, hbase, basalt| {
-            let in_pieces = has_batch(call);
-            if is_native_scan(call) && !in_pieces {
-                return false;
-            }
-            let (theirs, ours) = (without_partial(call, hbase), without_partial(call, basalt));
-            theirs == ours || (is_native_scan(call) && differs_by_empty_ends(&theirs, &ours, has_range(call)))
-        },
-    },
-    Rule {
-        name: "newer-files",
-        why: "a scan with a time range reads here files that are newer than it for their tombstones, and stops at their rows: at the end of \
-              a region, a native scan then has one more answer, without results; HBase leaves such files out",
-        applies: |call, hbase, basalt| {
-            let normal = |answer| compare::normal(call.method, answer);
-            let (theirs, ours) = (normal(hbase), normal(basalt));
-            is_native_scan(call) && has_range(call) && differs_by_empty_ends(&ours, &theirs, false)
-        },
-    },
-    Rule {
-        name: "limit-of-pieces",
-        why: "a scan with a batch and a limit that takes several requests (`caching`, regions) ends early or late in HBase, whose client \
-              counts rows that come in pieces more than once or not at all; in Basalt the limit counts rows",
-        applies: |call, hbase, basalt| {
-            let text = call.to_string();
-            let asked = ["batchSize=", "limit="].iter().all(|field| text.contains(field));
-            let answers = (without_partial(call, hbase), without_partial(call, basalt));
-            asked
-                && matches!(answers, (Answer::Success(Value::List(theirs)), Answer::Success(Value::List(ours)))
-                    if ours.starts_with(&theirs) || theirs.starts_with(&ours))
-        },
-    },
-    Rule {
-        name: "missing-start-row",
-        why: "a scan of named columns looks in HBase at its start row even if there is no such row, where a file has a ROWCOL bloom \
-              filter, and metrics of native answers count it as scanned and filtered; Basalt counts rows that are there",
-        applies: |call, hbase, basalt| {
-            let counts = ["metrics=true", "qualifiers="];
-            let text = call.to_string();
-            is_native_scan(call)
-                && counts.iter().all(|field| text.contains(field))
-                && differs_by_start_rows(
-                    &compare::normal(call.method, hbase),
-                    &compare::normal(call.method, basalt),
-                )
-        },
-    },
-    Rule {
-        name: "reversed-and-on-demand",
-        why: "HBase refuses a reversed scan with a filter that makes families essential (SingleColumnValueFilter that wants its column); \
-              Basalt serves it",
-        applies: |_, hbase, basalt| {
-            let text = "Reverse scan with loading CFs on demand is not supported";
-            hbase.to_string().contains(text) && matches!(basalt, Answer::Success(_))
-        },
-    },
-];
-
-/// Methods behind which HBase's gateway uses its client library's batches.
-const BATCHES: [&str; 14] = [
-    "checkAndMutate",
-    "deleteMultiple",
-    "existsAll",
-    "getMultiple",
-    "getRows",
-    "getRowsTs",
-    "getRowsWithColumns",
-    "getRowsWithColumnsTs",
-    "mutateRow",
-    "mutateRows",
-    "mutateRowsTs",
-    "mutateRowTs",
-    "putMultiple",
-    "incrementRows",
-];
-
-/// An answer without the field that says that a row goes on.
-fn without_partial(call: &Call, answer: &Answer) -> Answer {
-    let mut answer = compare::normal(call.method, answer);
-    if let Answer::Success(value) = &mut answer {
-        value.for_each_mut(&mut |value| {
-            if let Value::Struct(fields) = value {
-                fields.retain(|(name, _)| *name != "partial");
-            }
-        });
-    }
-    answer
-}
-
-fn is_native_scan(call: &Call) -> bool {
+pub(super) fn is_native_scan(call: &Call) -> bool {
     call.api == Api::Native && call.method.name == "scan"
 }
 
-fn has_batch(call: &Call) -> bool {
+pub(super) fn has_batch(call: &Call) -> bool {
     call.to_string().contains("batchSize=")
 }
 
-fn has_range(call: &Call) -> bool {
+pub(super) fn has_range(call: &Call) -> bool {
     let text = call.to_string();
     text.contains("timeRange=") || text.contains("familyRanges=")
 }
 
+pub(super) fn is_raw(call: &Call) -> bool {
+    call.to_string().contains("_raw_")
+}
+
 /// Whether `longer` has, behind answers that are the last ones of their regions in `shorter`, one more
 /// without results, and nothing else differs. With `either`, the other one may have such answers, too.
-fn differs_by_empty_ends(longer: &Answer, shorter: &Answer, either: bool) -> bool {
-    let (Answer::Success(Value::List(longer)), Answer::Success(Value::List(shorter))) = (longer, shorter) else {
+pub(super) fn differs_by_empty_ends(longer: &Answer, shorter: &Answer, either: bool) -> bool {
+    let (Answer::Success(Value::List(longer)), Answer::Success(Value::List(shorter))) = (longer, shorter)
+    else {
         return false;
     };
     let (mut longer, mut shorter) = (longer.iter(), shorter.iter());
@@ -206,7 +67,7 @@ fn is_last_of(answer: &Value, last: &Value, end: Option<&Value>) -> bool {
 
 /// Whether the first answer of one region or more counts one row more in HBase, scanned and filtered,
 /// and nothing else differs.
-fn differs_by_start_rows(hbase: &Answer, basalt: &Answer) -> bool {
+pub(super) fn differs_by_start_rows(hbase: &Answer, basalt: &Answer) -> bool {
     let (Answer::Success(Value::List(theirs)), Answer::Success(Value::List(ours))) = (hbase, basalt) else {
         return false;
     };
@@ -239,30 +100,55 @@ fn set(answer: &mut Value, name: &str, to: Value) {
     }
 }
 
-/// What an exception says about trying again.
-fn says_retry(answer: &Answer) -> Option<bool> {
-    let Answer::Thrown(_, exception) = answer else {
+/// Whether Basalt shows tombstones that HBase does not, and nothing else differs but where results and
+/// answers end.
+pub(super) fn differs_by_tombstones(hbase: &Answer, basalt: &Answer) -> bool {
+    let (Some(theirs), Some(ours)) = (cells_of(hbase), cells_of(basalt)) else {
+        return false;
+    };
+    let has_more = ours.len() > theirs.len();
+    let mut theirs = theirs.into_iter().peekable();
+    let all_known = ours
+        .into_iter()
+        .all(|cell| theirs.next_if_eq(&cell).is_some() || is_tombstone(cell.2));
+    has_more && all_known && theirs.next().is_none()
+}
+
+/// Region, row and cell.
+type Located<'a> = (Option<&'a Value>, Option<&'a Value>, &'a Value);
+
+/// The cells of a scan, in their order; `None` if a call of it failed.
+fn cells_of(answer: &Answer) -> Option<Vec<Located<'_>>> {
+    let Answer::Success(Value::List(answers)) = answer else {
         return None;
     };
-    match exception.field("canRetry") {
-        Some(Value::Bool(value)) => Some(*value),
-        _ => None,
+    let mut cells = Vec::new();
+    for answer in answers {
+        if answer.field("exception").is_some() {
+            return None;
+        }
+        for result in list(answer, "results") {
+            let of_result = list(result, "cells").iter();
+            cells.extend(of_result.map(|cell| (answer.field("region"), result.field("row"), cell)));
+        }
+    }
+    Some(cells)
+}
+
+fn list<'a>(of: &'a Value, name: &str) -> &'a [Value] {
+    match of.field(name) {
+        Some(Value::List(values)) => values,
+        _ => &[],
     }
 }
 
-/// Whether a read of this call has a filter.
-fn has_filter(call: &Call) -> bool {
-    let text = call.to_string();
-    text.contains("filterString=") || text.contains("filterBytes=")
-}
-
-/// The rule by which HBase's and Basalt's answers to this call differ, if there is one.
-pub fn rule(call: &Call, hbase: &Answer, basalt: &Answer) -> Option<&'static Rule> {
-    RULES.iter().find(|rule| (rule.applies)(call, hbase, basalt))
+fn is_tombstone(cell: &Value) -> bool {
+    matches!(cell.field("type"), Some(Value::Int(8 | 10 | 12 | 14)))
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::rule;
     use super::*;
     use crate::differ::script::{Script, Step};
 
@@ -323,7 +209,11 @@ mod tests {
         let long = |region| vec![fetched(region, 1, true, 0, 0), fetched(region, 0, false, 0, 0)];
         let short = |region| vec![fetched(region, 1, false, 0, 0)];
         assert_eq!(rule_of(&ranged, short(0), long(0)), Some("newer-files"));
-        assert_eq!(rule_of(&ranged, long(0), short(0)), None, "not the other way round");
+        assert_eq!(
+            rule_of(&ranged, long(0), short(0)),
+            None,
+            "not the other way round"
+        );
         assert_eq!(rule_of(&both, short(0), long(0)), Some("may-have-more"));
         let one_each = || ([long(0), short(1)].concat(), [short(0), long(1)].concat());
         let (hbase, basalt) = one_each();
@@ -351,5 +241,33 @@ mod tests {
         assert_eq!(rule_of(&named, two_more, basalt()), None);
         let only_scanned = vec![fetched(0, 1, true, 2, 0), fetched(0, 1, false, 2, 1)];
         assert_eq!(rule_of(&named, only_scanned, basalt()), None);
+    }
+
+    #[test]
+    fn raw_scans_may_show_more_tombstones() {
+        let raw =
+            call(r#"n.scan(table="t", scan={attributes={"_raw_": "\xff"}, batchSize=1}, rows=1, calls=9)"#);
+        let plain = call(r#"n.scan(table="t", scan={}, rows=1, calls=9)"#);
+        let result = |cells: &[(i64, i64)]| {
+            let cell = |(timestamp, code): &(i64, i64)| {
+                Value::Struct(vec![("timestamp", (*timestamp).into()), ("type", (*code).into())])
+            };
+            let cells = cells.iter().map(cell).collect::<Vec<_>>();
+            Value::Struct(vec![("row", "a".into()), ("cells", cells.into())])
+        };
+        let answer =
+            |results: Vec<Value>| Value::Struct(vec![("region", 0_i64.into()), ("results", results.into())]);
+        let hbase = || vec![answer(vec![result(&[(9, 4)])]), answer(vec![result(&[(5, 4)])])];
+        let more = || {
+            let first = answer(vec![result(&[(9, 4)]), result(&[(8, 12)])]);
+            vec![first, answer(vec![result(&[(5, 4)])])]
+        };
+        assert_eq!(rule_of(&raw, hbase(), more()), Some("kept-tombstones"));
+        assert_eq!(rule_of(&plain, hbase(), more()), None);
+        assert_eq!(rule_of(&raw, more(), hbase()), None, "not the other way round");
+        let put = vec![answer(vec![result(&[(9, 4), (7, 4), (5, 4)])])];
+        assert_eq!(rule_of(&raw, hbase(), put), None, "a put more");
+        let fewer = vec![answer(vec![result(&[(9, 4), (8, 12)])])];
+        assert_eq!(rule_of(&raw, hbase(), fewer), None, "a put less");
     }
 }
