@@ -24,6 +24,9 @@ const ANSWER_MAX: Duration = Duration::from_mins(5);
 /// The longest wait for its end after `stop`.
 const STOP_MAX: Duration = Duration::from_secs(20);
 
+/// Calls that wait in a region server under load: more than a load generator has in flight.
+const CALLS_WAITING_MAX: u32 = 100_000;
+
 /// Purpose of the Java process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Purpose {
@@ -66,6 +69,8 @@ impl Oracle {
             format!("hbase.regionservers={region_servers}"),
             format!("hbase.master.wait.on.regionservers.mintostart={region_servers}"),
             format!("hbase.master.wait.on.regionservers.maxtostart={region_servers}"),
+            // By default a region server refuses calls when 300 are waiting, ten for each handler.
+            format!("hbase.ipc.server.max.callqueue.length={CALLS_WAITING_MAX}"),
         ];
         if requests_per_second.is_some() {
             settings.push("hbase.quota.enabled=true".to_owned());

@@ -128,9 +128,15 @@ impl Target for Basalt {
     }
 }
 
-/// Compactions come when a script says so and at no other moment: they change which cells
-/// tombstones hide.
-pub const HBASE_SETTINGS: &[&str] = &["hbase.regionserver.compaction.enabled=false"];
+/// Compactions come when a script says so and at no other moment: they change what tombstones hide.
+///
+/// A scan that has read more than the second value from one family (by default four blocks, and scripts
+/// have small ones) answers at once, with a heartbeat and even in the middle of a row, to go on with another
+/// way of reading. The client asks again and sees the same rows, in answers that end elsewhere.
+pub const HBASE_SETTINGS: &[&str] = &[
+    "hbase.regionserver.compaction.enabled=false",
+    "hbase.storescanner.pread.max.bytes=1073741824",
+];
 
 /// Settings of Basalt with the same effect.
 pub const BASALT_SETTINGS: &[&str] = &["compaction.enabled=false"];

@@ -9,7 +9,7 @@ use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 
 use super::calls::{Exchange, Kind, Known, Wire};
-use super::replies::{Replies, Reply, broken};
+use super::replies::{Replies, Reply, broken, different, is_refusal};
 use super::{clients, native, window};
 use crate::error::{Error, Result};
 use crate::load::latency::Latencies;
@@ -17,21 +17,52 @@ use crate::load::latency::Latencies;
 /// Result of driving a side once.
 #[derive(Debug)]
 pub(super) struct Driven {
-    calls: u64,
+    calls: Calls,
     took: Duration,
-    latencies: Latencies,
+}
+
+/// Calls of one connection, or of all.
+#[derive(Debug)]
+pub(super) struct Calls {
+    /// Calls with the known reply.
+    pub(super) answered: u64,
+    /// Calls that the server refused because it had too much to do.
+    pub(super) refused: u64,
+    /// Latencies of the answered ones.
+    pub(super) latencies: Latencies,
+}
+
+impl Calls {
+    pub(super) fn new() -> Calls {
+        Calls {
+            answered: 0,
+            refused: 0,
+            latencies: Latencies::new(),
+        }
+    }
+
+    fn add(&mut self, other: &Calls) {
+        self.answered += other.answered;
+        self.refused += other.refused;
+        self.latencies.add(&other.latencies);
+    }
 }
 
 impl Driven {
     pub(super) fn calls_per_second(&self) -> f64 {
-        self.calls as f64 / self.took.as_secs_f64()
+        self.calls.answered as f64 / self.took.as_secs_f64()
+    }
+
+    /// Calls that the server refused.
+    pub(super) fn refused(&self) -> u64 {
+        self.calls.refused
     }
 
     /// Latencies of all rounds together.
     pub(super) fn latencies(rounds: &[Driven]) -> Latencies {
         let mut all = Latencies::new();
         for round in rounds {
-            all.add(&round.latencies);
+            all.add(&round.calls.latencies);
         }
         all
     }
@@ -93,7 +124,7 @@ pub(super) struct Drive {
     pub(super) pipeline: u16,
 }
 
-/// Drives a side. An error if a reply is not the one that is known.
+/// Drives a side. An error if a reply is neither the one that is known nor a refusal.
 pub(super) async fn run(address: SocketAddr, exchange: &Exchange, drive: Drive) -> Result<Driven> {
     let exchange = Arc::new(exchange.clone());
     let mut streams = Vec::new();
@@ -114,13 +145,11 @@ pub(super) async fn run(address: SocketAddr, exchange: &Exchange, drive: Drive) 
         }
     });
     let mut driven = Driven {
-        calls: 0,
+        calls: Calls::new(),
         took: drive.time,
-        latencies: Latencies::new(),
     };
-    for (calls, latencies) in outcomes.await? {
-        driven.calls += calls;
-        driven.latencies.add(&latencies);
+    for connection in outcomes.await? {
+        driven.calls.add(&connection);
     }
     driven.took = began.elapsed();
     Ok(driven)
@@ -133,10 +162,9 @@ async fn call_until(
     number: u16,
     pipeline: u16,
     until: Instant,
-) -> Result<(u64, Latencies)> {
-    let mut latencies = Latencies::new();
+) -> Result<Calls> {
+    let mut calls = Calls::new();
     let mut replies = Replies::to(&exchange);
-    let mut calls = 0;
     // Connections begin at different messages, so that they do not write one row all together.
     let mut next = (usize::from(number) * 7) % exchange.messages.len();
     let mut together = Vec::new();
@@ -158,18 +186,19 @@ async fn call_until(
         for message in sending {
             let reply = replies.receive(&mut stream, address, &exchange, message).await?;
             now = Instant::now();
-            latencies.record(now - sent_at);
-            calls += 1;
-            if reply != Reply::Known {
-                return Err(Error::Different(format!(
-                    "{address} gave another answer than before"
-                )));
+            match reply {
+                Reply::Known => {
+                    calls.answered += 1;
+                    calls.latencies.record(now - sent_at);
+                }
+                Reply::Other(reply) if is_refusal(reply) => calls.refused += 1,
+                Reply::Other(reply) => return Err(different(address, reply)),
             }
         }
         sent_at = now;
         next = (next + usize::from(pipeline)) % exchange.messages.len();
     }
-    Ok((calls, latencies))
+    Ok(calls)
 }
 
 #[cfg(test)]
@@ -285,9 +314,10 @@ mod tests {
                 pipeline,
             };
             let driven = run(address, &exchange, drive).await.unwrap();
-            assert!(driven.calls >= 3 * u64::from(pipeline));
-            assert_eq!(driven.calls % u64::from(pipeline), 0);
-            assert_eq!(driven.latencies.report().count, driven.calls);
+            let calls = &driven.calls;
+            assert!(calls.answered >= 3 * u64::from(pipeline));
+            assert_eq!(calls.answered % u64::from(pipeline), 0);
+            assert_eq!(calls.latencies.report().count, calls.answered);
             serving.abort();
         }
     }

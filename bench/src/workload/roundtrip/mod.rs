@@ -172,6 +172,8 @@ struct SideReport {
     calls_per_second: Vec<f64>,
     /// This side's calls a second by the first one's: of each round.
     ratio_to_first: Vec<f64>,
+    /// Calls that it refused because it had too much to do, of all rounds. They are in no other figure.
+    refused: u64,
     /// Over all rounds.
     latency_seconds: LatencyReport,
 }
@@ -219,7 +221,10 @@ pub(crate) async fn run(arguments: Arguments) -> Result<()> {
             let time = Duration::from_secs(arguments.seconds);
             say!("{}", same_load::table_of(&same_load, time, rounds));
         }
-        None => say!("{}", table_of(&comparisons)),
+        None => {
+            say!("{}", table_of(&comparisons));
+            note_refusals(&comparisons);
+        }
     }
     if let Some(out) = &arguments.out {
         let report = Report {
@@ -394,6 +399,7 @@ async fn compare(contest: &Contest, drive: Drive, rounds: usize) -> Result<Compa
         SideReport {
             name: party.name.clone(),
             ratio_to_first: ratios.collect(),
+            refused: rounds.iter().map(Driven::refused).sum(),
             calls_per_second: rates,
             latency_seconds: Driven::latencies(rounds).report(),
         }
@@ -416,6 +422,21 @@ fn median(values: impl IntoIterator<Item = f64>) -> f64 {
         0 => f64::NAN,
         odd if odd % 2 == 1 => values[middle],
         _ => f64::midpoint(values[middle - 1], values[middle]),
+    }
+}
+
+/// Names the sides that refused calls, which the table does not show.
+fn note_refusals(comparisons: &[Comparison]) {
+    for comparison in comparisons {
+        for side in comparison.sides.iter().filter(|side| side.refused > 0) {
+            note!(
+                "{} refused {} calls of {} over {} connections",
+                side.name,
+                side.refused,
+                comparison.call.name(),
+                comparison.connections
+            );
+        }
     }
 }
 

@@ -16,12 +16,9 @@ use super::alarm::Alarm;
 use super::calls::Exchange;
 use super::clients;
 use super::drive;
-use super::replies::{Replies, Reply, broken};
+use super::replies::{Replies, Reply, broken, different, is_refusal};
 use crate::error::{Error, Result};
 use crate::load::latency::Latencies;
-
-/// The exception of HBase, and of Basalt, under overload.
-const BUSY: &[u8] = b"RegionTooBusyException";
 
 /// How a side is driven.
 #[derive(Clone, Copy, Debug)]
@@ -40,7 +37,7 @@ pub(super) struct Outcome {
     pub(super) accepted: Latencies,
     /// Calls with the expected answer, from when they were due.
     pub(super) accepted_from_due: Latencies,
-    /// Calls with a RegionTooBusyException for an answer, from when they were sent.
+    /// Calls that the server refused because it had too much to do, from when they were sent.
     pub(super) refused: Latencies,
     /// Calls that were due and not sent, because their connections were waiting.
     pub(super) unsent: u64,
@@ -143,15 +140,10 @@ async fn call_when_due(
                 outcome.accepted.record(answered_at - sent_at);
                 outcome.accepted_from_due.record(answered_at - due);
             }
-            Reply::Other(reply) if reply.windows(BUSY.len()).any(|window| window == BUSY) => {
+            Reply::Other(reply) if is_refusal(reply) => {
                 outcome.refused.record(answered_at - sent_at);
             }
-            Reply::Other(reply) => {
-                return Err(Error::Different(format!(
-                    "{address} gave another answer than before, and it is no refusal: {:?}",
-                    String::from_utf8_lossy(reply)
-                )));
-            }
+            Reply::Other(reply) => return Err(different(address, reply)),
         }
         next = (next + 1) % exchange.messages.len();
     }

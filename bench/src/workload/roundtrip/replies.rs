@@ -19,6 +19,31 @@ pub(super) fn broken(address: SocketAddr, error: &dyn std::fmt::Display) -> Erro
     Error::Different(format!("the connection to {address} broke: {error}"))
 }
 
+/// Exceptions by which a server refuses a call because it has too much to do: HBase's, and Basalt's with it.
+const REFUSALS: [&[u8]; 3] = [
+    b"RegionTooBusyException",
+    b"CallQueueTooBigException",
+    b"CallDroppedException",
+];
+
+/// Bytes of an unknown reply that its error shows.
+const SHOWN_BYTES: usize = 300;
+
+/// Whether a reply that is not the known one refuses the call.
+pub(super) fn is_refusal(reply: &[u8]) -> bool {
+    let holds = |name: &&[u8]| reply.windows(name.len()).any(|part| part == *name);
+    REFUSALS.iter().any(holds)
+}
+
+/// The error of a reply that is neither known nor a refusal.
+pub(super) fn different(address: SocketAddr, reply: &[u8]) -> Error {
+    let shown = &reply[..reply.len().min(SHOWN_BYTES)];
+    Error::Different(format!(
+        "{address} gave another answer than before, and it is no refusal: {:?}",
+        String::from_utf8_lossy(shown)
+    ))
+}
+
 /// A reply, as [`Replies::receive`] judges it.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Reply<'a> {

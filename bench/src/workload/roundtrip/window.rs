@@ -1,6 +1,9 @@
 //! Calls of native RPC with several in flight on each connection: a reply makes room for the next call.
 //! Replies come in any order.
 //!
+//! A call that the server refuses, because its queue of calls is full, makes room as well and is counted
+//! apart; its message is sent again when its turn comes.
+//!
 //! After each wait, all replies that have arrived are taken, and as many calls are sent in one write.
 
 use std::net::SocketAddr;
@@ -11,10 +14,10 @@ use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 
 use super::calls::Exchange;
+use super::drive::Calls;
 use super::native;
-use super::replies::{Replies, broken};
-use crate::error::{Error, Result};
-use crate::load::latency::Latencies;
+use super::replies::{Replies, broken, different, is_refusal};
+use crate::error::Result;
 
 /// The calls of one connection.
 struct Window {
@@ -24,8 +27,7 @@ struct Window {
     sent_at: Vec<Option<Instant>>,
     in_flight: u16,
     next: usize,
-    calls: u64,
-    latencies: Latencies,
+    calls: Calls,
 }
 
 /// Keeps `limit` calls in flight until the time is over, and waits for the last replies.
@@ -36,7 +38,7 @@ pub(super) async fn call_until(
     number: u16,
     limit: u16,
     until: Instant,
-) -> Result<(u64, Latencies)> {
+) -> Result<Calls> {
     let messages = exchange.messages.len();
     let mut replies = Replies::to(&exchange);
     let mut together = Vec::new();
@@ -45,8 +47,7 @@ pub(super) async fn call_until(
         sent_at: vec![None; messages],
         in_flight: 0,
         next: (usize::from(number) * 7) % messages,
-        calls: 0,
-        latencies: Latencies::new(),
+        calls: Calls::new(),
         exchange,
     };
     loop {
@@ -57,7 +58,7 @@ pub(super) async fn call_until(
             sent.map_err(|error| broken(address, &error))?;
         }
         if window.in_flight == 0 {
-            return Ok((window.calls, window.latencies));
+            return Ok(window.calls);
         }
         loop {
             window.take(replies.whole(&mut stream, address).await?)?;
@@ -90,14 +91,15 @@ impl Window {
         let Some((place, sent_at)) = sent_at else {
             return Err(broken(address, &"a reply to no call"));
         };
-        if !self.exchange.is_known(place, reply) {
-            return Err(Error::Different(format!(
-                "{address} gave another answer than before"
-            )));
-        }
-        self.latencies.record(sent_at.elapsed());
-        self.calls += 1;
         self.in_flight -= 1;
+        if self.exchange.is_known(place, reply) {
+            self.calls.answered += 1;
+            self.calls.latencies.record(sent_at.elapsed());
+        } else if is_refusal(reply) {
+            self.calls.refused += 1;
+        } else {
+            return Err(different(address, reply));
+        }
         Ok(())
     }
 }
@@ -107,7 +109,9 @@ mod tests {
     use std::time::Duration;
 
     use basalt_idl::native::frame::put_encoded_response;
+    use basalt_idl::native::messages::{ExceptionResponse, ResponseHeader};
     use bytes::Bytes;
+    use prost::Message;
     use tokio::io::AsyncReadExt;
     use tokio::net::TcpListener;
 
@@ -153,12 +157,66 @@ mod tests {
         });
         let stream = TcpStream::connect(address).await.unwrap();
         let until = Instant::now() + Duration::from_millis(30);
-        let (calls, latencies) = call_until(stream, address, Arc::new(exchange), 0, LIMIT, until)
+        let calls = call_until(stream, address, Arc::new(exchange), 0, LIMIT, until)
             .await
             .unwrap();
-        assert!(calls >= u64::from(LIMIT));
-        assert_eq!(latencies.report().count, calls);
+        assert!(calls.answered >= u64::from(LIMIT));
+        assert_eq!(calls.latencies.report().count, calls.answered);
+        assert_eq!(calls.refused, 0);
         let most = serving.await.unwrap();
         assert!((1..=usize::from(LIMIT)).contains(&most), "{most} calls in flight");
+    }
+
+    /// Goal: a refusal is no answer and ends no run, and any other answer than the known one does. Method: a
+    /// server that refuses every second call, and one that answers with another exception.
+    #[tokio::test]
+    async fn refused_calls_are_counted_apart() {
+        let calls = drive_against("org.apache.hadoop.hbase.CallQueueTooBigException")
+            .await
+            .unwrap();
+        assert!(calls.answered > 0 && calls.refused > 0, "{calls:?}");
+        assert_eq!(calls.latencies.report().count, calls.answered);
+        let error = drive_against("java.io.IOException")
+            .await
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains("java.io.IOException"), "{error}");
+    }
+
+    /// Two messages; calls of the second fail with an exception of this class.
+    async fn drive_against(class: &'static str) -> Result<Calls> {
+        let answer = |place: u32| {
+            let mut out = Vec::new();
+            put_encoded_response(1_000 + place, b"known", &[], &mut out);
+            out
+        };
+        let failure = {
+            let header = ResponseHeader {
+                call_id: Some(1_001),
+                exception: Some(ExceptionResponse {
+                    exception_class_name: Some(class.to_owned()),
+                    ..ExceptionResponse::default()
+                }),
+                ..ResponseHeader::default()
+            };
+            let body = header.encode_length_delimited_to_vec();
+            [&(body.len() as u32).to_be_bytes()[..], &body].concat()
+        };
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let replies = vec![Bytes::from(answer(0)), Bytes::from(answer(1))];
+        let exchange = Exchange::native(vec![vec![0], vec![1]], replies, Known::Equal);
+        tokio::spawn(async move {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            while let Ok(call) = stream.read_u8().await {
+                let reply = if call == 0 { answer(0) } else { failure.clone() };
+                if stream.write_all(&reply).await.is_err() {
+                    break;
+                }
+            }
+        });
+        let stream = TcpStream::connect(address).await.unwrap();
+        let until = Instant::now() + Duration::from_millis(30);
+        call_until(stream, address, Arc::new(exchange), 0, 2, until).await
     }
 }

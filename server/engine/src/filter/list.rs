@@ -204,6 +204,10 @@ impl Filter for AndList {
         self.children.iter_mut().any(|child| child.filter_row())
     }
 
+    fn is_list(&self) -> bool {
+        true
+    }
+
     fn next_cell_hint(&mut self, cell: Cell<'_>) -> Option<KeyBuf> {
         let reversed = self.reversed;
         let mut farthest: Option<KeyBuf> = None;
@@ -380,6 +384,10 @@ impl Filter for OrList {
     fn filter_row(&mut self) -> bool {
         // Stops at the first child that keeps the row: a PageFilter behind it does not count the row.
         !self.children.is_empty() && self.children.iter_mut().all(|child| child.filter.filter_row())
+    }
+
+    fn is_list(&self) -> bool {
+        true
     }
 
     fn next_cell_hint(&mut self, _: Cell<'_>) -> Option<KeyBuf> {

@@ -131,6 +131,10 @@ pub trait Filter: Send + Debug {
         let _ = cell;
         None
     }
+    /// Whether it combines filters, one of which may count the cells that the hint of another one jumps over.
+    fn is_list(&self) -> bool {
+        false
+    }
     /// Whether it is one of those that an AND asks for a hint even about a cell that a child before it has
     /// dropped (HBase's `HintingFilter`).
     fn gives_hints(&self) -> bool {

@@ -57,20 +57,29 @@ impl RowRange {
             }
     }
 
-    /// Makes the stop row the farther one of the two.
-    fn extend_to(&mut self, other: Self) {
-        let farther = !self.stop.is_empty()
-            && (other.stop.is_empty()
-                || (&other.stop, other.stop_inclusive) > (&self.stop, self.stop_inclusive));
-        if farther {
+    /// Takes in a range that begins inside this one. Returns whether this one now ends later.
+    ///
+    /// HBase's quirk: in a range that `was_extended` by an earlier one, the last row counts as included as
+    /// soon as any range inside it includes its own last row.
+    fn absorb(&mut self, other: Self, was_extended: bool) -> bool {
+        if self.stop.is_empty() {
+            return false;
+        }
+        if other.stop.is_empty() || other.stop > self.stop {
             self.stop = other.stop;
             self.stop_inclusive = other.stop_inclusive;
+            return true;
         }
+        self.stop_inclusive |= other.stop_inclusive && (was_extended || other.stop == self.stop);
+        false
     }
 }
 
 /// Sorts ranges and merges those that overlap. Ranges that hold nothing by their form are an error that lists
 /// them.
+///
+/// The order is that of the first rows alone: of ranges that begin alike, the one given first says whether
+/// that row is included, as in HBase.
 pub(super) fn sort_and_merge(mut ranges: Vec<RowRange>) -> Result<Vec<RowRange>> {
     use std::fmt::Write;
     if ranges.is_empty() {
@@ -86,14 +95,16 @@ pub(super) fn sort_and_merge(mut ranges: Vec<RowRange>) -> Result<Vec<RowRange>>
         }
         return Err(Error::InvalidArgument(text));
     }
-    ranges.sort_by(|left, right| {
-        (&left.start, !left.start_inclusive).cmp(&(&right.start, !right.start_inclusive))
-    });
+    ranges.sort_by(|left, right| left.start.cmp(&right.start));
     let mut merged: Vec<RowRange> = Vec::with_capacity(ranges.len());
+    let mut is_extended = false;
     for range in ranges {
         match merged.last_mut() {
-            Some(last) if last.reaches(&range) => last.extend_to(range),
-            _ => merged.push(range),
+            Some(last) if last.reaches(&range) => is_extended |= last.absorb(range, is_extended),
+            _ => {
+                merged.push(range);
+                is_extended = false;
+            }
         }
     }
     Ok(merged)
@@ -205,9 +216,29 @@ mod tests {
             ("[a,b] (b,c)", "[a,c)"),
             ("[a,d) [b,c]", "[a,d)"),
             ("[a,b) (a,b]", "[a,b]"),
+            ("(a,b) [a,c)", "(a,c)"),
+            ("[a,c) (a,b)", "[a,c)"),
             ("[a,) [b,c)", "[a,)"),
             ("[b,c) [,)", "[,)"),
             ("[a,a]", "[a,a]"),
+        ];
+        for (given, expected) in cases {
+            let list = |text: &str| text.split(' ').map(range).collect::<Vec<_>>();
+            assert_eq!(sort_and_merge(list(given)).unwrap(), list(expected), "{given}");
+        }
+    }
+
+    /// HBase's quirk: `b]` lies inside `[a,d)` and yet includes d, if `[a,d)` is a merged range that ends
+    /// later than its first one.
+    #[test]
+    fn a_range_inside_an_extended_one_includes_its_last_row() {
+        let cases = [
+            ("[a,b) [a,d) [b,c]", "[a,d]"),
+            ("[a,b) [a,d) [b,c)", "[a,d)"),
+            ("[a,d) [a,b] [b,c]", "[a,d)"),
+            ("[a,b) [a,d) [b,c] [c,f)", "[a,f)"),
+            ("[a,b) [a,d) [b,c] (d,f)", "[a,f)"),
+            ("[a,b) [a,d) [e,g) [f,f]", "[a,d) [e,g)"),
         ];
         for (given, expected) in cases {
             let list = |text: &str| text.split(' ').map(range).collect::<Vec<_>>();

@@ -313,7 +313,8 @@ impl StoreScanner {
                 }
                 Decision::Hint => {
                     let hint = filter.as_mut().and_then(|filter| filter.next_cell_hint(cell));
-                    if !self.follow_hint(hint)? {
+                    let is_list = filter.as_ref().is_some_and(|filter| filter.is_list());
+                    if !self.follow_hint(hint, is_list)? {
                         self.finished |= filter.is_some_and(|filter| filter.filter_all_remaining());
                         return Ok(RowProgress::Done);
                     }
@@ -323,7 +324,7 @@ impl StoreScanner {
     }
 
     /// Moves to the filter's hint, if that is ahead. Returns whether the row goes on.
-    fn follow_hint(&mut self, hint: Option<KeyBuf>) -> Result<bool> {
+    fn follow_hint(&mut self, hint: Option<KeyBuf>, is_list: bool) -> Result<bool> {
         let (Some(hint), Some(cell)) = (hint, self.cursor.cell()) else {
             self.cursor.advance()?;
             return Ok(true);
@@ -343,6 +344,12 @@ impl StoreScanner {
                 Walk::Forward | Walk::Reversed => self.seek_row(hint.row())?,
             }
             return Ok(false);
+        }
+        // In a reversed scan HBase follows no hint inside the row. The cells that it would jump over make
+        // no difference to the filter that gives the hint, but another one in a list may count them.
+        if is_list && self.walk == Walk::Reversed {
+            self.cursor.advance()?;
+            return Ok(true);
         }
         // Inside the row cells come in the same order in both directions. A hint for another family
         // means that nothing more is wanted here, or that the place is not known yet.

@@ -129,7 +129,12 @@ impl Store {
                 ReturnCode::Include | ReturnCode::Skip => {}
                 ReturnCode::IncludeAndNextCol | ReturnCode::NextCol => skipped_column = Some(column),
                 ReturnCode::IncludeAndSeekNextRow | ReturnCode::NextRow => return Ok(()),
-                ReturnCode::SeekNextUsingHint => self.hint = filter.next_cell_hint(cell).or(self.hint.take()),
+                ReturnCode::SeekNextUsingHint => {
+                    let hint = filter.next_cell_hint(cell);
+                    // A reversed scan follows no hint inside the row.
+                    let followed = hint.filter(|hint| !read.reversed || hint.as_key().row() != row);
+                    self.hint = followed.or(self.hint.take());
+                }
             }
         }
         Ok(())

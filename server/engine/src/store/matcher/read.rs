@@ -117,14 +117,14 @@ impl ReadMatcher {
         self.after_filter.count = 0;
     }
 
-    /// Whether a jump over the rest of the column could miss tombstones of the whole family.
+    /// Whether a filter's jump over the rest of the column could miss tombstones of the whole family.
     pub(in crate::store) fn must_step(&self, key: Key<'_>) -> bool {
         !self.raw && key.qualifier().is_empty()
     }
 
-    /// Judges the next cell of the row. Where it must not jump, the next version of the same column is judged
-    /// like any other cell: a filter that is done with an empty qualifier sees all its versions, as in HBase
-    /// (`ScanQueryMatcher.getKeyForNextColumn`).
+    /// Judges the next cell of the row. In the column with an empty qualifier the next version is judged like
+    /// any other cell: a filter that is done with that column sees all its versions, and in a raw read its
+    /// tombstones, as in HBase (`ScanQueryMatcher.getKeyForNextColumn`).
     #[inline]
     pub(in crate::store) fn decide(
         &mut self,
@@ -132,7 +132,7 @@ impl ReadMatcher {
         filter: Option<&mut (dyn Filter + '_)>,
     ) -> Result<Decision> {
         let decision = self.judge(cell, filter)?;
-        if !self.must_step(cell.key) {
+        if !cell.key.qualifier().is_empty() {
             return Ok(decision);
         }
         Ok(match decision {

@@ -306,6 +306,16 @@ fn the_empty_qualifier_is_stepped_through() {
         r/b/30/P     Include
     ",
     );
+    check_read(
+        "VERSIONS=9",
+        "raw versions=1 filter=/50:IncludeAndNextCol,/40:IncludeAndNextCol,/20:NextCol",
+        "
+        r//50/DF     Include
+        r//40/P      Skip
+        r//20/DF     Skip
+        r/b/30/P     Include
+    ",
+    );
 }
 
 #[test]

@@ -171,6 +171,7 @@ fn the_range_of_a_family_overrides_that_of_the_read() {
 struct HintOnce {
     hint: Option<KeyBuf>,
     asked: Vec<String>,
+    is_list: bool,
 }
 
 impl HintOnce {
@@ -178,6 +179,14 @@ impl HintOnce {
         Self {
             hint: Some(KeyBuf::first_on_column(row, family, qualifier)),
             asked: Vec::new(),
+            is_list: false,
+        }
+    }
+
+    fn in_list(self) -> Self {
+        Self {
+            is_list: true,
+            ..self
         }
     }
 }
@@ -195,6 +204,9 @@ impl Filter for HintOnce {
     }
     fn next_cell_hint(&mut self, _cell: Cell<'_>) -> Option<KeyBuf> {
         self.hint.take()
+    }
+    fn is_list(&self) -> bool {
+        self.is_list
     }
 }
 
@@ -232,6 +244,20 @@ fn a_hint_jumps_forward_and_nowhere_else() {
     let one = |hint| scan_with_hint(cells, ReadRows::One(b"a"), hint).0;
     assert_eq!(one(HintOnce::to(b"a", b"f", b"r")), "a/r/1/P");
     assert_eq!(one(HintOnce::to(b"b", b"f", b"")), "");
+}
+
+#[test]
+fn a_list_sees_every_cell_of_a_row_in_a_reversed_scan() {
+    let cells = "a/p/1/P a/q/1/P a/r/1/P b/p/1/P b/q/1/P b/r/1/P";
+    let run = |rows, hint: HintOnce| scan_with_hint(cells, rows, hint.in_list()).0;
+    let ahead = || HintOnce::to(b"b", b"f", b"r");
+    assert_eq!(
+        run(ALL_REVERSED, ahead()),
+        "b/q/1/P b/r/1/P a/p/1/P a/q/1/P a/r/1/P"
+    );
+    assert_eq!(run(ReadRows::One(b"b"), ahead()), "b/r/1/P");
+    let row = HintOnce::to(b"a", b"f", b"");
+    assert_eq!(run(ALL_REVERSED, row), "a/p/1/P a/q/1/P a/r/1/P", "another row");
 }
 
 /// A jump must not miss tombstones: neither of the family's, in the empty column, nor of those of
