@@ -72,6 +72,18 @@ fn chains_of_lives_lose_nothing() {
     assert!(report.figures.get("cuts") >= 800, "{report}");
 }
 
+/// Goal: compactions go on where recovery has replayed rows that were in a file already. The chain of
+/// this seed has two files with the same greatest sequence id, the older one made by a compaction.
+#[test]
+fn files_with_one_sequence_id_keep_their_order() {
+    let random = Random {
+        seed: 1102,
+        cuts: 60,
+        jobs: 1,
+    };
+    random::try_all(&random, None).assert_clean();
+}
+
 /// Goal: an error of the disk is never an acknowledgement, and when it has gone everything works.
 #[test]
 fn errors_of_the_disk_are_survived() {

@@ -25,9 +25,18 @@ pub struct DroppedFile {
 }
 
 impl FileMeta {
-    /// Place in a store's order.
-    fn order(&self) -> (SeqId, FileId) {
+    /// Order of the files of a store after a merge of regions.
+    pub(crate) fn order(&self) -> (SeqId, FileId) {
         (self.max_seq, self.id)
+    }
+
+    /// Index at which a flush adds this file to the files of a store.
+    pub(crate) fn index_among<'a>(
+        &self,
+        mut files: impl DoubleEndedIterator<Item = &'a Self> + ExactSizeIterator,
+    ) -> usize {
+        let last = files.rposition(|other| other.order() <= self.order());
+        last.map_or(0, |last| last + 1)
     }
 }
 
@@ -444,11 +453,7 @@ impl ManifestState {
         region.flushed = flushed;
         for (family, file) in files {
             let store = region.files.entry(family.clone()).or_default();
-            let place = store
-                .iter()
-                .rposition(|other| other.order() <= file.order())
-                .map_or(0, |place| place + 1);
-            store.insert(place, file.clone());
+            store.insert(file.index_among(store.iter()), file.clone());
         }
     }
 

@@ -255,7 +255,9 @@ pub struct StoreVersion {
     pub active: Arc<Memstore>,
     /// Waiting to be flushed, newest first.
     pub frozen: Vec<Arc<Memstore>>,
-    /// Store files, oldest first: by sequence id.
+    /// Store files, oldest first: in the manifest's order, which decides the neighbours that
+    /// compactions take. Two files can have the same greatest sequence id: after a merge of regions,
+    /// recovery can replay rows that are in a file already.
     pub files: Vec<Arc<StoreFile>>,
     /// Store files that belong here and cannot be used. While there is one, the store is not read
     /// and its files are not compacted; flushes still add files.
@@ -265,9 +267,9 @@ pub struct StoreVersion {
 }
 
 impl StoreVersion {
-    /// A store of these files (in any order), with an empty memstore.
-    pub fn new(family: Arc<FamilyDescriptor>, mut files: Vec<Arc<StoreFile>>, active: Memstore) -> Self {
-        files.sort_by_key(|file| (file.meta.max_seq, file.meta.id));
+    /// A store of these files, with an empty memstore.
+    /// REQUIRES: the files are in the manifest's order.
+    pub fn new(family: Arc<FamilyDescriptor>, files: Vec<Arc<StoreFile>>, active: Memstore) -> Self {
         Self {
             family,
             active: Arc::new(active),
@@ -324,7 +326,10 @@ impl StoreVersion {
             self.frozen.len(),
             "a flush replaces frozen memstores of the version"
         );
-        next.files.extend(file);
+        if let Some(file) = file {
+            let index = file.meta.index_among(next.files.iter().map(|other| &other.meta));
+            next.files.insert(index, file);
+        }
         next
     }
 

@@ -59,7 +59,7 @@ impl<'a> Filled<'a> {
     fn link_and_open(&mut self, snapshot: &SnapshotMeta, table: &TableName) -> Result<()> {
         let root = &self.shared.dir;
         let mut new = BTreeMap::new();
-        // In the order of the old ids, because ids decide between files of the same age.
+        // In the order of the old ids, because a merge orders files of the same age by id.
         for (old, (family, meta)) in snapshot.files() {
             let from = snapshot_store_dir(root, &snapshot.name, &meta.dir_table, family);
             let dir = store_dir(root, table, family);

@@ -316,7 +316,11 @@ fn region_from(meta: RegionMeta, old: &[Arc<Region>]) -> Arc<Region> {
     let stores = (0..table.families.len())
         .map(|index| {
             let files = versions.iter().flat_map(|version| &version.stores[index].files);
-            let shares: Vec<Arc<StoreFile>> = files.map(|file| file.reclip(clip.clone())).collect();
+            let mut shares: Vec<Arc<StoreFile>> = files.map(|file| file.reclip(clip.clone())).collect();
+            if old.len() > 1 {
+                // As the manifest does.
+                shares.sort_by_key(|file| file.meta().order());
+            }
             let store = &versions[0].stores[index];
             let family = Arc::clone(&store.family);
             Arc::new(StoreVersion::new(family, shares, store.active.successor()))
