@@ -21,7 +21,9 @@ struct Kept {
     has_loads: bool,
 }
 
-const KEPT: [Kept; 2] = [
+const KEPT: [Kept; 4] = [
+    Kept::new("manifest-1", 1, 1),
+    Kept::new("manifest-2", 2, 1),
     Kept {
         has_snapshot: true,
         ..Kept::new("manifest-3", 3, 1)
