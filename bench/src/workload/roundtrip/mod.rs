@@ -216,15 +216,12 @@ pub(crate) async fn run(arguments: Arguments) -> Result<()> {
             note!("{} over {connections} connections: done", call.name());
         }
     }
-    match arguments.share_of_slowest {
-        Some(_) => {
-            let time = Duration::from_secs(arguments.seconds);
-            say!("{}", same_load::table_of(&same_load, time, rounds));
-        }
-        None => {
-            say!("{}", table_of(&comparisons));
-            note_refusals(&comparisons);
-        }
+    if arguments.share_of_slowest.is_some() {
+        let time = Duration::from_secs(arguments.seconds);
+        say!("{}", same_load::table_of(&same_load, time, rounds));
+    } else {
+        say!("{}", table_of(&comparisons));
+        note_refusals(&comparisons);
     }
     if let Some(out) = &arguments.out {
         let report = Report {
