@@ -4694,8 +4694,7 @@ pub enum MasterServiceMethod {
     GetSchemaAlterStatus,
     /// `GetTableDescriptors`: [`GetTableDescriptorsRequest`] to [`GetTableDescriptorsResponse`].
     GetTableDescriptors,
-    /// `ListTableDescriptorsByState`: [`ListTableDescriptorsByStateRequest`] to
-    /// [`ListTableDescriptorsByStateResponse`].
+    /// `ListTableDescriptorsByState`: [`ListTableDescriptorsByStateRequest`] to [`ListTableDescriptorsByStateResponse`].
     ListTableDescriptorsByState,
     /// `GetTableNames`: [`GetTableNamesRequest`] to [`GetTableNamesResponse`].
     GetTableNames,
@@ -4787,8 +4786,7 @@ pub enum MasterServiceMethod {
     RestoreSnapshot,
     /// `SwitchSnapshotCleanup`: [`SetSnapshotCleanupRequest`] to [`SetSnapshotCleanupResponse`].
     SwitchSnapshotCleanup,
-    /// `IsSnapshotCleanupEnabled`: [`IsSnapshotCleanupEnabledRequest`] to
-    /// [`IsSnapshotCleanupEnabledResponse`].
+    /// `IsSnapshotCleanupEnabled`: [`IsSnapshotCleanupEnabledRequest`] to [`IsSnapshotCleanupEnabledResponse`].
     IsSnapshotCleanupEnabled,
     /// `ExecProcedure`: [`ExecProcedureRequest`] to [`ExecProcedureResponse`].
     ExecProcedure,
@@ -4804,24 +4802,19 @@ pub enum MasterServiceMethod {
     DeleteNamespace,
     /// `GetNamespaceDescriptor`: [`GetNamespaceDescriptorRequest`] to [`GetNamespaceDescriptorResponse`].
     GetNamespaceDescriptor,
-    /// `ListNamespaceDescriptors`: [`ListNamespaceDescriptorsRequest`] to
-    /// [`ListNamespaceDescriptorsResponse`].
+    /// `ListNamespaceDescriptors`: [`ListNamespaceDescriptorsRequest`] to [`ListNamespaceDescriptorsResponse`].
     ListNamespaceDescriptors,
-    /// `ListTableDescriptorsByNamespace`: [`ListTableDescriptorsByNamespaceRequest`] to
-    /// [`ListTableDescriptorsByNamespaceResponse`].
+    /// `ListTableDescriptorsByNamespace`: [`ListTableDescriptorsByNamespaceRequest`] to [`ListTableDescriptorsByNamespaceResponse`].
     ListTableDescriptorsByNamespace,
-    /// `ListTableNamesByNamespace`: [`ListTableNamesByNamespaceRequest`] to
-    /// [`ListTableNamesByNamespaceResponse`].
+    /// `ListTableNamesByNamespace`: [`ListTableNamesByNamespaceRequest`] to [`ListTableNamesByNamespaceResponse`].
     ListTableNamesByNamespace,
     /// `GetTableState`: [`GetTableStateRequest`] to [`GetTableStateResponse`].
     GetTableState,
     /// `SetQuota`: [`SetQuotaRequest`] to [`SetQuotaResponse`].
     SetQuota,
-    /// `getLastMajorCompactionTimestamp`: [`MajorCompactionTimestampRequest`] to
-    /// [`MajorCompactionTimestampResponse`].
+    /// `getLastMajorCompactionTimestamp`: [`MajorCompactionTimestampRequest`] to [`MajorCompactionTimestampResponse`].
     GetLastMajorCompactionTimestamp,
-    /// `getLastMajorCompactionTimestampForRegion`: [`MajorCompactionTimestampForRegionRequest`] to
-    /// [`MajorCompactionTimestampResponse`].
+    /// `getLastMajorCompactionTimestampForRegion`: [`MajorCompactionTimestampForRegionRequest`] to [`MajorCompactionTimestampResponse`].
     GetLastMajorCompactionTimestampForRegion,
     /// `getProcedureResult`: [`GetProcedureResultRequest`] to [`GetProcedureResultResponse`].
     GetProcedureResult,
@@ -4841,37 +4834,27 @@ pub enum MasterServiceMethod {
     EnableReplicationPeer,
     /// `DisableReplicationPeer`: [`DisableReplicationPeerRequest`] to [`DisableReplicationPeerResponse`].
     DisableReplicationPeer,
-    /// `GetReplicationPeerConfig`: [`GetReplicationPeerConfigRequest`] to
-    /// [`GetReplicationPeerConfigResponse`].
+    /// `GetReplicationPeerConfig`: [`GetReplicationPeerConfigRequest`] to [`GetReplicationPeerConfigResponse`].
     GetReplicationPeerConfig,
-    /// `UpdateReplicationPeerConfig`: [`UpdateReplicationPeerConfigRequest`] to
-    /// [`UpdateReplicationPeerConfigResponse`].
+    /// `UpdateReplicationPeerConfig`: [`UpdateReplicationPeerConfigRequest`] to [`UpdateReplicationPeerConfigResponse`].
     UpdateReplicationPeerConfig,
     /// `ListReplicationPeers`: [`ListReplicationPeersRequest`] to [`ListReplicationPeersResponse`].
     ListReplicationPeers,
     /// `IsReplicationPeerEnabled`: [`GetReplicationPeerStateRequest`] to [`GetReplicationPeerStateResponse`].
     IsReplicationPeerEnabled,
-    /// `ReplicationPeerModificationSwitch`: [`ReplicationPeerModificationSwitchRequest`] to
-    /// [`ReplicationPeerModificationSwitchResponse`].
+    /// `ReplicationPeerModificationSwitch`: [`ReplicationPeerModificationSwitchRequest`] to [`ReplicationPeerModificationSwitchResponse`].
     ReplicationPeerModificationSwitch,
-    /// `GetReplicationPeerModificationProcedures`:
-    /// [`GetReplicationPeerModificationProceduresRequest`] to
-    /// [`GetReplicationPeerModificationProceduresResponse`].
+    /// `GetReplicationPeerModificationProcedures`: [`GetReplicationPeerModificationProceduresRequest`] to [`GetReplicationPeerModificationProceduresResponse`].
     GetReplicationPeerModificationProcedures,
-    /// `IsReplicationPeerModificationEnabled`: [`IsReplicationPeerModificationEnabledRequest`] to
-    /// [`IsReplicationPeerModificationEnabledResponse`].
+    /// `IsReplicationPeerModificationEnabled`: [`IsReplicationPeerModificationEnabledRequest`] to [`IsReplicationPeerModificationEnabledResponse`].
     IsReplicationPeerModificationEnabled,
-    /// `ListDecommissionedRegionServers`: [`ListDecommissionedRegionServersRequest`] to
-    /// [`ListDecommissionedRegionServersResponse`].
+    /// `ListDecommissionedRegionServers`: [`ListDecommissionedRegionServersRequest`] to [`ListDecommissionedRegionServersResponse`].
     ListDecommissionedRegionServers,
-    /// `DecommissionRegionServers`: [`DecommissionRegionServersRequest`] to
-    /// [`DecommissionRegionServersResponse`].
+    /// `DecommissionRegionServers`: [`DecommissionRegionServersRequest`] to [`DecommissionRegionServersResponse`].
     DecommissionRegionServers,
-    /// `RecommissionRegionServer`: [`RecommissionRegionServerRequest`] to
-    /// [`RecommissionRegionServerResponse`].
+    /// `RecommissionRegionServer`: [`RecommissionRegionServerRequest`] to [`RecommissionRegionServerResponse`].
     RecommissionRegionServer,
-    /// `GetSpaceQuotaRegionSizes`: [`GetSpaceQuotaRegionSizesRequest`] to
-    /// [`GetSpaceQuotaRegionSizesResponse`].
+    /// `GetSpaceQuotaRegionSizes`: [`GetSpaceQuotaRegionSizesRequest`] to [`GetSpaceQuotaRegionSizesResponse`].
     GetSpaceQuotaRegionSizes,
     /// `GetQuotaStates`: [`GetQuotaStatesRequest`] to [`GetQuotaStatesResponse`].
     GetQuotaStates,
@@ -4881,8 +4864,7 @@ pub enum MasterServiceMethod {
     SwitchRpcThrottle,
     /// `IsRpcThrottleEnabled`: [`IsRpcThrottleEnabledRequest`] to [`IsRpcThrottleEnabledResponse`].
     IsRpcThrottleEnabled,
-    /// `SwitchExceedThrottleQuota`: [`SwitchExceedThrottleQuotaRequest`] to
-    /// [`SwitchExceedThrottleQuotaResponse`].
+    /// `SwitchExceedThrottleQuota`: [`SwitchExceedThrottleQuotaRequest`] to [`SwitchExceedThrottleQuotaResponse`].
     SwitchExceedThrottleQuota,
     /// `Grant`: [`GrantRequest`] to [`GrantResponse`].
     Grant,
@@ -4896,11 +4878,9 @@ pub enum MasterServiceMethod {
     ListNamespaces,
     /// `GetLogEntries`: [`LogRequest`] to [`LogEntry`].
     GetLogEntries,
-    /// `ModifyTableStoreFileTracker`: [`ModifyTableStoreFileTrackerRequest`] to
-    /// [`ModifyTableStoreFileTrackerResponse`].
+    /// `ModifyTableStoreFileTracker`: [`ModifyTableStoreFileTrackerRequest`] to [`ModifyTableStoreFileTrackerResponse`].
     ModifyTableStoreFileTracker,
-    /// `ModifyColumnStoreFileTracker`: [`ModifyColumnStoreFileTrackerRequest`] to
-    /// [`ModifyColumnStoreFileTrackerResponse`].
+    /// `ModifyColumnStoreFileTracker`: [`ModifyColumnStoreFileTrackerRequest`] to [`ModifyColumnStoreFileTrackerResponse`].
     ModifyColumnStoreFileTracker,
     /// `FlushMasterStore`: [`FlushMasterStoreRequest`] to [`FlushMasterStoreResponse`].
     FlushMasterStore,
