@@ -10,6 +10,7 @@ use tokio::net::TcpStream;
 
 use super::calls::{Exchange, Kind, Known, Wire};
 use super::replies::{Replies, Reply, broken, different, is_refusal};
+use super::tally::Calls;
 use super::{clients, native, window};
 use crate::error::{Error, Result};
 use crate::load::latency::Latencies;
@@ -19,33 +20,6 @@ use crate::load::latency::Latencies;
 pub(super) struct Driven {
     calls: Calls,
     took: Duration,
-}
-
-/// Calls of one connection, or of all.
-#[derive(Debug)]
-pub(super) struct Calls {
-    /// Calls with the known reply.
-    pub(super) answered: u64,
-    /// Calls that the server refused because it had too much to do.
-    pub(super) refused: u64,
-    /// Latencies of the answered ones.
-    pub(super) latencies: Latencies,
-}
-
-impl Calls {
-    pub(super) fn new() -> Calls {
-        Calls {
-            answered: 0,
-            refused: 0,
-            latencies: Latencies::new(),
-        }
-    }
-
-    fn add(&mut self, other: &Calls) {
-        self.answered += other.answered;
-        self.refused += other.refused;
-        self.latencies.add(&other.latencies);
-    }
 }
 
 impl Driven {

@@ -37,6 +37,7 @@ pub(crate) mod overload;
 mod paced;
 mod replies;
 mod same_load;
+mod tally;
 mod window;
 
 use std::net::SocketAddr;

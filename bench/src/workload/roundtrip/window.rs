@@ -14,9 +14,9 @@ use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 
 use super::calls::Exchange;
-use super::drive::Calls;
 use super::native;
 use super::replies::{Replies, broken, different, is_refusal};
+use super::tally::Calls;
 use crate::error::Result;
 
 /// The calls of one connection.

@@ -243,6 +243,7 @@ pub(crate) async fn send_and_close(
     mut last: Vec<u8>,
     stop: &CancellationToken,
 ) {
+    send_with_end(&socket);
     // An error means that the client has gone, so the answer has no receiver.
     if send(server, &socket, &mut last).await.is_ok() {
         linger(server, &mut socket, stop).await;
@@ -261,10 +262,22 @@ async fn end_with(
 ) -> Result<(), End> {
     messages.forget();
     held.set(answers.capacity());
+    send_with_end(socket);
     send(server, socket, &mut answers.ready).await?;
     held.set(0);
     linger(server, socket, stop).await;
     Ok(())
+}
+
+/// Lets the last bytes of a connection leave together with its end. Otherwise a client that has read them
+/// could send its next call before the end arrives, and that call would be lost.
+fn send_with_end(socket: &TcpStream) {
+    #[cfg(target_os = "linux")]
+    if let Err(error) = socket2::SockRef::from(socket).set_tcp_cork(true) {
+        tracing::debug!(%error, "TCP_CORK");
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = socket;
 }
 
 /// Answers that have not been sent.
