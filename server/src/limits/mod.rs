@@ -4,3 +4,4 @@
 pub(crate) mod admission;
 pub(crate) mod capacity;
 pub(crate) mod descriptors;
+pub(crate) mod parking;

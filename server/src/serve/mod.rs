@@ -31,6 +31,7 @@ use crate::config::{Address, Config};
 use crate::ephemeral::faults::Faults;
 use crate::ephemeral::{self, Controls, Home};
 use crate::limits::descriptors::Descriptors;
+use crate::limits::parking;
 use crate::net;
 use crate::observe::metrics::{Calls, EngineEvents, UPKEEP_PERIOD};
 use crate::server::Server;
@@ -83,6 +84,7 @@ pub(crate) fn run(config: Config, reload: Reload, home: Option<Home>) -> Result<
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .thread_name("basalt-net")
+        .on_thread_park(parking::before_sleep)
         .event_interval(EVENT_INTERVAL)
         .max_blocking_threads(BLOCKING_THREADS)
         .build()?;

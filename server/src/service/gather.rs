@@ -12,6 +12,8 @@
 
 use std::cell::Cell;
 
+use crate::limits::parking;
+
 /// Writes that do not yield after one that no other write joined.
 const PATIENCE: u32 = 15;
 
@@ -24,6 +26,7 @@ thread_local! {
 
 /// Yields to the tasks that are ready on this thread, if the last yields were worthwhile.
 pub(crate) async fn others() {
+    parking::wrote();
     let writes = WRITES.get().wrapping_add(1);
     WRITES.set(writes);
     if let Some(left) = IMPATIENT.get().checked_sub(1) {

@@ -108,7 +108,7 @@ pub struct FileMeta {
     pub major: bool,
     /// Wall-clock milliseconds of its making.
     pub created_ms: u64,
-    /// The directory it lies in: tables/<namespace>/<table>/<family>, of the table that wrote it.
+    /// Its directory: `tables/<namespace>/<table>/<family>` of the table that wrote it.
     pub dir_table: TableName,
     /// Whether a bulk load made it. Its cells have no sequence ids of their own: each has `max_seq`.
     pub loaded: bool,

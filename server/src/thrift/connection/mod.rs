@@ -26,6 +26,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::{CancellationToken, WaitForCancellationFuture};
 
 use crate::limits::admission::{Busy, Held, SlowClient, dropped, send_now, unread};
+use crate::limits::parking;
 use crate::server::Server;
 use crate::service::Caller;
 use crate::thrift::Client;
@@ -596,6 +597,7 @@ async fn send(server: &Server, socket: &TcpStream, answers: &mut Vec<u8>) -> Res
         Box::pin(send_rest(server, socket, left, answers.capacity())).await?;
     }
     server.connections().sent_bytes.add(answers.len() as u64);
+    parking::sent();
     if answers.capacity() > KEEP_BYTES {
         *answers = Vec::new();
     } else {
