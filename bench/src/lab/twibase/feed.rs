@@ -1,6 +1,6 @@
 //! The home feed: gathered on read, or read from copies that were delivered on write.
 //!
-//! The same twits serve both: every twit is published, which suffices for a gathered feed, and then
+//! Both read one set of twits: every twit is published, which suffices for a gathered feed, and then
 //! delivered. Both are measured by themselves.
 
 use std::time::Instant;

@@ -1,4 +1,4 @@
-//! The same load for every side: latencies where no side is overloaded.
+//! One load for all sides: latencies where no side is overloaded.
 //!
 //! At full speed a call waits for those of the other connections, so that its latency only restates
 //! the throughput. Here every side gets the same calls at one rate, which all of them can answer

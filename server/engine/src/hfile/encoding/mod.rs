@@ -12,7 +12,7 @@
 //! references) and its sequence id (vlong), when the file has them. A *compressed int* is a LEB128 varint of
 //! at most five bytes.
 //!
-//! A cell is decoded from the one before it: [`step`] builds its key in place of the one before,
+//! A cell is decoded from the one before it: [`step`] overwrites the key of the one before,
 //! and its value stays in the block. Every cell is decoded once when the block is read ([`check`]);
 //! from then on steps cannot fail. Ids are on disk: never renumber.
 
