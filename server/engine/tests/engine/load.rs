@@ -155,6 +155,11 @@ fn an_open_scan_does_not_see_a_load() {
     let far = i64::MAX - 1;
     let cells: Vec<(&[u8], i64, &str)> = keys.iter().map(|key| (&key[..], far, "loaded")).collect();
     load(&engine, &table, &[hfile(&disk, "one", F, &cells)]).unwrap();
+    // A flush makes open scans go on in the region's new version, which has the loaded file itself; after
+    // the compaction its cells are in an ordinary file.
+    put(&engine, &table, &row(7), b"newer");
+    engine.flush(&table).unwrap();
+    open.fetch(&one, &mut out).unwrap();
     engine.compact(&table, None, true, true).unwrap();
     let mut seen = shown(&out);
     seen.extend(drain(&mut open));
