@@ -57,7 +57,9 @@ pub const BUGS: &[Bug] = &[
     Bug {
         name: "current-removed-first",
         what: "CURRENT is removed before its successor gets its name",
-        caught_by: &[Sim("random --cuts 12000"), Sim("cuts --stride 3 --damage 4")],
+        caught_by: &[Test(
+            "-p basalt-engine --lib manifest::tests::crash::a_crash_at_any_call",
+        )],
     },
     Bug {
         name: "damaged-region-served",

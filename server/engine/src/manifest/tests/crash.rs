@@ -3,6 +3,7 @@
 use super::*;
 use crate::error::Error;
 use crate::fs::sim::{CrashWhen, Errno, Failure, OpKind, Ops, SplitMix64, Times};
+use crate::manifest::file::read_file;
 
 /// Small enough for several rolls in the workload.
 const ROLL_BYTES: u64 = 3_000;
@@ -93,7 +94,8 @@ fn calls_of_workload(options: SimOptions) -> u64 {
 
 /// Goal: at whatever call the process dies and whatever the power cut does, the next process finds
 /// all acknowledged edits, perhaps the one in flight, and can continue; also when it dies itself
-/// while opening, and the next one too.
+/// while opening, and the next one too. Once there is a database, CURRENT always names its manifest:
+/// choosing the manifest without it is for damage.
 #[test]
 fn a_crash_at_any_call_keeps_what_was_acknowledged() {
     for mode in MODES {
@@ -120,6 +122,7 @@ fn reopen(fs: &SimFs, told: &Told, seed: u64, context: &str) {
         fs.crash(seed)
     };
     for _ in 0..seed % 4 {
+        require_current(&after, told, context);
         after.crash_at_op(dice.below(30), CrashWhen::After);
         match open_small(&after) {
             Ok((_, state)) => assert!(told.allows(&state), "{context}"),
@@ -127,6 +130,7 @@ fn reopen(fs: &SimFs, told: &Told, seed: u64, context: &str) {
         }
         after = after.crash(dice.next_u64());
     }
+    require_current(&after, told, context);
     let (mut manifest, state) = open_small(&after).unwrap_or_else(|error| panic!("{context}: {error}"));
     assert!(told.allows(&state), "{context}: found {state:?}");
     let edit = ManifestEdit::HighWater {
@@ -137,6 +141,14 @@ fn reopen(fs: &SimFs, told: &Told, seed: u64, context: &str) {
     let expected = manifest.state().clone();
     let last = after.crash(dice.next_u64());
     assert_eq!(open_small(&last).unwrap().1, expected, "{context}");
+}
+
+fn require_current(fs: &SimFs, told: &Told, context: &str) {
+    if told.acknowledged.is_some() {
+        let bytes = read_file(fs, &dir().join(CURRENT)).unwrap().unwrap_or_default();
+        let text = String::from_utf8_lossy(&bytes);
+        assert!(text.starts_with(CURRENT_BEGIN), "{context}: CURRENT is {text:?}");
+    }
 }
 
 /// Goal: an error at any call, once or for ever, never makes a false acknowledgement: acknowledged
