@@ -90,6 +90,9 @@ fn built(kind: &str, name: &str, program: &Path) -> PathBuf {
         if profile_dir().ends_with("release") {
             cargo.arg("--release");
         }
+        if cfg!(feature = "seeded-bugs") {
+            cargo.args(["--features", "basalt-tests/seeded-bugs"]);
+        }
         let status = cargo.status().expect("cargo runs: it started this test");
         assert!(status.success(), "building {name} failed");
     }
