@@ -13,8 +13,8 @@ loom() {
         cargo test -p basalt-engine --lib ::loom_ -- --nocapture
 }
 
-# The modules with `unsafe` (memstore/arena.rs, leaf.rs, list.rs, memory.rs, skiplist.rs) through all tests of the memstore: with Stacked Borrows and
-# several orders of threads, and with Tree Borrows.
+# The modules with `unsafe` (memstore/index, arena.rs, memory.rs) through all tests of the memstore: with Stacked Borrows and several
+# orders of threads, and with Tree Borrows.
 miri() {
     CARGO_TARGET_DIR=target/miri MIRIFLAGS="-Zmiri-many-seeds=0..${MIRI_SEEDS:-8}" \
         cargo +nightly miri test -p basalt-engine --lib memstore::

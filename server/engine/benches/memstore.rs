@@ -189,6 +189,15 @@ fn main() {
                 cursor.advance().expect("memory does not fail");
             }
         });
+        // As a reversed scan does.
+        report(&format!("step back, {rows_name}"), cells, || {
+            let mut cursor = memstore.cursor();
+            cursor.seek_last_row().expect("memory does not fail");
+            while let Some(cell) = cursor.cell() {
+                row.copy_from_slice(cell.key.row());
+                cursor.seek_row_before(&row).expect("memory does not fail");
+            }
+        });
         // As a flush does.
         let mut block = Vec::new();
         report(&format!("copy, {rows_name}"), cells, || {

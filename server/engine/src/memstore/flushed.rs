@@ -5,7 +5,7 @@ use std::sync::Weak;
 use parking_lot::Mutex;
 
 use super::Memstore;
-use super::skiplist::SkipList;
+use super::index::SkipList;
 
 /// Keeps an eye on flushed memstores without keeping them. Shared by all threads.
 #[derive(Debug, Default)]

@@ -7,24 +7,20 @@
 //! 3. The last cursor that stands in it drops it, and all its memory goes at once. Until then its memory is
 //!    counted as pinned ([`FlushedMemstores`]).
 //!
-//! The cells lie in a linked list ([`list`]) on chunks of memory ([`arena`], [`memory`]). Where in it a place
-//! is, a skiplist of our own tells ([`skiplist`]), whose leaves hold many cells side by side ([`leaf`]).
-//! Those five modules hold all `unsafe`. Chunks of memstores that are gone are used again ([`pool`]).
+//! The cells lie in order in an [`index`], on chunks of memory ([`arena`], [`memory`]). Chunks of memstores
+//! that are gone are used again ([`pool`]). All `unsafe` is in the index, the arena and the memory.
 //!
 //! Invariants: cells are never changed, moved or removed. A cell is visible to every cursor as soon as
 //! `insert` has returned; which cells a reader may see is decided above, by sequence id. No lock is held
 //! while a cursor moves or reads.
 
-mod abbreviation;
 mod arena;
 mod flushed;
-mod leaf;
-mod list;
+mod index;
 mod memory;
 #[cfg(all(test, loom))]
 mod model;
 mod pool;
-mod skiplist;
 #[cfg(test)]
 mod tests;
 
@@ -32,9 +28,8 @@ use std::fmt;
 use std::sync::Arc;
 
 pub(crate) use self::flushed::FlushedMemstores;
-use self::list::{CellPlace, End, NodeRef, Place, RowPlace};
+use self::index::{Bound, Iter, NodeRef, SkipList};
 pub(crate) use self::pool::ChunkPool;
-use self::skiplist::{SkipList, Walker};
 use crate::Result;
 use crate::cell::{Cell, CellCursor, Key};
 use crate::id::SeqId;
@@ -93,16 +88,14 @@ impl Memstore {
     /// REQUIRES: (key, sequence id) was not inserted before. If it was, both are kept and the later one comes
     /// first.
     pub fn insert(&self, cell: Cell<'_>) {
-        // Before the cell can be found, so that a reader who skips this memstore by its time range cannot
-        // miss the cell.
-        self.totals.add(&[cell]);
-        self.list.insert(cell);
+        self.insert_all(&[cell]);
     }
 
-    /// Adds cells, as [`Self::insert`] does one after the other, but quicker.
-    /// REQUIRES: as there.
+    /// Adds cells one after the other. Faster than single inserts if they are near each other.
+    /// REQUIRES: what [`Self::insert`] does, for each of them.
     pub fn insert_all(&self, cells: &[Cell<'_>]) {
-        // First, as there.
+        // Before the cells can be found, so that a reader that skips this memstore by its time range cannot
+        // miss one.
         self.totals.add(cells);
         self.list.insert_all(cells);
     }
@@ -151,7 +144,7 @@ impl Memstore {
     /// A cursor over all cells, also those inserted after this call; it keeps the cells alive.
     pub fn cursor(self: &Arc<Self>) -> MemstoreCursor {
         MemstoreCursor {
-            walker: Walker::new(Arc::clone(&self.list)),
+            iter: Iter::new(Arc::clone(&self.list)),
             sought: false,
         }
     }
@@ -193,7 +186,7 @@ impl Totals {
 
 /// Walks a memstore. Cells that are inserted ahead of it while it walks are met.
 pub struct MemstoreCursor {
-    walker: Walker,
+    iter: Iter,
     /// Whether it has been placed at all: standing nowhere is different from standing past the end.
     sought: bool,
 }
@@ -201,18 +194,18 @@ pub struct MemstoreCursor {
 impl CellCursor for MemstoreCursor {
     #[inline]
     fn cell(&self) -> Option<Cell<'_>> {
-        self.walker.node().map(NodeRef::cell)
+        self.iter.node().map(NodeRef::cell)
     }
 
     #[inline]
     fn advance(&mut self) -> Result<()> {
-        self.walker.step();
+        self.iter.step();
         Ok(())
     }
 
     fn seek(&mut self, target: Key<'_>) -> Result<()> {
         self.sought = true;
-        self.walker.seek(&CellPlace::key(target));
+        self.iter.seek(&Bound::key(target));
         Ok(())
     }
 
@@ -220,26 +213,26 @@ impl CellCursor for MemstoreCursor {
         if !self.sought {
             return self.seek(target);
         }
-        let place = CellPlace::key(target);
+        let bound = Bound::key(target);
         for _ in 0..STEPS_MAX {
-            if self.walker.node().is_none_or(|node| !place.is_behind(node)) {
+            if self.iter.node().is_none_or(|node| !node.is_before(&bound)) {
                 return Ok(());
             }
-            self.walker.step();
+            self.iter.step();
         }
-        self.walker.seek(&place);
+        self.iter.seek(&bound);
         Ok(())
     }
 
     fn seek_row_before(&mut self, row: &[u8]) -> Result<()> {
         self.sought = true;
-        self.walker.seek_row_before(&RowPlace::new(row));
+        self.iter.seek_row_before(&Bound::row(row));
         Ok(())
     }
 
     fn seek_last_row(&mut self) -> Result<()> {
         self.sought = true;
-        self.walker.seek_row_before(&End);
+        self.iter.seek_row_before(&Bound::END);
         Ok(())
     }
 }

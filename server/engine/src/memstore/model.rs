@@ -15,7 +15,7 @@ fn key(row: u8) -> KeyBuf {
 }
 
 /// Inserts a cell of a row with this sequence id, linked on `height` levels.
-fn insert(memstore: &Memstore, row: u8, seq: u64, height: usize, finger: usize) {
+fn insert(memstore: &Memstore, row: u8, seq: u64, height: usize) {
     let key = key(row);
     let cell = Cell {
         key: key.as_key(),
@@ -23,7 +23,7 @@ fn insert(memstore: &Memstore, row: u8, seq: u64, height: usize, finger: usize) 
         tags: b"",
         seq: SeqId(seq),
     };
-    memstore.list.insert_with(cell, height, finger);
+    memstore.list.insert_all_with(&[cell], || height);
 }
 
 /// Rows and sequence ids from the first cell on, on level 0.
@@ -56,19 +56,19 @@ fn is_sorted(met: &[(u8, u64)]) -> bool {
 
 /// Two writers insert next to each other, on both levels, while a reader walks: nothing is lost, the order
 /// holds at every moment, and what was there before the reader came is met.
-fn insert_two(fingers: [usize; 2], cells: [(u8, u64); 2]) {
+fn insert_two(cells: [(u8, u64); 2]) {
     check(2, move || {
         let memstore = Arc::new(Memstore::default());
-        insert(&memstore, 5, 1, 2, 0);
+        insert(&memstore, 5, 1, 2);
         let [mine, others] = cells;
         let writer = spawn(&memstore, move |memstore| {
-            insert(memstore, others.0, others.1, 2, fingers[1]);
+            insert(memstore, others.0, others.1, 2);
         });
         let reader = spawn(&memstore, |memstore| {
             let met = walk(memstore);
             assert!(is_sorted(&met) && met.contains(&(5, 1)), "{met:?}");
         });
-        insert(&memstore, mine.0, mine.1, 2, fingers[0]);
+        insert(&memstore, mine.0, mine.1, 2);
         writer.join().unwrap();
         reader.join().unwrap();
         let mut all = vec![(5, 1), mine, others];
@@ -83,19 +83,19 @@ fn insert_two(fingers: [usize; 2], cells: [(u8, u64); 2]) {
 
 #[test]
 fn loom_neighbours_are_inserted_at_once() {
-    insert_two([0, 1], [(6, 2), (7, 3)]);
+    insert_two([(6, 2), (7, 3)]);
 }
 
-/// Both find the same place, and one swap must be tried again.
+/// Both find the same place, and the later one sorts before the one that was faster.
 #[test]
 fn loom_one_place_is_contended() {
-    insert_two([0, 1], [(6, 2), (6, 3)]);
+    insert_two([(6, 2), (6, 3)]);
 }
 
-/// One of them finds the finger taken, or moved on by the other.
+/// One goes behind the other, or both right behind the first cell.
 #[test]
-fn loom_a_finger_is_shared() {
-    insert_two([0, 0], [(7, 2), (6, 3)]);
+fn loom_neighbours_are_inserted_in_reverse() {
+    insert_two([(7, 2), (6, 3)]);
 }
 
 /// Whoever finds a cell finds everything that was there when it was inserted, behind it and before it.
@@ -111,9 +111,9 @@ fn loom_a_cell_is_found_with_its_surroundings() {
             let from = first.map_or(Some(all.len()), |first| first);
             assert_eq!(met, all[from.expect("only those were inserted")..]);
         });
-        insert(&memstore, 9, 1, 1, 0);
-        insert(&memstore, 5, 2, 2, 0);
-        insert(&memstore, 3, 3, 2, 0);
+        insert(&memstore, 9, 1, 1);
+        insert(&memstore, 5, 2, 2);
+        insert(&memstore, 3, 3, 2);
         reader.join().unwrap();
         assert_eq!(walk(&memstore), all);
         memstore.list.check_index();
@@ -125,8 +125,8 @@ fn loom_a_cell_is_found_with_its_surroundings() {
 fn loom_the_first_leaf_is_made_once() {
     check(3, || {
         let memstore = Arc::new(Memstore::default());
-        let writer = spawn(&memstore, |memstore| insert(memstore, 5, 1, 1, 1));
-        insert(&memstore, 6, 2, 1, 0);
+        let writer = spawn(&memstore, |memstore| insert(memstore, 5, 1, 1));
+        insert(&memstore, 6, 2, 1);
         writer.join().unwrap();
         assert_eq!(walk(&memstore), [(5, 1), (6, 2)]);
         assert_eq!(memstore.list.check_index()[0], 1);
@@ -140,12 +140,12 @@ fn loom_a_split_hides_nothing() {
     for (new, sought) in [(4, 3), (4, 7), (2, 7), (8, 7)] {
         check(3, move || {
             let memstore = Arc::new(Memstore::default());
-            insert(&memstore, 3, 1, 2, 0);
-            insert(&memstore, 7, 2, 2, 0);
+            insert(&memstore, 3, 1, 2);
+            insert(&memstore, 7, 2, 2);
             let reader = spawn(&memstore, move |memstore| {
                 assert!(finds(memstore, sought), "row {sought} is not found");
             });
-            insert(&memstore, new, 3, 2, 0);
+            insert(&memstore, new, 3, 2);
             reader.join().unwrap();
             assert!(finds(&memstore, new), "row {new} is not found");
             assert_eq!(memstore.list.check_index()[..2], [2, 2]);
@@ -159,10 +159,10 @@ fn loom_a_full_leaf_is_contended() {
     for (mine, others) in [(4, 5), (2, 8), (8, 9)] {
         check(3, move || {
             let memstore = Arc::new(Memstore::default());
-            insert(&memstore, 3, 1, 2, 0);
-            insert(&memstore, 7, 2, 2, 0);
-            let writer = spawn(&memstore, move |memstore| insert(memstore, others, 4, 2, 1));
-            insert(&memstore, mine, 3, 2, 0);
+            insert(&memstore, 3, 1, 2);
+            insert(&memstore, 7, 2, 2);
+            let writer = spawn(&memstore, move |memstore| insert(memstore, others, 4, 2));
+            insert(&memstore, mine, 3, 2);
             writer.join().unwrap();
             let mut all = vec![(3, 1), (7, 2), (mine, 3), (others, 4)];
             all.sort_unstable();
@@ -174,18 +174,16 @@ fn loom_a_full_leaf_is_contended() {
     }
 }
 
-/// A writer searches for two places side by side while another puts a cell between them, and splits the leaf
-/// that was found.
+/// A writer inserts a batch while another one splits the leaf of its insertion hint.
 #[test]
-fn loom_places_found_together_are_left_behind() {
+fn loom_an_insertion_hint_is_left_behind() {
     check(1, || {
         let memstore = Arc::new(Memstore::default());
-        // Leaves with two cells: rows far enough apart for the third one and the fourth to be searched for
-        // together.
+        // Leaves of two cells: each row of the batch splits one.
         for (row, seq) in [(20, 1), (40, 2), (60, 3), (80, 4)] {
-            insert(&memstore, row, seq, 1, 0);
+            insert(&memstore, row, seq, 1);
         }
-        let writer = spawn(&memstore, |memstore| insert(memstore, 15, 9, 1, 1));
+        let writer = spawn(&memstore, |memstore| insert(memstore, 15, 9, 1));
         let keys = [70, 30, 10, 50].map(key);
         let cells: Vec<Cell<'_>> = keys
             .iter()
@@ -197,7 +195,7 @@ fn loom_places_found_together_are_left_behind() {
                 seq: SeqId(seq),
             })
             .collect();
-        memstore.list.insert_all_with(&cells, || 1, 0);
+        memstore.list.insert_all_with(&cells, || 1);
         writer.join().unwrap();
         let rows: Vec<u8> = walk(&memstore).iter().map(|(row, _)| *row).collect();
         assert_eq!(rows, [10, 15, 20, 30, 40, 50, 60, 70, 80]);

@@ -200,7 +200,7 @@ fn leaves_are_filled_in_any_order() {
                 insert(&memstore, &key, b"", b"", number + 1);
             }
             let levels = memstore.list.check_index();
-            let filled = count as f64 / (levels[0] * leaf::LEAF_CELLS) as f64;
+            let filled = count as f64 / (levels[0] * index::LEAF_CELLS) as f64;
             assert!(filled > fill || cfg!(miri), "{part}, {name}: {filled:.2}");
             for (below, above) in levels.iter().zip(&levels[1..]) {
                 let most = *below as f64 / 4.0 + 6.0 * (*below as f64).sqrt();
@@ -231,20 +231,20 @@ fn a_walk_fetches_what_it_comes_to() {
     let mut cursor = memstore.cursor();
     for first in 0..CELLS {
         cursor.seek(key_of(first).as_key()).unwrap();
-        assert!(cursor.walker.fetched().is_none(), "many look at one cell only");
+        assert!(cursor.iter.prefetched().is_none(), "many look at one cell only");
         // All the way from the first one, and from any other across the end of its leaf at most.
         let end = if first == 0 {
             CELLS
         } else {
-            CELLS.min(first + 2 * skiplist::LEAD)
+            CELLS.min(first + 2 * index::LEAD)
         };
         for at in first + 1..end {
             cursor.advance().unwrap();
             assert_eq!(cursor.cell().unwrap().key, key_of(at).as_key());
-            let expected = (at - first + 1).min(skiplist::LEAD).min(CELLS - 1 - at);
+            let expected = (at - first + 1).min(index::LEAD).min(CELLS - 1 - at);
             let (lead, last) = cursor
-                .walker
-                .fetched()
+                .iter
+                .prefetched()
                 .map_or((0, None), |(lead, last)| (lead, Some(last.key())));
             assert_eq!(lead, expected, "at {at} from {first}");
             if lead > 0 {
@@ -272,8 +272,8 @@ fn insert_all(memstore: &Memstore, keys: &[KeyBuf], value: &[u8], first_seq: u64
     memstore.insert_all(&cells);
 }
 
-/// Goal: neither the finger nor a search beside others puts cells in the wrong place. Method: orders that hit
-/// the finger, miss it, and hit it half-way; one by one and several at once.
+/// Goal: the insertion hint never puts cells in the wrong place. Method: orders in which it leads to the
+/// leaf, misses it, and leads there half of the time; one by one and several at once.
 #[test]
 fn insertion_order_does_not_matter() {
     let sizes: &[usize] = if cfg!(miri) { &[7] } else { &[1, 2, 7, 100] };
@@ -446,8 +446,7 @@ fn threads_insert_scattered() {
     insert_and_read(|thread, index| (index * THREADS + thread).wrapping_mul(0x9e37_79b9_7f4a_7c15));
 }
 
-/// Goal: the swap on a contended link is retried correctly. Method: all threads insert into the same row and
-/// column.
+/// Goal: writers of one link take turns. Method: all threads insert into the same row and column.
 #[test]
 fn threads_insert_at_one_place() {
     let memstore = Arc::new(Memstore::default());

@@ -31,12 +31,6 @@ impl<T> Mutex<T> {
         MutexGuard(Some(self.0.lock().expect(NO_POISON)))
     }
 
-    /// Locks it if it is free.
-    #[track_caller]
-    pub fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
-        self.0.try_lock().ok().map(|guard| MutexGuard(Some(guard)))
-    }
-
     /// Exclusive access to the value.
     pub fn get_mut(&mut self) -> &mut T {
         self.0.get_mut().expect(NO_POISON)

@@ -1,26 +1,27 @@
-//! Abbreviated keys: four bytes that stand for a key among keys between two known ones.
+//! Abbreviated keys: four bytes that sort like the keys between two known ones.
 
 use crate::cell::{Key, leading4};
 use crate::id::SeqId;
 
-/// Which four bytes of a key stand for it, among keys between two that are known.
+/// Position of the four bytes that stand for a key, among keys between two known ones. B-trees call
+/// this prefix truncation with poor man's normalized keys (Graefe, Modern B-Tree Techniques, 2011).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Abbreviation {
     pub(super) part: Part,
-    /// Bytes of the part that all have in common.
+    /// Bytes of the part that all keys have in common.
     pub(super) skip: u32,
 }
 
-/// What of a key the two are first different in.
+/// First part of a key in which the two known keys differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Part {
     Row,
     Qualifier,
-    /// Timestamp, type and sequence id as bytes that sort as cells do, see [`version`].
+    /// Timestamp, type and sequence id, see [`version`].
     Version,
 }
 
-/// Timestamp, type and sequence id, each descending, as bytes that compare like them.
+/// Timestamp, type and sequence id, each descending, as bytes in the order of cells.
 fn version(key: Key<'_>, seq: SeqId) -> [u8; 17] {
     let mut bytes = [0; 17];
     let timestamp = key.timestamp().cast_unsigned() ^ (1 << 63);
@@ -44,30 +45,21 @@ impl Abbreviation {
         skip: 0,
     };
 
-    /// For keys between those of two cells, or between one and nowhere.
+    /// For keys between those of two cells. `None` is the start or the end of the list.
     pub(super) fn between(first: Option<(Key<'_>, SeqId)>, next: Option<(Key<'_>, SeqId)>) -> Self {
         let (Some((left, left_seq)), Some((right, right_seq))) = (first, next) else {
             return Self::ANY;
         };
-        if left.row() != right.row() {
-            let skip = common_bytes(left.row(), right.row());
-            Self {
-                part: Part::Row,
-                skip,
-            }
+        let (part, skip) = if left.row() != right.row() {
+            (Part::Row, common_bytes(left.row(), right.row()))
         } else if left.qualifier() != right.qualifier() {
             let skip = common_bytes(left.qualifier(), right.qualifier());
-            Self {
-                part: Part::Qualifier,
-                skip,
-            }
+            (Part::Qualifier, skip)
         } else {
-            let skip = common_bytes(&version(left, left_seq), &version(right, right_seq));
-            Self {
-                part: Part::Version,
-                skip,
-            }
-        }
+            let (left, right) = (version(left, left_seq), version(right, right_seq));
+            (Part::Version, common_bytes(&left, &right))
+        };
+        Self { part, skip }
     }
 
     #[inline]
@@ -75,7 +67,7 @@ impl Abbreviation {
         leading4(part.get(self.skip as usize..).unwrap_or_default())
     }
 
-    /// That of a cell.
+    /// Abbreviated key of a cell.
     #[inline]
     pub(super) fn of(self, key: Key<'_>, seq: SeqId) -> u32 {
         match self.part {
@@ -85,18 +77,18 @@ impl Abbreviation {
         }
     }
 
-    /// That of the place in front of a row. Such a place is never between cells of one row.
+    /// Abbreviated key of the bound before a row, which is never between cells of one row.
     #[inline]
     pub(super) fn of_row(self, row: &[u8]) -> u32 {
         if self.part == Part::Row { self.take(row) } else { 0 }
     }
 
-    /// As a number.
+    /// Packs it for an atomic.
     pub(super) fn to_bits(self) -> u64 {
         (self.part as u64) << 32 | u64::from(self.skip)
     }
 
-    /// From its number.
+    /// Reverses [`Self::to_bits`].
     #[inline]
     pub(super) fn from_bits(bits: u64) -> Self {
         let part = match bits >> 32 {
@@ -104,9 +96,7 @@ impl Abbreviation {
             1 => Part::Qualifier,
             _ => Part::Version,
         };
-        Self {
-            part,
-            skip: bits as u32,
-        }
+        let skip = bits as u32;
+        Self { part, skip }
     }
 }
