@@ -44,7 +44,7 @@ cargo_tool() {
   shift 2
   grep -qs "\"$name $tool_version " "$tools/.crates.toml" ||
     CARGO_TARGET_DIR=$tools/target CARGO_PROFILE_RELEASE_LTO=false CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 \
-      cargo install --quiet --locked --root "$tools" "$name@$tool_version" "$@"
+      cargo install --quiet --locked --force --root "$tools" "$name@$tool_version" "$@"
 }
 
 install_tools() {

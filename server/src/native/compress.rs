@@ -41,7 +41,7 @@ pub(super) async fn unpack(
     }
     server.admission().admit_to_queue()?;
     let unpacked = server
-        .in_line(Class::User, move |_| {
+        .run_queued(Class::User, move |_| {
             let mut room = Reserved::new(&memory, OnShortage::Wait);
             match compressor.unpack(&cells, max, &mut room) {
                 Ok(plain) => Ok((plain, room)),

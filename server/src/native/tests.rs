@@ -95,7 +95,7 @@ async fn flood(server: &Arc<Server>) -> std::sync::mpsc::Sender<()> {
             let _ = gate.lock().recv();
             Ok(())
         };
-        tokio::spawn(async move { server.in_line(Class::User, work).await });
+        tokio::spawn(async move { server.run_queued(Class::User, work).await });
     }
     while server.admission().waiting() < WAITING {
         tokio::task::yield_now().await;

@@ -9,7 +9,7 @@ use crate::server::Server;
 impl Server {
     /// Runs the `work` of a data call where it may block, when its turn has come.
     /// REQUIRES: [`Admission::admit_to_queue_of`] has admitted the call.
-    pub(crate) async fn in_line<T: Send + 'static>(
+    pub(crate) async fn run_queued<T: Send + 'static>(
         self: &Arc<Self>,
         class: Class,
         work: impl FnOnce(&Self) -> Result<T, Failure> + Send + 'static,
@@ -30,7 +30,7 @@ impl Server {
             Class::System => None,
         };
         self.admission().admit_to_queue_of(class)?;
-        self.in_line(class, convert).await
+        self.run_queued(class, convert).await
     }
 
     /// Runs `work` where it may block, without queueing for a permit: schema changes and the like.

@@ -136,7 +136,7 @@ pub(crate) async fn get(
         server.admission().admit_to_queue_of(class)?;
         // Boxed, as all that few calls come to: a call's future is moved several times before its first poll.
         gets.found.batch.set_on_shortage(OnShortage::Wait);
-        let on_pool = server.in_line(class, move |server| {
+        let on_pool = server.run_queued(class, move |server| {
             gets.run(server, ReadTier::All)?;
             Ok(gets)
         });

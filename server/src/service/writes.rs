@@ -83,7 +83,7 @@ where
         None if on_pool => {
             server.admission().admit_to_queue()?;
             let work = move |server: &Server| write(server, &table, &build(&arguments)?);
-            Box::pin(server.in_line(Class::User, work)).await?
+            Box::pin(server.run_queued(Class::User, work)).await?
         }
         None => write(server, &table, &build(&arguments)?)?,
     };
@@ -206,7 +206,7 @@ where
             Ok((outcome, cells))
         };
         let outcome;
-        (outcome, cells) = Box::pin(server.in_line(Class::User, work)).await?;
+        (outcome, cells) = Box::pin(server.run_queued(Class::User, work)).await?;
         outcome.expect("only a call that may not wait can be without an answer")
     };
     if let Some(commit) = outcome.commit {

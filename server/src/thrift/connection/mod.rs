@@ -6,8 +6,8 @@
 //! calls need the memory.
 //!
 //! Calls of one connection run one after another, as in HBase's gateway. Answers to messages that arrived
-//! together leave together, but none waits long for a later one ([`HOLD`]). The task holds little between
-//! calls: an idle connection costs its task and two small buffers.
+//! together leave together, but none waits for a later call that has to wait itself. The task holds little
+//! between calls: an idle connection costs its task and two small buffers.
 
 use std::future::{pending, poll_fn};
 use std::io::ErrorKind;
@@ -34,8 +34,6 @@ use crate::thrift::messages::{Garbled, Messages, Speech};
 
 /// Answers are written at the latest when they have grown to this.
 const FLUSH_BYTES: usize = 256 << 10;
-/// Maximum time a finished reply is held back so that it can be sent with later ones (decision 9).
-const HOLD: Duration = Duration::from_millis(10);
 /// Interval at which a connection with unread calls is checked while one of its calls runs.
 const LOOK_UP: Duration = Duration::from_millis(50);
 /// Size from which an answer buffer is freed after use.
@@ -108,9 +106,6 @@ pub(crate) async fn run(
         match messages.next_message() {
             Ok(Some((speech, message))) => {
                 (message_began, slow) = (None, None);
-                if answers.have_waited() {
-                    send(&server, &socket, &mut answers.ready).await?;
-                }
                 held.set(message.len() + messages.buffered_bytes() + answers.capacity());
                 // Pinned where it is made, as all futures on a call's way: a future that is awaited by
                 // value is copied first, and these have kilobytes.
@@ -287,24 +282,11 @@ struct Answers {
     ready: Vec<u8>,
     /// The answer to the running call, if others are ready: those may have to be sent before it is.
     next: Vec<u8>,
-    /// When a call was first begun behind those that are ready.
-    since: Option<Instant>,
 }
 
 impl Answers {
     fn capacity(&self) -> usize {
         self.ready.capacity() + self.next.capacity()
-    }
-
-    /// To be called before a call is begun: whether the ready answers have waited long enough for
-    /// later ones.
-    fn have_waited(&mut self) -> bool {
-        if self.ready.is_empty() {
-            self.since = None;
-            return false;
-        }
-        let now = Instant::now();
-        now - *self.since.get_or_insert(now) >= HOLD
     }
 }
 
@@ -340,8 +322,7 @@ async fn answer(
 }
 
 /// Runs a call to its end. If the client closes the connection meanwhile, the call is notified, so
-/// that a long scan stops; a write goes on. If the call takes long, the answers `before` it are
-/// sent.
+/// that a long scan stops; a write goes on. If the call has to wait, the answers `before` it are sent.
 #[expect(
     clippy::too_many_arguments,
     reason = "what a call is about, and where its answer goes"
@@ -357,21 +338,17 @@ async fn call(
     before: &mut Vec<u8>,
 ) -> Result<(), End> {
     let mut call = pin!(server.call(client, speech.protocol, message, out));
-    let (mut is_closed, mut are_waiting) = (false, !before.is_empty());
-    let mut sent = Ok(());
+    let (mut is_closed, mut are_waiting, mut sent) = (false, !before.is_empty(), Ok(()));
     let has_begun = AtomicBool::new(false);
-    // Boxed when it is polled: most calls are answered at the first poll, and most have none before them.
+    // Boxed when it is polled: most calls have no answers before them.
     let mut sending = pin!(async {
-        Box::pin(async {
-            tokio::time::sleep(HOLD).await;
-            has_begun.store(true, Ordering::Relaxed);
-            send(server, socket, before).await
-        })
-        .await
+        has_begun.store(true, Ordering::Relaxed);
+        Box::pin(send(server, socket, before)).await
     });
     loop {
         tokio::select! {
-            // Most calls are answered at the first poll: they never look at the socket.
+            // Most calls are answered at the first poll: they never look at the socket, and their answer
+            // leaves with those before.
             biased;
             () = &mut call => break,
             () = closed(socket), if !is_closed => {
