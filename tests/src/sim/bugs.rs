@@ -286,7 +286,7 @@ pub const BUGS: &[Bug] = &[
     Bug {
         name: "sequence-ids-dropped-early",
         what: "compactions drop sequence ids that order cells for an open scan or against an older file",
-        caught_by: &[Sim("random --cuts 12000")],
+        caught_by: &[Sim("cuts --stride 3 --damage 4")],
     },
     Bug {
         name: "shortage-is-damage",
