@@ -19,7 +19,7 @@ use basalt_idl::schema::{Decode as _, Recode, StructDescriptor, check};
 use basalt_idl::wire::{BinaryReader, CompactReader, MessageKind, Protocol, Reader, WireError};
 use basalt_idl::{admin, thrift1, thrift2};
 use basalt_server::config::Thrift;
-use basalt_server::thrift::messages::{Garbled, Messages, Speech, Stranger};
+use basalt_server::thrift::messages::{Messages, ProtocolError, Stranger, WireFormat};
 use bytes::Bytes;
 
 use super::hash_of;
@@ -52,34 +52,39 @@ pub fn run(input: &[u8]) {
     let pieces = told_apart(&settings, stream, piece_bytes);
     assert_eq!(whole, pieces, "other messages when the bytes come in pieces");
     // The end of the connection was looked at above.
-    let _ = receive(&settings, stream, stream.len().max(1), &mut |speech, message| {
-        if speech.protocol == Protocol::Compact {
-            handle(speech.protocol, &message, CompactReader::new);
-        } else {
-            handle(speech.protocol, &message, BinaryReader::new);
-        }
-    });
+    let _ = receive(
+        &settings,
+        stream,
+        stream.len().max(1),
+        &mut |wire_format, message| {
+            if wire_format.protocol == Protocol::Compact {
+                handle(wire_format.protocol, &message, CompactReader::new);
+            } else {
+                handle(wire_format.protocol, &message, BinaryReader::new);
+            }
+        },
+    );
 }
 
 /// Result of a connection's bytes: how many messages, a hash of them, and why it ended.
-type Outcome = (usize, u64, Result<(), Garbled>);
+type Outcome = (usize, u64, Result<(), ProtocolError>);
 
 fn told_apart(settings: &Thrift, stream: &[u8], piece_bytes: usize) -> Outcome {
     let seen = Cell::new((0, 0));
     let end = memory::bounded(stream.len(), 0, || {
         seen.set((0, 0));
-        receive(settings, stream, piece_bytes, &mut |speech, message| {
+        receive(settings, stream, piece_bytes, &mut |wire_format, message| {
             let (count, hash) = seen.get();
             seen.set((
                 count + 1,
-                hash_of(&(hash, speech.framed, speech.protocol, message)),
+                hash_of(&(hash, wire_format.framed, wire_format.protocol, message)),
             ));
         })
     });
     let (count, hash) = seen.get();
     // The detected protocol depends on how many bytes have arrived, so the comparison ignores it.
-    let end = end.map_err(|garbled| match garbled {
-        Garbled::NotThrift(_) => Garbled::NotThrift(Stranger::Unknown),
+    let end = end.map_err(|protocol_error| match protocol_error {
+        ProtocolError::NotThrift(_) => ProtocolError::NotThrift(Stranger::Unknown),
         other => other,
     });
     (count, hash, end)
@@ -90,13 +95,13 @@ fn receive(
     settings: &Thrift,
     stream: &[u8],
     piece_bytes: usize,
-    take: &mut dyn FnMut(Speech, Bytes),
-) -> Result<(), Garbled> {
+    take: &mut dyn FnMut(WireFormat, Bytes),
+) -> Result<(), ProtocolError> {
     let mut messages = Messages::new(settings);
     for piece in stream.chunks(piece_bytes) {
         messages.space().extend_from_slice(piece);
-        while let Some((speech, message)) = messages.next_message()? {
-            take(speech, message);
+        while let Some((wire_format, message)) = messages.next_message()? {
+            take(wire_format, message);
         }
     }
     Ok(())

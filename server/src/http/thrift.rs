@@ -261,14 +261,14 @@ async fn receive(
 ) -> Result<Bytes, Refusal> {
     let limit = server.config().thrift.max_message_bytes;
     let listens_first = request.headers().contains_key(header::EXPECT);
-    let patience = if listens_first {
+    let most = if listens_first {
         limit
     } else {
         limit.saturating_mul(2)
     };
     let mut body = request.into_body();
     let claimed = body.size_hint().lower();
-    if claimed > patience as u64 {
+    if claimed > most as u64 {
         return Err(Refusal::TooLarge(limit));
     }
     let mut received = BytesMut::new();
@@ -291,7 +291,7 @@ async fn receive(
         server.connections().received_bytes.add(data.len() as u64);
         let is_all = total == 0 && data.len() as u64 == claimed;
         total += data.len();
-        if total > patience {
+        if total > most {
             break;
         } else if total > limit {
             received = BytesMut::new();

@@ -19,7 +19,7 @@ use super::strangers::StrangerLog;
 use crate::http;
 use crate::server::Server;
 use crate::thrift::connection::{refuse_on_http_port, send_and_close};
-use crate::thrift::messages::{Garbled, Stranger};
+use crate::thrift::messages::{ProtocolError, Stranger};
 
 /// Bytes that suffice to distinguish protocols.
 const FIRST_BYTES: usize = 16;
@@ -68,7 +68,7 @@ async fn turn_away(
     let first = first.get(..count)?;
     let detected = detect(first);
     if matches!(detected, Detected::Thrift { .. }) {
-        log.note(peer, "HTTP", None, Garbled::HttpPort);
+        log.note(peer, "HTTP", None, ProtocolError::HttpPort);
         refuse_on_http_port(server, socket, stop).await;
         return None;
     }

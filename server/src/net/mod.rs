@@ -15,7 +15,7 @@ use crate::observe::metrics::Api;
 use crate::server::Server;
 use crate::server::sessions::Owner;
 use crate::thrift::connection::{self, Handover};
-use crate::thrift::messages::Garbled;
+use crate::thrift::messages::ProtocolError;
 use crate::{native, thrift, zookeeper};
 
 pub(crate) mod http;
@@ -66,7 +66,7 @@ pub(crate) async fn serve(
                     Ok(None) => {}
                     // Boxed: most connections speak Thrift.
                     Ok(Some(other)) => Box::pin(hand_over(server, other, connection, peer, stop)).await,
-                    Err(connection::End::Garbled(Garbled::NotThrift(stranger))) => {
+                    Err(connection::End::ProtocolError(ProtocolError::NotThrift(stranger))) => {
                         strangers.note(peer, "Thrift", Some(stranger), stranger);
                     }
                     Err(end) => tracing::debug!(%peer, "connection closed: {end}"),

@@ -287,7 +287,7 @@ async fn upkeep(
                 let idle = Arc::clone(&server);
                 let kept = tokio::task::spawn_blocking(move || {
                     require_directory(idle.engine());
-                    idle.sessions().let_go();
+                    idle.sessions().release_idle();
                     idle.sessions().rest(UPKEEP_PERIOD);
                     idle.note_load();
                 });

@@ -18,11 +18,11 @@ pub(crate) mod places;
 mod pool;
 pub(crate) mod quotas;
 pub(crate) mod reads;
+mod record;
 pub(crate) mod scans;
 pub(crate) mod schema;
 mod sizes;
 pub(crate) mod testing;
-mod touched;
 pub(crate) mod writes;
 
 pub(crate) use caller::Caller;

@@ -18,7 +18,7 @@ use crate::region::{Claim, Region};
 use crate::schema::{FamilyDescriptor, escape};
 use crate::seeded;
 use crate::store::compact::{
-    Choice, Compacted, CompactionJob, CompactionState, FileView, choose, is_major_due, needs_compaction, run,
+    Compacted, CompactionJob, CompactionState, FileView, Pick, choose, is_major_due, needs_compaction, run,
 };
 use crate::store::{NewFile, StoreFile, StoreVersion, store_dir};
 
@@ -40,7 +40,7 @@ pub(crate) enum CompactionOutcome {
 
 /// Compaction mode: which compactions may begin, and whether running ones are waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Patience {
+pub(crate) enum CompactionMode {
     /// Any, and a wait for those that are in the way.
     Any,
     /// Any for which nothing has to be waited for.
@@ -75,12 +75,12 @@ impl Catalog {
         region: &Region,
         family: &[u8],
         major: bool,
-        patience: Patience,
+        mode: CompactionMode,
     ) -> Result<CompactionOutcome> {
         let _compacting = region.compacting.read();
         // A request to cancel compactions is withdrawn by its maker: a split withdraws it once it
         // has the lock, a stop never.
-        self.compact_locked(region, family, major, patience)
+        self.compact_locked(region, family, major, mode)
     }
 
     /// As `compact_store`, for a caller that has locked compactions of the region.
@@ -90,10 +90,10 @@ impl Catalog {
         region: &Region,
         family: &[u8],
         major: bool,
-        patience: Patience,
+        mode: CompactionMode,
     ) -> Result<CompactionOutcome> {
         region.check_undamaged()?;
-        let chosen = match self.claim(region, family, major, patience) {
+        let chosen = match self.claim(region, family, major, mode) {
             Ok(chosen) => chosen,
             Err(instead) => return Ok(instead),
         };
@@ -124,7 +124,7 @@ impl Catalog {
         region: &'a Region,
         family: &[u8],
         major: bool,
-        patience: Patience,
+        mode: CompactionMode,
     ) -> std::result::Result<Chosen<'a>, CompactionOutcome> {
         let mut claims = region.claims.lock();
         loop {
@@ -141,7 +141,7 @@ impl Catalog {
             let views = file_views(region, store, |file| claims.is_claimed(file));
             if major && views.iter().any(|view| view.busy) {
                 claims.set_awaited(family, true);
-                if patience != Patience::Any {
+                if mode != CompactionMode::Any {
                     return Err(CompactionOutcome::Busy);
                 }
                 // Not kept meanwhile: its memstores could not go.
@@ -158,12 +158,12 @@ impl Catalog {
             };
             let options = &self.shared.options;
             let inputs = match choose(&views, options, self.shared.clock.wall_ms(), &state) {
-                Choice::Nothing => return Err(CompactionOutcome::Nothing),
-                Choice::Minor(range) => store.files[range].to_vec(),
-                Choice::Major => store.files.clone(),
+                Pick::Nothing => return Err(CompactionOutcome::Nothing),
+                Pick::Minor(range) => store.files[range].to_vec(),
+                Pick::Major => store.files.clone(),
             };
             let bytes: u64 = inputs.iter().map(|file| file.meta().bytes).sum();
-            if patience == Patience::Short && bytes >= options.compaction_long_bytes {
+            if mode == CompactionMode::Short && bytes >= options.compaction_long_bytes {
                 return Err(CompactionOutcome::Long);
             }
             let files = inputs.iter().map(|file| file.id()).collect();
@@ -248,7 +248,7 @@ impl Catalog {
             all_files: chosen.all_files,
             target: &target,
             horizon: if seeded::is_on("compaction-forgets-open-scans") {
-                self.shared.moment()
+                self.shared.read_view()
             } else {
                 self.shared.horizon(&region.info().table)
             },
@@ -310,7 +310,7 @@ impl Catalog {
         for file in inputs {
             file.mark_obsolete();
         }
-        self.shared.let_go.fetch_add(1, Ordering::Release);
+        self.shared.releases.fetch_add(1, Ordering::Release);
         Ok(true)
     }
 
@@ -340,7 +340,7 @@ impl Catalog {
     }
 }
 
-/// The properties of a store's files that the choice depends on.
+/// The properties of a store's files that the pick depends on.
 fn file_views(region: &Region, store: &StoreVersion, is_claimed: impl Fn(FileId) -> bool) -> Vec<FileView> {
     let view = |file: &Arc<StoreFile>| {
         let (meta, properties) = (file.meta(), file.properties());

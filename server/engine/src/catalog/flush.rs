@@ -327,7 +327,7 @@ impl Catalog {
                 &store.frozen,
                 &target,
                 if seeded::is_on("flush-forgets-open-scans") {
-                    self.shared.moment()
+                    self.shared.read_view()
                 } else {
                     self.shared.horizon(table)
                 },
@@ -475,7 +475,7 @@ impl Catalog {
         for memstore in done.iter().flat_map(|family| &family.memstores) {
             self.shared.flushed_memstores.note(memstore);
         }
-        self.shared.let_go.fetch_add(1, Ordering::Release);
+        self.shared.releases.fetch_add(1, Ordering::Release);
     }
 
     /// Counts a published flush and notifies the listener.

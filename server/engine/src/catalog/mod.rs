@@ -59,7 +59,7 @@ mod system;
 mod tables;
 mod view;
 
-pub(crate) use compact::{CompactionOutcome, Patience};
+pub(crate) use compact::{CompactionMode, CompactionOutcome};
 pub use load::LoadFile;
 pub use reset::Removed;
 pub(crate) use system::{SystemTable, SystemTables};
@@ -255,7 +255,7 @@ impl Catalog {
         &self.system
     }
 
-    /// A table, whatever its state. A system table is one that tells of this moment.
+    /// A table, whatever its state. A system table shows the state of now.
     pub(crate) fn table(&self, name: &TableName) -> Result<Arc<Table>> {
         match SystemTable::named(name) {
             None => self.current.load().table(name).cloned(),

@@ -9,14 +9,14 @@ use crate::id::SeqId;
 use crate::region::{Region, RegionVersion, capture, capture_one};
 use crate::schema::TableName;
 
-/// One moment of some regions of a table.
+/// A consistent view of some regions of a table.
 #[derive(Debug)]
 pub(crate) struct View {
     /// The table then.
     pub table: Arc<Table>,
     /// Regions in key order, each with its version.
     pub regions: Vec<(Arc<Region>, Arc<RegionVersion>)>,
-    /// Edits up to here belong to the moment.
+    /// Edits up to here belong to the view.
     pub read_point: SeqId,
 }
 

@@ -390,7 +390,7 @@ impl Reader<'_> {
                     family,
                     qualifier,
                     condition.time_range,
-                    self.shared.moment(),
+                    self.shared.read_view(),
                     self.tier,
                     &mut scratch(self.shared, self.tier),
                     |cell| (cell.key.timestamp(), holds(op, expected, Some(cell.value))),
@@ -453,8 +453,8 @@ impl Reader<'_> {
 
     fn row(&self, spec: &ReadSpec, row: &[u8], out: &mut CellBatch) -> Result<bool> {
         let row_max_bytes = self.shared.options.row_max_bytes;
-        let moment = unpublished(self.shared.moment());
-        read_row(self.version, spec, row, moment, row_max_bytes, out)
+        let read_view = unpublished(self.shared.read_view());
+        read_row(self.version, spec, row, read_view, row_max_bytes, out)
     }
 }
 
@@ -556,7 +556,7 @@ impl<'g> Planner<'_, '_, 'g> {
                 family,
                 qualifier,
                 update.time_range,
-                shared.moment(),
+                shared.read_view(),
                 self.reader.tier,
                 out,
                 stored,

@@ -12,12 +12,12 @@ use crate::clock::Clock;
 use crate::error::{Error, Result};
 use crate::op::{Columns, FamilySelection, FetchLimits, Get, ReadSpec, ReadTier, Scan};
 use crate::region::{
-    LongRow, OpenMoment, Place, Region, RegionInfo, RegionScanner, RegionVersion, ScanRange, Shared, Step,
+    LongRow, OpenReadView, Place, Region, RegionInfo, RegionScanner, RegionVersion, ScanRange, Shared, Step,
     check_read, check_row, read_row,
 };
 use crate::schema::TableName;
 use crate::seeded;
-use crate::store::Moment;
+use crate::store::ReadView;
 
 /// Reads one row.
 pub(super) fn get(catalog: &Catalog, table: &TableName, get: &Get<'_>, out: &mut CellBatch) -> Result<()> {
@@ -27,13 +27,13 @@ pub(super) fn get(catalog: &Catalog, table: &TableName, get: &Get<'_>, out: &mut
         check_read(&version.table, &get.spec)?;
         shared.servers.check_assigned(region)?;
         region.check_undamaged()?;
-        let moment = Moment {
+        let read_view = ReadView {
             read_point,
             now_ms: shared.coarse_now_ms(),
             ahead: shared.timestamps.ahead(),
         };
         let row_max_bytes = shared.options.row_max_bytes;
-        read_row(version, &get.spec, get.row, moment, row_max_bytes, out)?;
+        read_row(version, &get.spec, get.row, read_view, row_max_bytes, out)?;
         region.reads.increment();
         Ok(())
     })
@@ -89,7 +89,7 @@ pub struct RowsSeen {
     pub passed_over: u64,
 }
 
-/// A running scan: one moment of the table, from open to end.
+/// A running scan: one read view of the table, from open to end.
 ///
 /// On open, the scan captures all regions that overlap its range, and then reads them one after the
 /// other. Writes, flushes, compactions, splits and merges that come later do not change its view.
@@ -97,7 +97,7 @@ pub struct RowsSeen {
 ///
 /// Captured memstores and files are kept only while the regions keep them, too. Where a region has
 /// since flushed memstores or compacted files, the scan continues in the region's current version
-/// ([`Self::let_go`]), with its original read point and after its last row. So a long scan pins no
+/// ([`Self::release`]), with its original read point and after its last row. So a long scan pins no
 /// memory outside the limit of all memstores, with three exceptions: from a flush to the scan's
 /// next fetch, in the middle of a row until the row's end, and after a change of the table's
 /// descriptor. A region that was split or merged is read to its end in the captured version.
@@ -124,8 +124,8 @@ pub struct Scanner {
     /// The regions left, in the order of the scan; the first is the current one.
     ahead: VecDeque<Ahead>,
     /// Read point of the scan.
-    open: OpenMoment,
-    /// `Shared::let_go` when the scan last checked for released memstores and files of its regions.
+    open: OpenReadView,
+    /// `Shared::releases` when the scan last checked for released memstores and files of its regions.
     looked: u64,
     /// The current region has released memstores or files, but the scan is in the middle of a row.
     overdue: bool,
@@ -162,8 +162,8 @@ impl Scanner {
         }
         let range = ScanRange::of_scan(&scan);
         let shared = Arc::clone(catalog.shared());
-        let looked = shared.let_go.load(Ordering::Acquire);
-        let mut open = shared.read_points.enter(table, || shared.moment());
+        let looked = shared.releases.load(Ordering::Acquire);
+        let mut open = shared.read_points.enter(table, || shared.read_view());
         let view = catalog.view(table, |region| range.overlaps(region.info()))?;
         open.advance(view.read_point);
         check_read(&view.table.descriptor, &scan.spec)?;
@@ -201,12 +201,12 @@ impl Scanner {
     /// Releases flushed memstores and compacted files of its regions, without reading anything: the
     /// next fetch continues in the regions' current versions. Each fetch begins with this; call it
     /// periodically for a scan that is idle for long.
-    pub fn let_go(&mut self) {
-        let let_go = self.shared.let_go.load(Ordering::Acquire);
-        if let_go == self.looked && !self.overdue {
+    pub fn release(&mut self) {
+        let releases = self.shared.releases.load(Ordering::Acquire);
+        if releases == self.looked && !self.overdue {
             return;
         }
-        (self.looked, self.overdue) = (let_go, false);
+        (self.looked, self.overdue) = (releases, false);
         for (index, ahead) in self.ahead.iter_mut().enumerate() {
             if ahead.region.is_current(&ahead.version) {
                 continue;
@@ -360,7 +360,7 @@ impl Scanner {
         let clock: Arc<dyn Clock> = Arc::clone(&self.shared.clock);
         let began = clock.mono();
         let (first_row, first_byte) = (out.row_count(), out.data_bytes());
-        self.let_go();
+        self.release();
         if let Some(ahead) = self.ahead.front() {
             self.shared.servers.check_assigned(&ahead.region)?;
         }
@@ -404,7 +404,7 @@ impl Scanner {
                 }
             }
             if self.overdue && step != Step::Piece {
-                self.let_go();
+                self.release();
             }
             // Checked after the work, so that every fetch makes progress however short its time is.
             // A piece of a row may have taken long.
@@ -461,14 +461,14 @@ impl Scanner {
             region.check_undamaged()?;
         }
         let spec = &self.scan.spec;
-        let moment = if seeded::is_on("scan-with-two-read-points") {
-            self.shared.moment()
+        let read_view = if seeded::is_on("scan-with-two-read-points") {
+            self.shared.read_view()
         } else {
-            self.open.moment()
+            self.open.read_view()
         };
         let scanner = match &mut self.current {
             Some(scanner) => {
-                scanner.resume(version, spec, moment)?;
+                scanner.resume(version, spec, read_view)?;
                 scanner
             }
             none => none.insert(RegionScanner::open(
@@ -476,7 +476,7 @@ impl Scanner {
                 spec,
                 self.range.clone(),
                 self.scan.batch,
-                moment,
+                read_view,
                 self.shared.options.row_max_bytes,
             )?),
         };

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::Engine;
-use crate::catalog::Patience;
+use crate::catalog::CompactionMode;
 use crate::error::{Error, Result};
 use crate::id::RegionId;
 use crate::region::{Region, family_index};
@@ -144,7 +144,8 @@ impl Engine {
             }
             for family in &families {
                 if wait {
-                    self.catalog.compact_store(region, family, major, Patience::Any)?;
+                    self.catalog
+                        .compact_store(region, family, major, CompactionMode::Any)?;
                 } else {
                     self.workers.request(Job::Compact {
                         region: region.id(),

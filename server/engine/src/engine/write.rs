@@ -260,7 +260,7 @@ pub(super) fn plan_mutation<'a>(
             family,
             qualifier,
             deletes,
-            shared.moment(),
+            shared.read_view(),
             scratch(shared, ReadTier::All),
         )
     })

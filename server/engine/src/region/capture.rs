@@ -9,7 +9,7 @@ use crate::id::SeqId;
 use crate::sync::Loaded;
 use crate::wal::Wal;
 
-/// One moment of some regions.
+/// A consistent view of some regions.
 #[derive(Debug)]
 pub(crate) struct Captured {
     /// One for each region, in the same order.
@@ -18,7 +18,7 @@ pub(crate) struct Captured {
     pub read_point: SeqId,
 }
 
-/// Captures the moment; `None` when a version was replaced meanwhile, and the caller begins again.
+/// Captures the view; `None` when a version was replaced meanwhile, and the caller begins again.
 pub(crate) fn capture(regions: &[Arc<Region>], wal: &Wal) -> Option<Captured> {
     let versions: SmallVec<[_; 1]> = regions.iter().map(|region| region.load_version()).collect();
     let read_point = wal.read_point();

@@ -1,7 +1,7 @@
 //! Which store files the running compactions of a region read.
 //!
 //! Compactions of one region run at the same time as long as each has files of its own. To begin
-//! one, a thread reads the claims, chooses among the unclaimed files, and claims its choice, all
+//! one, a thread reads the claims, chooses among the unclaimed files, and claims its pick, all
 //! under one lock. The claim ends when the result is in the region's version, or the compaction has
 //! failed.
 //!

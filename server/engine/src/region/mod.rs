@@ -89,7 +89,7 @@ pub(crate) use place::Servers;
 pub use place::{Place, ServerName};
 pub(crate) use plan::{PlannedCell, RowPlan, Times, check, check_row, check_writes, family_index};
 pub(crate) use range::ScanRange;
-pub(crate) use read_points::{OpenMoment, ReadPoints};
+pub(crate) use read_points::{OpenReadView, ReadPoints};
 pub(crate) use row::{newest_cell, newest_timestamps, read_row, unpublished};
 pub(crate) use row_times::RowTimes;
 pub(crate) use scan::{LongRow, RegionScanner, Step, check_read};

@@ -13,7 +13,7 @@ use crate::fs::sim::{SimFs, SimOptions};
 use crate::metrics::{Counters, NoListener};
 use crate::options::WalSync;
 use crate::record::{EditBuilder, EditReader};
-use crate::store::Moment;
+use crate::store::ReadView;
 use crate::sync::check;
 use crate::wal::{Logging, WalOptions};
 
@@ -233,7 +233,7 @@ fn loom_no_flush_looks_past_an_open_scan() {
     check(2, || {
         let server = Server::new();
         let points = Arc::new(ReadPoints::default());
-        let now = |server: &Server| Moment {
+        let now = |server: &Server| ReadView {
             read_point: server.wal.read_point(),
             now_ms: 0,
             ahead: crate::clock::Ahead::NONE,
@@ -256,7 +256,7 @@ fn loom_no_flush_looks_past_an_open_scan() {
         let horizon = flush.join().unwrap();
         let mut scan = scan.join().unwrap();
         assert!(
-            horizon <= scan.moment().read_point,
+            horizon <= scan.read_view().read_point,
             "the flush has looked past the scan"
         );
         let ask = || {
@@ -264,7 +264,7 @@ fn loom_no_flush_looks_past_an_open_scan() {
                 .horizon(&server.region.info().table, || now(&server))
                 .read_point
         };
-        assert_eq!(ask(), scan.moment().read_point);
+        assert_eq!(ask(), scan.read_view().read_point);
         scan.advance(server.wal.read_point());
         assert_eq!(ask(), SeqId(2));
     });

@@ -1,4 +1,4 @@
-//! The moments at which open scans read.
+//! The read views of open scans.
 //!
 //! A scan outlives flushes and compactions: between two fetches it moves to the current versions of
 //! its regions, and reads on at its original read point. So that it finds the same rows there,
@@ -16,10 +16,10 @@ use std::sync::Arc;
 
 use crate::id::SeqId;
 use crate::schema::TableName;
-use crate::store::Moment;
+use crate::store::ReadView;
 use crate::sync::Mutex;
 
-/// The moments of all open scans of the server. Shared by all threads.
+/// The read views of all open scans of the server. Shared by all threads.
 #[derive(Debug, Default)]
 pub(crate) struct ReadPoints {
     open: Mutex<Open>,
@@ -28,64 +28,67 @@ pub(crate) struct ReadPoints {
 #[derive(Debug, Default)]
 struct Open {
     next: u64,
-    moments: BTreeMap<u64, (TableName, Moment)>,
+    read_views: BTreeMap<u64, (TableName, ReadView)>,
 }
 
 /// An open scan's entry. It ends with its drop.
 #[derive(Debug)]
-pub(crate) struct OpenMoment {
+pub(crate) struct OpenReadView {
     points: Arc<ReadPoints>,
     key: u64,
-    moment: Moment,
+    read_view: ReadView,
 }
 
 impl ReadPoints {
     /// Enters a scan of the table that reads at the read point `now()`, or later
-    /// ([`OpenMoment::advance`]).
-    pub(crate) fn enter(self: &Arc<Self>, table: &TableName, now: impl FnOnce() -> Moment) -> OpenMoment {
+    /// ([`OpenReadView::advance`]).
+    pub(crate) fn enter(self: &Arc<Self>, table: &TableName, now: impl FnOnce() -> ReadView) -> OpenReadView {
         let mut open = self.open.lock();
-        let (key, moment) = (open.next, now());
+        let (key, read_view) = (open.next, now());
         open.next += 1;
-        open.moments.insert(key, (table.clone(), moment));
-        OpenMoment {
+        open.read_views.insert(key, (table.clone(), read_view));
+        OpenReadView {
             points: Arc::clone(self),
             key,
-            moment,
+            read_view,
         }
     }
 
     /// The earliest read point that is in use on the table, or may come into use: `now()`, if no
     /// open scan has an earlier one.
-    pub(crate) fn horizon(&self, table: &TableName, now: impl FnOnce() -> Moment) -> Moment {
+    pub(crate) fn horizon(&self, table: &TableName, now: impl FnOnce() -> ReadView) -> ReadView {
         let open = self.open.lock();
-        let of_table = open.moments.values().filter(|(scanned, _)| scanned == table);
-        of_table.fold(now(), |earliest, (_, moment)| Moment {
-            read_point: earliest.read_point.min(moment.read_point),
-            now_ms: earliest.now_ms.min(moment.now_ms),
+        let of_table = open.read_views.values().filter(|(scanned, _)| scanned == table);
+        of_table.fold(now(), |earliest, (_, read_view)| ReadView {
+            read_point: earliest.read_point.min(read_view.read_point),
+            now_ms: earliest.now_ms.min(read_view.now_ms),
             ahead: earliest.ahead,
         })
     }
 }
 
-impl OpenMoment {
-    /// The moment.
-    pub(crate) fn moment(&self) -> Moment {
-        self.moment
+impl OpenReadView {
+    /// The read view.
+    pub(crate) fn read_view(&self) -> ReadView {
+        self.read_view
     }
 
     /// Moves on to a later read point.
     pub(crate) fn advance(&mut self, read_point: SeqId) {
-        assert!(read_point >= self.moment.read_point, "read points do not go back");
-        self.moment.read_point = read_point;
-        if let Some((_, moment)) = self.points.open.lock().moments.get_mut(&self.key) {
-            *moment = self.moment;
+        assert!(
+            read_point >= self.read_view.read_point,
+            "read points do not go back"
+        );
+        self.read_view.read_point = read_point;
+        if let Some((_, read_view)) = self.points.open.lock().read_views.get_mut(&self.key) {
+            *read_view = self.read_view;
         }
     }
 }
 
-impl Drop for OpenMoment {
+impl Drop for OpenReadView {
     fn drop(&mut self) {
-        self.points.open.lock().moments.remove(&self.key);
+        self.points.open.lock().read_views.remove(&self.key);
     }
 }
 
@@ -94,8 +97,8 @@ mod tests {
     use super::*;
     use crate::clock::Ahead;
 
-    fn at(read_point: u64, now_ms: i64) -> Moment {
-        Moment {
+    fn at(read_point: u64, now_ms: i64) -> ReadView {
+        ReadView {
             read_point: SeqId(read_point),
             now_ms,
             ahead: Ahead::NONE,
@@ -114,7 +117,7 @@ mod tests {
         let elsewhere = points.enter(&other, || at(1, 10));
         assert_eq!(horizon(9, 90), at(5, 40), "each part is the earliest");
         first.advance(SeqId(8));
-        assert_eq!((horizon(9, 90), first.moment()), (at(7, 40), at(8, 50)));
+        assert_eq!((horizon(9, 90), first.read_view()), (at(7, 40), at(8, 50)));
         drop(second);
         assert_eq!(horizon(9, 90), at(8, 50));
         drop(first);

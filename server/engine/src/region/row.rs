@@ -6,7 +6,7 @@ use crate::id::SeqId;
 use crate::op::{Columns, FamilySelection, ReadSpec, ReadTier, TimeRange};
 use crate::region::{RegionScanner, RegionVersion, Step};
 use crate::seeded;
-use crate::store::Moment;
+use crate::store::ReadView;
 
 /// Appends the cells of `row` that `spec` selects to `out`: one row, or none. Returns whether there
 /// was one.
@@ -14,11 +14,11 @@ pub(crate) fn read_row(
     version: &RegionVersion,
     spec: &ReadSpec,
     row: &[u8],
-    moment: Moment,
+    read_view: ReadView,
     row_max_bytes: usize,
     out: &mut CellBatch,
 ) -> Result<bool> {
-    match RegionScanner::open_row(version, spec, row, moment, row_max_bytes)? {
+    match RegionScanner::open_row(version, spec, row, read_view, row_max_bytes)? {
         None => Ok(false),
         Some(mut scanner) => Ok(scanner.step(out)? == Step::Row),
     }
@@ -39,7 +39,7 @@ pub(crate) fn newest_cell<T>(
     family: usize,
     qualifier: &[u8],
     time_range: TimeRange,
-    moment: Moment,
+    read_view: ReadView,
     tier: ReadTier,
     scratch: &mut CellBatch,
     take: impl FnOnce(Cell<'_>) -> T,
@@ -49,7 +49,7 @@ pub(crate) fn newest_cell<T>(
         time_range,
         ..column_spec(version, family, qualifier, 1, tier)
     };
-    let mut newest = unpublished(moment);
+    let mut newest = unpublished(read_view);
     if let Some(file) = version.stores[family].files.last()
         && seeded::is_on("increment-misses-memstore")
     {
@@ -72,12 +72,12 @@ pub(crate) fn newest_timestamps(
     family: usize,
     qualifier: &[u8],
     versions: usize,
-    moment: Moment,
+    read_view: ReadView,
     mut scratch: CellBatch,
 ) -> Result<Vec<i64>> {
     let found = &mut scratch;
     let spec = column_spec(version, family, qualifier, versions, ReadTier::All);
-    read_row(version, &spec, row, unpublished(moment), usize::MAX, found)?;
+    read_row(version, &spec, row, unpublished(read_view), usize::MAX, found)?;
     Ok((0..found.cell_count())
         .map(|index| found.cell(index).key.timestamp())
         .collect())
@@ -102,10 +102,10 @@ fn column_spec(
     }
 }
 
-/// `moment`, extended to cells that are applied and not yet published.
-pub(crate) fn unpublished(moment: Moment) -> Moment {
-    Moment {
+/// `read_view`, extended to cells that are applied and not yet published.
+pub(crate) fn unpublished(read_view: ReadView) -> ReadView {
+    ReadView {
         read_point: SeqId::MAX,
-        ..moment
+        ..read_view
     }
 }

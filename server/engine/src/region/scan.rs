@@ -19,7 +19,8 @@
 //! are not touched for rows that did not, and rows that exist only in the others are not seen. HBase refuses
 //! this in a reversed scan; here all families are essential then.
 //!
-//! A scanner belongs to one moment, one region version at a time and one caller at a time. It takes no lock.
+//! A scanner belongs to one read view, one region version at a time and one caller at a time. It takes no
+//! lock.
 //! Between two rows it can be paused and go on in a later version of the region, or with another tier. A row
 //! that cannot be finished, because it is not in memory or calls have no memory for it, is left as if it had
 //! not been begun: the scanner is paused before it. With a filter or a batch limit that cannot be done, so a
@@ -36,7 +37,7 @@ use crate::op::{Columns, ReadSpec};
 use crate::region::{RegionVersion, ScanRange, family_index};
 use crate::schema::{TableDescriptor, escape};
 use crate::seeded;
-use crate::store::{Moment, ReadRows, RowLimit, RowProgress, Sources, StoreScanner};
+use crate::store::{ReadRows, ReadView, RowLimit, RowProgress, Sources, StoreScanner};
 
 /// What [`RegionScanner::step`] did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -143,7 +144,7 @@ impl RegionScanner {
         spec: &ReadSpec,
         range: ScanRange,
         batch: Option<usize>,
-        moment: Moment,
+        read_view: ReadView,
         row_max_bytes: usize,
     ) -> Result<Self> {
         let rows = ReadRows::Range {
@@ -163,7 +164,7 @@ impl RegionScanner {
         }
         let judge = filter.as_deref().filter(|_| !range.reversed);
         Ok(Self {
-            parts: open_parts(version, spec, judge, moment, rows)?,
+            parts: open_parts(version, spec, judge, read_view, rows)?,
             paused: None,
             order: version.row_order(),
             range: Some(range),
@@ -183,11 +184,11 @@ impl RegionScanner {
         version: &RegionVersion,
         spec: &ReadSpec,
         row: &[u8],
-        moment: Moment,
+        read_view: ReadView,
         row_max_bytes: usize,
     ) -> Result<Option<Self>> {
         let filter = spec.filter.as_ref().map(|factory| factory.create());
-        let parts = open_parts(version, spec, filter.as_deref(), moment, ReadRows::One(row))?;
+        let parts = open_parts(version, spec, filter.as_deref(), read_view, ReadRows::One(row))?;
         if parts.is_empty() {
             return Ok(None);
         }
@@ -237,9 +238,14 @@ impl RegionScanner {
     }
 
     /// Goes on in `version`, if it was paused. After an error it is paused still.
-    /// REQUIRES: the version has what was visible at `moment` in the one before; `spec` is the scan's, but
+    /// REQUIRES: the version has what was visible at `read_view` in the one before; `spec` is the scan's, but
     /// for its tier.
-    pub(crate) fn resume(&mut self, version: &RegionVersion, spec: &ReadSpec, moment: Moment) -> Result<()> {
+    pub(crate) fn resume(
+        &mut self,
+        version: &RegionVersion,
+        spec: &ReadSpec,
+        read_view: ReadView,
+    ) -> Result<()> {
         let Some(paused) = &self.paused else {
             return Ok(());
         };
@@ -261,7 +267,7 @@ impl RegionScanner {
                     }
                 }
             };
-            open_part(version, spec, judge, *place, moment, rows, &mut parts)?;
+            open_part(version, spec, judge, *place, read_view, rows, &mut parts)?;
         }
         self.parts = parts;
         self.paused = None;
@@ -508,12 +514,12 @@ fn open_parts(
     version: &RegionVersion,
     spec: &ReadSpec,
     judge: Option<&dyn Filter>,
-    moment: Moment,
+    read_view: ReadView,
     rows: ReadRows<'_>,
 ) -> Result<Vec<Part>> {
     let mut parts = Vec::new();
     for place in 0..family_count(version, spec) {
-        open_part(version, spec, judge, place, moment, rows, &mut parts)?;
+        open_part(version, spec, judge, place, read_view, rows, &mut parts)?;
     }
     Ok(parts)
 }
@@ -533,7 +539,7 @@ fn open_part(
     spec: &ReadSpec,
     judge: Option<&dyn Filter>,
     place: usize,
-    moment: Moment,
+    read_view: ReadView,
     rows: ReadRows<'_>,
     parts: &mut Vec<Part>,
 ) -> Result<()> {
@@ -543,7 +549,7 @@ fn open_part(
         Some(selection) => family_index(&version.table, &selection.family)?,
     };
     let store = &version.stores[index];
-    let sources = Sources::of(store, selection, spec, moment, rows)?;
+    let sources = Sources::of(store, selection, spec, read_view, rows)?;
     if sources.is_empty() && matches!(rows, ReadRows::One(_)) {
         return Ok(());
     }
@@ -554,7 +560,7 @@ fn open_part(
     parts.push(Part {
         place,
         essential: judge.is_none_or(|filter| filter.is_family_essential(&store.family.name)),
-        store: StoreScanner::over(sources, store, selection, spec, moment, rows),
+        store: StoreScanner::over(sources, store, selection, spec, read_view, rows),
     });
     parts
         .last_mut()

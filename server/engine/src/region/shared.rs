@@ -14,7 +14,7 @@ use crate::nonces::Nonces;
 use crate::options::Options;
 use crate::region::{ReadPoints, RowLocks, Servers};
 use crate::schema::{Durability, TableDescriptor, TableName};
-use crate::store::{Moment, StoreContext};
+use crate::store::{ReadView, StoreContext};
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::wal::{Logging, Wal};
 
@@ -49,10 +49,10 @@ pub(crate) struct Shared {
     pub memstore_total_bytes: AtomicU64,
     /// Memstores that were flushed and may still be read.
     pub flushed_memstores: FlushedMemstores,
-    /// Moments of open scans.
+    /// Read views of open scans.
     pub read_points: Arc<ReadPoints>,
     /// Grows whenever a region has released memstores or files that readers may still pin.
-    pub let_go: AtomicU64,
+    pub releases: AtomicU64,
     /// The servers that regions are on.
     pub servers: Servers,
     /// The next store file's identity.
@@ -93,7 +93,7 @@ impl Shared {
             memstore_total_bytes: AtomicU64::new(0),
             flushed_memstores: FlushedMemstores::default(),
             read_points: Arc::default(),
-            let_go: AtomicU64::new(0),
+            releases: AtomicU64::new(0),
             servers: Servers::default(),
             next_file: AtomicU64::new(next_file),
         }
@@ -114,9 +114,9 @@ impl Shared {
         self.clock.coarse_wall_ms() as i64
     }
 
-    /// The moment in which the server is.
-    pub(crate) fn moment(&self) -> Moment {
-        Moment {
+    /// The read view of now.
+    pub(crate) fn read_view(&self) -> ReadView {
+        ReadView {
             read_point: self.wal.read_point(),
             now_ms: self.now_ms(),
             ahead: self.timestamps.ahead(),
@@ -124,8 +124,8 @@ impl Shared {
     }
 
     /// The earliest read point that a flush or compaction of the table must preserve.
-    pub(crate) fn horizon(&self, table: &TableName) -> Moment {
-        self.read_points.horizon(table, || self.moment())
+    pub(crate) fn horizon(&self, table: &TableName) -> ReadView {
+        self.read_points.horizon(table, || self.read_view())
     }
 
     /// Monotonic milliseconds.

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use super::matcher::{Purge, RetainMatcher};
 use super::merge::MergeCursor;
 use super::output::{FileOutput, NameSync};
-use super::{Moment, NewFile, StoreContext, WrittenFile};
+use super::{NewFile, ReadView, StoreContext, WrittenFile};
 use crate::cell::{CellCursor, KeyBuf};
 use crate::error::Result;
 use crate::id::SeqId;
@@ -43,7 +43,7 @@ pub(crate) fn flush(
     family: &FamilyDescriptor,
     memstores: &[Arc<Memstore>],
     target: &NewFile,
-    horizon: Moment,
+    horizon: ReadView,
     progress: &JobProgress,
 ) -> Result<Flushed> {
     let expected: u64 = memstores.iter().map(|memstore| memstore.cell_count()).sum();

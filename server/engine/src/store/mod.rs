@@ -69,7 +69,7 @@ pub(crate) use version::{DamagedFile, StoreVersion};
 /// A read point with its time: decides which cells a scan sees, and how far back flush and
 /// compaction must keep them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Moment {
+pub(crate) struct ReadView {
     /// Edits up to here belong to it.
     pub read_point: SeqId,
     /// The time at which cells expire, in milliseconds.

@@ -24,7 +24,7 @@ use super::matcher::{Decision, ReadMatcher};
 use super::merge::MergeCursor;
 use super::opening::{Opening, ReadRows};
 use super::source::Source;
-use super::{Moment, StoreVersion};
+use super::{ReadView, StoreVersion};
 
 /// Limit of the cells still wanted of a row; counted down by [`StoreScanner::read_row`], over all
 /// families of the row.
@@ -86,11 +86,11 @@ impl Sources {
         version: &StoreVersion,
         selection: Option<&FamilySelection>,
         spec: &ReadSpec,
-        moment: Moment,
+        read_view: ReadView,
         rows: ReadRows<'_>,
     ) -> Result<Self> {
-        Opening::new(version, selection, spec, moment.now_ms, rows)
-            .sources(version, moment.read_point)
+        Opening::new(version, selection, spec, read_view.now_ms, rows)
+            .sources(version, read_view.read_point)
             .map(Self)
     }
 
@@ -137,7 +137,7 @@ impl StoreScanner {
         version: &StoreVersion,
         selection: Option<&FamilySelection>,
         spec: &ReadSpec,
-        moment: Moment,
+        read_view: ReadView,
         rows: ReadRows<'_>,
     ) -> Self {
         let walk = match rows {
@@ -147,7 +147,7 @@ impl StoreScanner {
         };
         Self {
             cursor: MergeCursor::new(sources.0),
-            matcher: ReadMatcher::new(&version.family, selection, spec, moment),
+            matcher: ReadMatcher::new(&version.family, selection, spec, read_view),
             family: Arc::clone(&version.family),
             order: version.row_order(),
             walk,

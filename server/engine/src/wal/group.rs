@@ -9,19 +9,19 @@
 //! 1. [`Queue::join`]: under `state`, for a memory copy's time, an edit takes its sequence ids and joins the
 //!    open group.
 //! 2. The caller fills the memstores, then [`Queue::applied`] takes it off the group's `pending` count.
-//! 3. [`Queue::wait`]: a caller that finds the *baton* (the leader token) in `state` takes it and
+//! 3. [`Queue::wait`]: a caller that finds the *leader token* in `state` takes it and
 //!    leads. It closes the open group and opens the next, writes and syncs without the lock, waits
-//!    until `pending` is zero, moves the read point, wakes the group, returns the baton and wakes
+//!    until `pending` is zero, moves the read point, wakes the group, returns the token and wakes
 //!    one waiter of the next group. A caller that does not find it sleeps until its group is
 //!    published or it is woken to lead.
 //!
-//! There is one baton, so groups are written and published strictly in order, and at most two groups exist:
+//! There is one token, so groups are written and published strictly in order, and at most two groups exist:
 //! the one being led and the open one. Everything a group needs besides its bytes (pending count, sleepers,
 //! wakers) therefore lives in two slots, by the parity of its number, and nothing is allocated per group.
 //!
 //! Wake-ups: publishing wakes exactly the group's own waiters, and one of the next group's. None is
 //! lost: waiters register under `state` after they have seen, under it, that they are neither
-//! published nor able to lead; and a leader that returns the baton checks, under it, for waiters of
+//! published nor able to lead; and a leader that returns the token checks, under it, for waiters of
 //! the open group. Futures cannot be relied on to lead when woken (they may have been dropped), so
 //! the commit thread leads for them; without one, all are woken and the first that is polled leads.
 //!
@@ -71,7 +71,7 @@ pub(super) struct Queue<L> {
     state: Mutex<State<L>>,
     /// Written under `state` by the leader; read by all threads.
     read_point: AtomicU64,
-    /// Groups whose leader has returned the baton. Only a hint for spinning threads; the truth is
+    /// Groups whose leader has returned the token. Only a hint for spinning threads; the truth is
     /// in `state`.
     finished: AtomicU64,
     /// Edits of a group that are not in the memstores yet, and `LEADER_WAITS`. By parity of the group.
@@ -80,7 +80,7 @@ pub(super) struct Queue<L> {
     wake_group: [Condvar; 2],
     /// The last pending edit of the group being led is in the memstores.
     wake_leader: Condvar,
-    /// The baton is back; for threads that want it without having an edit in a group.
+    /// The token is back; for threads that want it without having an edit in a group.
     wake_idle: Condvar,
     /// The commit thread has a group to lead, or is to end.
     wake_thread: Condvar,
@@ -89,7 +89,7 @@ pub(super) struct Queue<L> {
 #[derive(Debug)]
 struct State<L> {
     /// `None` while a thread leads.
-    baton: Option<Box<Baton<L>>>,
+    leader_token: Option<Box<LeaderToken<L>>>,
     /// The open group's edits.
     open: Batch,
     /// The open group's number.
@@ -98,7 +98,7 @@ struct State<L> {
     open_first_seq: u64,
     /// The next sequence id to give out.
     next_seq: u64,
-    /// Whether the leader may be away for long: sleep rather than spin. Meaningless while the baton
+    /// Whether the leader may be away for long: sleep rather than spin. Meaningless while the token
     /// is here, or lent without a group.
     leader_blocks: bool,
     /// Threads that sleep until their group is published. By parity; zeroed when the group is published.
@@ -115,7 +115,7 @@ struct State<L> {
 
 /// The leader token, with the leader's state.
 #[derive(Debug)]
-struct Baton<L> {
+struct LeaderToken<L> {
     lead: L,
     /// The closed group while leading; in between an empty buffer, to be swapped for the open group's.
     batch: Batch,
@@ -187,7 +187,7 @@ impl<L: Lead> Queue<L> {
     pub(super) fn new(lead: L, last_seq: SeqId, has_thread: bool) -> Self {
         Self {
             state: Mutex::new(State {
-                baton: Some(Box::new(Baton {
+                leader_token: Some(Box::new(LeaderToken {
                     lead,
                     batch: Batch::default(),
                 })),
@@ -267,7 +267,7 @@ impl<L: Lead> Queue<L> {
                 return Ok(());
             }
             state.is_poisoned()?;
-            if state.baton.is_some() {
+            if state.leader_token.is_some() {
                 state = self.lead(state);
                 continue;
             }
@@ -333,8 +333,10 @@ impl<L: Lead> Queue<L> {
             if let Err(error) = state.is_poisoned() {
                 return Poll::Ready(Err(error));
             }
-            let Some(baton) = &state.baton else { break };
-            if state.has_thread && baton.lead.blocks(&state.open) {
+            let Some(leader_token) = &state.leader_token else {
+                break;
+            };
+            if state.has_thread && leader_token.lead.blocks(&state.open) {
                 self.wake_thread.notify_one();
                 break;
             }
@@ -365,7 +367,7 @@ impl<L: Lead> Queue<L> {
         let mut state = self.state.lock();
         while state.refused.is_none() && state.has_thread {
             let wanted = !state.wakers[slot(state.group)].is_empty();
-            if wanted && state.baton.is_some() {
+            if wanted && state.leader_token.is_some() {
                 state = self.lead(state);
             } else {
                 self.wake_thread.wait(&mut state);
@@ -380,22 +382,25 @@ impl<L: Lead> Queue<L> {
     }
 
     /// Closes the open group, writes it, publishes it.
-    /// REQUIRES: the baton is in `state`.
+    /// REQUIRES: the token is in `state`.
     fn lead<'a>(&'a self, mut state: MutexGuard<'a, State<L>>) -> MutexGuard<'a, State<L>> {
-        let mut baton = state.baton.take().expect("the caller has seen the baton");
-        std::mem::swap(&mut state.open, &mut baton.batch);
+        let mut leader_token = state
+            .leader_token
+            .take()
+            .expect("the caller has seen the leader token");
+        std::mem::swap(&mut state.open, &mut leader_token.batch);
         let group = state.group;
         let last = state.next_seq - 1;
         state.group += 1;
         state.open_first_seq = state.next_seq;
-        state.leader_blocks = baton.lead.blocks(&baton.batch);
+        state.leader_blocks = leader_token.lead.blocks(&leader_token.batch);
         drop(state);
 
         if seeded::is_on("read-point-before-sync") {
             self.read_point.store(last, Ordering::Release);
         }
-        let written = baton.lead.write(&mut baton.batch);
-        baton.batch.clear();
+        let written = leader_token.lead.write(&mut leader_token.batch);
+        leader_token.batch.clear();
         // Without the lock, so that others can join the open group meanwhile.
         spin_until(|| self.pending[slot(group)].load(Ordering::Relaxed) == 0);
 
@@ -415,7 +420,7 @@ impl<L: Lead> Queue<L> {
             let spare = std::mem::take(&mut state.spare_wakers);
             woken = std::mem::replace(&mut state.wakers[slot], spare);
         }
-        self.give_back(state, baton, woken)
+        self.give_back(state, leader_token, woken)
     }
 
     /// Sleeps until every edit of the group is in the memstores, or the queue is poisoned.
@@ -430,19 +435,19 @@ impl<L: Lead> Queue<L> {
                 self.wake_leader.wait(state);
             }
         }
-        // The slot's next group opens only when the baton is back.
+        // The slot's next group opens only when the token is back.
         pending.store(0, Ordering::Relaxed);
     }
 
-    /// Returns the baton, ensures that the open group gets a leader if it has waiters, and wakes
+    /// Returns the token, ensures that the open group gets a leader if it has waiters, and wakes
     /// `woken` without the lock, since a waker is code of an executor.
     fn give_back<'a>(
         &'a self,
         mut state: MutexGuard<'a, State<L>>,
-        baton: Box<Baton<L>>,
+        leader_token: Box<LeaderToken<L>>,
         mut woken: Vec<Waker>,
     ) -> MutexGuard<'a, State<L>> {
-        state.baton = Some(baton);
+        state.leader_token = Some(leader_token);
         self.finished.store(state.group, Ordering::Relaxed);
         self.wake_idle.notify_all();
         let open = slot(state.group);
@@ -452,7 +457,7 @@ impl<L: Lead> Queue<L> {
             if state.sleepers[open] > 0 {
                 self.wake_group[open].notify_one();
             } else if state.has_thread {
-                // If no future waits yet, the first to wait finds the baton.
+                // If no future waits yet, the first to wait finds the token.
                 if !state.wakers[open].is_empty() {
                     self.wake_thread.notify_one();
                 }
@@ -493,7 +498,7 @@ impl<L: Lead> Queue<L> {
         woken.into_iter().for_each(Waker::wake);
     }
 
-    /// Leads the open group if there is one and no thread leads, then runs `work` with the baton.
+    /// Leads the open group if there is one and no thread leads, then runs `work` with the token.
     /// If another thread leads, only calls `busy` with the open group.
     pub(super) fn try_work(
         &self,
@@ -505,40 +510,40 @@ impl<L: Lead> Queue<L> {
         if state.refused.is_some() {
             return Ok(());
         }
-        if state.baton.is_some() && !state.open_is_empty() {
+        if state.leader_token.is_some() && !state.open_is_empty() {
             state = self.lead(state);
             state.is_poisoned()?;
         }
-        if state.baton.is_none() {
+        if state.leader_token.is_none() {
             busy(&mut state.open);
             return Ok(());
         }
         self.work(state, work)
     }
 
-    /// Waits for the baton, and leads the open group if there is one; if there is none, runs `work`
-    /// with the baton; its error is returned to the caller only.
+    /// Waits for the token, and leads the open group if there is one; if there is none, runs `work`
+    /// with the token; its error is returned to the caller only.
     pub(super) fn lead_or(&self, work: impl FnOnce(&mut L) -> Result<()>) -> Result<()> {
         let mut state = self.state.lock();
         loop {
             if let Some(refused) = &state.refused {
                 return Err(refused.error());
             }
-            if !state.open_is_empty() && state.baton.is_some() {
+            if !state.open_is_empty() && state.leader_token.is_some() {
                 state = self.lead(state);
                 return state.is_poisoned();
             }
-            if let Some(mut baton) = state.baton.take() {
+            if let Some(mut leader_token) = state.leader_token.take() {
                 drop(state);
-                let worked = work(&mut baton.lead);
-                drop(self.give_back(self.state.lock(), baton, Vec::new()));
+                let worked = work(&mut leader_token.lead);
+                drop(self.give_back(self.state.lock(), leader_token, Vec::new()));
                 return worked;
             }
             self.wake_idle.wait(&mut state);
         }
     }
 
-    /// Accepts nothing more, leads the open group, then runs `work` with the baton. A second call
+    /// Accepts nothing more, leads the open group, then runs `work` with the token. A second call
     /// does nothing.
     pub(super) fn close(&self, work: impl FnOnce(&mut L, SeqId) -> Result<()>) -> Result<()> {
         let mut state = self.state.lock();
@@ -550,7 +555,7 @@ impl<L: Lead> Queue<L> {
         self.wake_thread.notify_all();
         loop {
             state.is_poisoned()?;
-            if state.baton.is_none() {
+            if state.leader_token.is_none() {
                 self.wake_idle.wait(&mut state);
             } else if state.open_is_empty() {
                 return self.work(state, work);
@@ -560,23 +565,26 @@ impl<L: Lead> Queue<L> {
         }
     }
 
-    /// Runs `work` with the baton and the first sequence id that is not written yet. An error is
+    /// Runs `work` with the token and the first sequence id that is not written yet. An error is
     /// final.
-    /// REQUIRES: the baton is in `state`.
+    /// REQUIRES: the token is in `state`.
     fn work(
         &self,
         mut state: MutexGuard<'_, State<L>>,
         work: impl FnOnce(&mut L, SeqId) -> Result<()>,
     ) -> Result<()> {
-        let mut baton = state.baton.take().expect("the caller has seen the baton");
+        let mut leader_token = state
+            .leader_token
+            .take()
+            .expect("the caller has seen the leader token");
         let next_seq = SeqId(state.open_first_seq);
         drop(state);
-        let worked = work(&mut baton.lead, next_seq);
+        let worked = work(&mut leader_token.lead, next_seq);
         let mut state = self.state.lock();
         if let Err(error) = &worked {
             state.poison(error.to_string());
         }
-        let state = self.give_back(state, baton, Vec::new());
+        let state = self.give_back(state, leader_token, Vec::new());
         state.is_poisoned()
     }
 }

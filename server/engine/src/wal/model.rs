@@ -288,10 +288,10 @@ fn loom_a_close_publishes_or_refuses() {
     });
 }
 
-/// A thread that borrows the baton for work of its own (a tick, or room for a reservation) is alone
-/// with the disk, and passes the baton on.
+/// A thread that borrows the token for work of its own (a tick, or room for a reservation) is alone
+/// with the disk, and passes the token on.
 #[test]
-fn loom_borrowing_the_baton_loses_no_wake_up() {
+fn loom_borrowing_the_leader_token_loses_no_wake_up() {
     check(2, || {
         let log = Log::new(false, false);
         let waits = spawn(&log, |log| log.put().unwrap());

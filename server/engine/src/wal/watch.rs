@@ -4,7 +4,7 @@
 //! waits, and so does every group behind. The leader records when it began, so that new writes can
 //! be refused instead of waiting with the rest.
 //!
-//! One number, written by the holder of the log's baton (leader token), read by any thread without
+//! One number, written by the holder of the log's leader token, read by any thread without
 //! a lock.
 
 use std::sync::atomic::{AtomicU64, Ordering};

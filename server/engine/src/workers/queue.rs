@@ -30,7 +30,7 @@ const BACKOFF_MAX: Duration = Duration::from_mins(1);
 pub(crate) enum Job {
     /// Bring a region's memstores to disk.
     Flush(RegionId),
-    /// Compact one store: files of the policy's choice, or all of them.
+    /// Compact one store: the files that the policy picks, or all of them.
     Compact {
         /// The region.
         region: RegionId,
@@ -112,7 +112,7 @@ pub struct Compacting {
 struct State {
     /// Jobs that may run, in order, by lane.
     ready: [VecDeque<Job>; 3],
-    /// Jobs that wait for a moment (of the monotonic clock).
+    /// Jobs that wait for a time (of the monotonic clock).
     delayed: Vec<(Duration, Job)>,
     /// Everything in `ready` and `delayed`.
     waiting: HashSet<Job>,

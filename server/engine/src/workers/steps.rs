@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{Job, Work, Workers};
-use crate::catalog::{CompactionOutcome, Patience};
+use crate::catalog::{CompactionMode, CompactionOutcome};
 use crate::error::{Error, Result};
 use crate::id::RegionId;
 use crate::region::Region;
@@ -81,14 +81,18 @@ impl Workers {
         let Ok((_, region)) = self.catalog.region(id) else {
             return Ok(());
         };
-        let patience = if long { Patience::Idle } else { Patience::Short };
+        let mode = if long {
+            CompactionMode::Idle
+        } else {
+            CompactionMode::Short
+        };
         let again = |long| Job::Compact {
             region: id,
             family: family.to_vec(),
             major,
             long,
         };
-        match self.catalog.compact_store(&region, family, major, patience)? {
+        match self.catalog.compact_store(&region, family, major, mode)? {
             CompactionOutcome::Done => self.after_change(&region),
             CompactionOutcome::Long => self.queue.request(again(true)),
             CompactionOutcome::Busy => {

@@ -65,7 +65,7 @@ fn write_all(engine: &Engine, table: &TableName, text: &[u8]) {
 /// they alone pin the old memstores; one fetch later they pin nothing, and in the end they have
 /// returned the rows that were there when they were opened.
 #[test]
-fn a_flushed_memstore_is_let_go_by_the_next_fetch() {
+fn a_flushed_memstore_is_released_by_the_next_fetch() {
     for begun in [0, 5, 25] {
         for request in [Scan::default(), reversed()] {
             let (engine, table) = filled();
@@ -102,11 +102,11 @@ fn an_idle_scan_lets_go_when_it_is_told() {
     write_all(&engine, &table, b"after");
     engine.flush(&table).unwrap();
     assert!(engine.pinned_memstore_bytes() > 0);
-    scanner.let_go();
+    scanner.release();
     assert_eq!(engine.pinned_memstore_bytes(), 0);
     engine.compact(&table, None, true, true).unwrap();
-    scanner.let_go();
-    scanner.let_go();
+    scanner.release();
+    scanner.release();
     seen.extend(rest(&mut scanner));
     assert_eq!(seen, expected);
 }
@@ -296,7 +296,7 @@ fn a_long_scan_takes_no_more_memory_than_the_limit() {
 
 /// Files that were compacted away are removed when the scan has moved on, not when it ends.
 #[test]
-fn compacted_files_are_let_go_too() {
+fn compacted_files_are_released_too() {
     let disk = SimFs::new(5, SimOptions::default());
     let engine = Rig::simulated(&disk).open();
     let table = create(&engine);

@@ -118,7 +118,7 @@ fn has_http_date(now: SystemTime) -> bool {
 }
 
 /// Refuses one request without the HTTP library, which panics at the machine's date.
-async fn refuse(mut socket: TcpStream, patience: Duration) -> Result<(), End> {
+async fn refuse(mut socket: TcpStream, limit: Duration) -> Result<(), End> {
     const REASON: &str =
         "the clock of this machine is before 1970 or after 9999, and HTTP has no such dates: set the clock\n";
     let answer = format!(
@@ -137,10 +137,10 @@ async fn refuse(mut socket: TcpStream, patience: Duration) -> Result<(), End> {
         socket.write_all(answer.as_bytes()).await?;
         socket.shutdown().await
     };
-    match timeout(patience, talk).await {
+    match timeout(limit, talk).await {
         Ok(Ok(())) => Ok(()),
         Ok(Err(error)) => Err(End::Socket(error)),
-        Err(_) => Err(End::Silent(patience, "thrift.message_timeout_ms")),
+        Err(_) => Err(End::Silent(limit, "thrift.message_timeout_ms")),
     }
 }
 

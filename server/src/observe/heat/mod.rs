@@ -1,6 +1,6 @@
 //! The key visualiser's memory: where in the key space requests went, and when.
 //!
-//! 1. The API says which rows a call has read or written ([`Heat::touched`]). Most rows are only counted
+//! 1. The API says which rows a call has read or written ([`Heat::record`]). Most rows are only counted
 //!    down; some are samples: table, row key, size, and how many rows the sample stands for. Samples wait in
 //!    shards, one for a few threads.
 //! 2. Every [`COLUMN_MS`] [`Heat::tick`] empties the shards and makes a column: for each table a
@@ -191,7 +191,7 @@ impl Heat {
 
     /// A call has read or written `count` rows of the table. `row` has the key and the bytes of
     /// each by its number; it is called for few of them.
-    pub(crate) fn touched<'a>(
+    pub(crate) fn record<'a>(
         &self,
         table: &TableName,
         request: Request,

@@ -463,7 +463,7 @@ fn the_time_of_load_is_known() {
 fn without_memory_it_is_off() {
     let rig = Rig::new(0, 1);
     assert!(!rig.heat.is_on());
-    rig.heat.touched(&table("t"), Request::Write, 1, |_| {
+    rig.heat.record(&table("t"), Request::Write, 1, |_| {
         unreachable!("no row is asked for")
     });
     rig.next_column();

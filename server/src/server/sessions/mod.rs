@@ -346,12 +346,12 @@ impl Sessions {
 
     /// Releases flushed memstores and compacted files that idle scanners still pin. Active scanners
     /// do this in each fetch.
-    pub(crate) fn let_go(&self) {
+    pub(crate) fn release_idle(&self) {
         for mut session in self.by_id.iter_mut() {
             if let Some(scan) = session.scan.get_mut()
                 && let Some(scanner) = &mut scan.scanner
             {
-                scanner.let_go();
+                scanner.release();
             }
         }
     }

@@ -30,7 +30,7 @@ use crate::limits::parking;
 use crate::server::Server;
 use crate::service::Caller;
 use crate::thrift::Client;
-use crate::thrift::messages::{Garbled, Messages, Speech};
+use crate::thrift::messages::{Messages, ProtocolError, WireFormat};
 
 /// Answers are written at the latest when they have grown to this.
 const FLUSH_BYTES: usize = 256 << 10;
@@ -50,7 +50,7 @@ const LINGER_READ_BYTES: usize = 16 << 10;
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum End {
     #[error("{0}")]
-    Garbled(#[from] Garbled),
+    ProtocolError(#[from] ProtocolError),
     #[error("{0}")]
     Io(#[from] std::io::Error),
     #[error("a message was not complete after {0:?} (thrift.message_timeout_ms)")]
@@ -104,7 +104,7 @@ pub(crate) async fn run(
     let mut has_waited = false;
     loop {
         match messages.next_message() {
-            Ok(Some((speech, message))) => {
+            Ok(Some((wire_format, message))) => {
                 (message_began, slow) = (None, None);
                 held.set(message.len() + messages.buffered_bytes() + answers.capacity());
                 // Pinned where it is made, as all futures on a call's way: a future that is awaited by
@@ -114,7 +114,7 @@ pub(crate) async fn run(
                     &socket,
                     &gone,
                     &mut client,
-                    speech,
+                    wire_format,
                     message,
                     &mut answers,
                 ))
@@ -130,16 +130,16 @@ pub(crate) async fn run(
                 }
             }
             Ok(None) => {}
-            Err(Garbled::OtherProtocol(protocol)) => {
+            Err(ProtocolError::OtherProtocol(protocol)) => {
                 return Ok(Some(Handover {
                     socket,
                     received: messages.into_received(),
                     protocol,
                 }));
             }
-            Err(garbled) => {
+            Err(protocol_error) => {
                 server.connections().protocol_errors.increment(1);
-                farewell(&messages, &garbled, &mut answers.ready);
+                error_reply(&messages, &protocol_error, &mut answers.ready);
                 end_with(
                     &server,
                     &mut socket,
@@ -149,7 +149,7 @@ pub(crate) async fn run(
                     &stop,
                 )
                 .await?;
-                return Err(garbled.into());
+                return Err(protocol_error.into());
             }
         }
         send(&server, &socket, &mut answers.ready).await?;
@@ -228,7 +228,7 @@ pub(crate) async fn refuse_on_http_port(server: &Server, mut socket: TcpStream, 
     };
     server.connections().protocol_errors.increment(1);
     let mut answer = Vec::new();
-    farewell(&messages, &refusal, &mut answer);
+    error_reply(&messages, &refusal, &mut answer);
     send_and_close(server, socket, answer, stop).await;
 }
 
@@ -242,7 +242,7 @@ pub(crate) async fn send_and_close(
     send_with_end(&socket);
     // An error means that the client has gone, so the answer has no receiver.
     if send(server, &socket, &mut last).await.is_ok() {
-        linger(server, &mut socket, stop).await;
+        drain(server, &mut socket, stop).await;
     }
 }
 
@@ -261,7 +261,7 @@ async fn end_with(
     send_with_end(socket);
     send(server, socket, &mut answers.ready).await?;
     held.set(0);
-    linger(server, socket, stop).await;
+    drain(server, socket, stop).await;
     Ok(())
 }
 
@@ -296,7 +296,7 @@ async fn answer(
     socket: &TcpStream,
     gone: &AtomicBool,
     client: &mut Client,
-    speech: Speech,
+    wire_format: WireFormat,
     message: Bytes,
     answers: &mut Answers,
 ) -> Result<(), End> {
@@ -305,8 +305,18 @@ async fn answer(
     let is_first = ready.is_empty();
     let (out, before) = if is_first { (ready, next) } else { (next, ready) };
     let length_before = out.len();
-    let frame = speech.framed.then(|| begin_frame(out));
-    pin!(call(server, socket, gone, client, speech, message, out, before)).await?;
+    let frame = wire_format.framed.then(|| begin_frame(out));
+    pin!(call(
+        server,
+        socket,
+        gone,
+        client,
+        wire_format,
+        message,
+        out,
+        before
+    ))
+    .await?;
     if client.caller.is_cut() {
         out.truncate(length_before);
     } else if let Some(frame) = frame {
@@ -332,12 +342,12 @@ async fn call(
     socket: &TcpStream,
     gone: &AtomicBool,
     client: &mut Client,
-    speech: Speech,
+    wire_format: WireFormat,
     message: Bytes,
     out: &mut Vec<u8>,
     before: &mut Vec<u8>,
 ) -> Result<(), End> {
-    let mut call = pin!(server.call(client, speech.protocol, message, out));
+    let mut call = pin!(server.call(client, wire_format.protocol, message, out));
     let (mut is_closed, mut are_waiting, mut sent) = (false, !before.is_empty(), Ok(()));
     let has_begun = AtomicBool::new(false);
     // Boxed when it is polled: most calls have no answers before them.
@@ -541,7 +551,7 @@ async fn receive_rest(
     let Ok(read) = read else {
         return Err(messages
             .as_stranger()
-            .map_or(End::SlowMessage(limit), End::Garbled));
+            .map_or(End::SlowMessage(limit), End::ProtocolError));
     };
     let count = read?;
     if let Some(slow) = slow {
@@ -637,20 +647,22 @@ async fn send_rest(
 
 /// Sends the reason why the connection ends, in a form that the client can read, as far as that is
 /// known.
-fn farewell(messages: &Messages, garbled: &Garbled, answers: &mut Vec<u8>) {
-    if let Garbled::NotThrift(stranger) = garbled {
+fn error_reply(messages: &Messages, protocol_error: &ProtocolError, answers: &mut Vec<u8>) {
+    if let ProtocolError::NotThrift(stranger) = protocol_error {
         return answers.extend(stranger.reply());
     }
-    refuse_partial(messages, &TApplicationException::from(garbled), answers);
+    refuse_partial(messages, &TApplicationException::from(protocol_error), answers);
 }
 
 /// Answers a partial message with a refusal, if its name has arrived.
 fn refuse_partial(messages: &Messages, reason: &TApplicationException, answers: &mut Vec<u8>) {
-    let Some(speech) = messages.speech() else { return };
+    let Some(wire_format) = messages.wire_format() else {
+        return;
+    };
     let partial = messages.partial();
-    let frame = speech.framed.then(|| begin_frame(answers));
+    let frame = wire_format.framed.then(|| begin_frame(answers));
     let before = answers.len();
-    Server::refuse(speech.protocol, partial, reason, answers);
+    Server::refuse(wire_format.protocol, partial, reason, answers);
     // Without a refusal there is nothing to frame; and a refusal is a few hundred bytes, which a frame can
     // hold.
     if let Some(frame) = frame
@@ -663,7 +675,7 @@ fn refuse_partial(messages: &Messages, reason: &TApplicationException, answers: 
 /// Drains the socket after a final error reply: reads and drops bytes until the client closes,
 /// bounded by the time and size of a message. A socket that is closed with bytes unread is reset,
 /// and a client that is still sending would see only that.
-async fn linger(server: &Server, socket: &mut TcpStream, stop: &CancellationToken) {
+async fn drain(server: &Server, socket: &mut TcpStream, stop: &CancellationToken) {
     let config = &server.config().thrift;
     let limit = Duration::from_millis(config.message_timeout_ms);
     let forget = async {

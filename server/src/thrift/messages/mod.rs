@@ -24,14 +24,14 @@ pub use stranger::Stranger;
 
 /// How a connection speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Speech {
+pub struct WireFormat {
     /// Protocol of the messages it sends.
     pub protocol: Protocol,
     /// Whether each message has a length in front.
     pub framed: bool,
 }
 
-impl Speech {
+impl WireFormat {
     fn protocol_name(self) -> &'static str {
         match self.protocol {
             Protocol::Compact => "compact",
@@ -46,7 +46,7 @@ impl Speech {
 
 /// A protocol error. The connection ends, after an error reply if there is one.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Garbled {
+pub enum ProtocolError {
     /// Not Thrift.
     #[error("{0}")]
     NotThrift(Stranger),
@@ -91,16 +91,16 @@ pub enum Garbled {
     Malformed(WireError),
 }
 
-impl From<&Garbled> for TApplicationException {
-    fn from(garbled: &Garbled) -> Self {
-        let kind = match garbled {
-            Garbled::Protocol { .. } => TApplicationExceptionType::INVALID_PROTOCOL,
-            Garbled::Transport { .. } | Garbled::HttpPort => {
+impl From<&ProtocolError> for TApplicationException {
+    fn from(protocol_error: &ProtocolError) -> Self {
+        let kind = match protocol_error {
+            ProtocolError::Protocol { .. } => TApplicationExceptionType::INVALID_PROTOCOL,
+            ProtocolError::Transport { .. } | ProtocolError::HttpPort => {
                 TApplicationExceptionType::UNSUPPORTED_CLIENT_TYPE
             }
             _ => TApplicationExceptionType::PROTOCOL_ERROR,
         };
-        TApplicationException::new(kind, garbled.to_string())
+        TApplicationException::new(kind, protocol_error.to_string())
     }
 }
 
@@ -112,10 +112,10 @@ pub struct Messages {
     is_bulky: bool,
     /// Bytes of the last message since then. The next one is likely to be similar.
     last_bytes: usize,
-    speech: Option<Speech>,
+    wire_format: Option<WireFormat>,
     scanner: Option<MessageScanner>,
     /// The refusal, if the settings or the port do not allow this connection's protocol.
-    forbidden: Option<Garbled>,
+    forbidden: Option<ProtocolError>,
     max_message_bytes: usize,
     protocol: ThriftProtocol,
     transport: ThriftTransport,
@@ -135,7 +135,7 @@ impl Messages {
             received: BytesMut::new(),
             is_bulky: false,
             last_bytes: 0,
-            speech: None,
+            wire_format: None,
             scanner: None,
             forbidden: None,
             max_message_bytes: config.max_message_bytes,
@@ -148,7 +148,7 @@ impl Messages {
     /// refused.
     pub fn of_http_port(config: &Thrift) -> Self {
         Self {
-            forbidden: Some(Garbled::HttpPort),
+            forbidden: Some(ProtocolError::HttpPort),
             ..Self::new(config)
         }
     }
@@ -184,7 +184,7 @@ impl Messages {
         if !self.is_large() || capacity - bytes >= BULK_READ_BYTES {
             return None;
         }
-        let is_framed = self.speech.is_some_and(|speech| speech.framed);
+        let is_framed = self.wire_format.is_some_and(|wire_format| wire_format.framed);
         let whole = self
             .frame_length()
             .filter(|_| is_framed)
@@ -253,15 +253,15 @@ impl Messages {
     }
 
     /// How the connection speaks, once known.
-    pub fn speech(&self) -> Option<Speech> {
-        self.speech
+    pub fn wire_format(&self) -> Option<WireFormat> {
+        self.wire_format
     }
 
     /// The refusal of received bytes that are too few to detect a protocol, once no more are
     /// expected.
-    pub fn as_stranger(&self) -> Option<Garbled> {
-        let is_unknown = self.speech.is_none() && !self.received.is_empty();
-        is_unknown.then(|| Garbled::NotThrift(Stranger::of(Detected::Unknown, &self.received)))
+    pub fn as_stranger(&self) -> Option<ProtocolError> {
+        let is_unknown = self.wire_format.is_none() && !self.received.is_empty();
+        is_unknown.then(|| ProtocolError::NotThrift(Stranger::of(Detected::Unknown, &self.received)))
     }
 
     /// The received head of the incomplete message, without its frame length.
@@ -271,73 +271,73 @@ impl Messages {
     }
 
     fn unframed(&self) -> &[u8] {
-        let is_framed = self.speech.is_some_and(|speech| speech.framed);
+        let is_framed = self.wire_format.is_some_and(|wire_format| wire_format.framed);
         self.received
             .get(if is_framed { 4 } else { 0 }..)
             .unwrap_or_default()
     }
 
     /// The next whole message, if it has arrived.
-    pub fn next_message(&mut self) -> Result<Option<(Speech, Bytes)>, Garbled> {
+    pub fn next_message(&mut self) -> Result<Option<(WireFormat, Bytes)>, ProtocolError> {
         if self.received.is_empty() {
             return Ok(None);
         }
-        let Some(speech) = self.detected()? else {
+        let Some(wire_format) = self.detected()? else {
             return Ok(None);
         };
         if let Some(forbidden) = self.forbidden.clone() {
-            return self.refuse(speech, forbidden);
+            return self.refuse(wire_format, forbidden);
         }
-        let message = if speech.framed {
-            self.next_framed(speech)?
+        let message = if wire_format.framed {
+            self.next_framed(wire_format)?
         } else {
-            self.next_unframed(speech.protocol)?
+            self.next_unframed(wire_format.protocol)?
         };
         Ok(message.map(|message| {
             self.last_bytes = message.len();
-            (speech, message)
+            (wire_format, message)
         }))
     }
 
-    fn detected(&mut self) -> Result<Option<Speech>, Garbled> {
-        if self.speech.is_some() {
-            return Ok(self.speech);
+    fn detected(&mut self) -> Result<Option<WireFormat>, ProtocolError> {
+        if self.wire_format.is_some() {
+            return Ok(self.wire_format);
         }
-        let speech = match detect(&self.received) {
+        let wire_format = match detect(&self.received) {
             Detected::NeedMore => return Ok(None),
-            Detected::Thrift { protocol, framed } => Speech { protocol, framed },
+            Detected::Thrift { protocol, framed } => WireFormat { protocol, framed },
             other @ (Detected::HBaseRpc | Detected::ZooKeeper | Detected::ZooKeeperWord) => {
-                return Err(Garbled::OtherProtocol(other));
+                return Err(ProtocolError::OtherProtocol(other));
             }
-            other => return Err(Garbled::NotThrift(Stranger::of(other, &self.received))),
+            other => return Err(ProtocolError::NotThrift(Stranger::of(other, &self.received))),
         };
-        self.speech = Some(speech);
+        self.wire_format = Some(wire_format);
         if self.forbidden.is_none() {
-            self.forbidden = self.check(speech).err();
+            self.forbidden = self.check(wire_format).err();
         }
-        Ok(self.speech)
+        Ok(self.wire_format)
     }
 
     /// Whether the settings allow this.
-    fn check(&self, speech: Speech) -> Result<(), Garbled> {
-        let (protocol, transport) = (speech.protocol_name(), speech.transport_name());
+    fn check(&self, wire_format: WireFormat) -> Result<(), ProtocolError> {
+        let (protocol, transport) = (wire_format.protocol_name(), wire_format.transport_name());
         match self.protocol {
-            ThriftProtocol::Binary if protocol != "binary" => Err(Garbled::Protocol {
+            ThriftProtocol::Binary if protocol != "binary" => Err(ProtocolError::Protocol {
                 spoken: protocol,
                 allowed: "binary",
             }),
-            ThriftProtocol::Compact if protocol != "compact" => Err(Garbled::Protocol {
+            ThriftProtocol::Compact if protocol != "compact" => Err(ProtocolError::Protocol {
                 spoken: protocol,
                 allowed: "compact",
             }),
             _ => Ok(()),
         }?;
         match self.transport {
-            ThriftTransport::Framed if !speech.framed => Err(Garbled::Transport {
+            ThriftTransport::Framed if !wire_format.framed => Err(ProtocolError::Transport {
                 spoken: transport,
                 allowed: "framed",
             }),
-            ThriftTransport::Unframed if speech.framed => Err(Garbled::Transport {
+            ThriftTransport::Unframed if wire_format.framed => Err(ProtocolError::Transport {
                 spoken: transport,
                 allowed: "unframed",
             }),
@@ -347,11 +347,15 @@ impl Messages {
 
     /// Refuses the current message once its header is here, or cannot be had. A header has at most
     /// a few hundred bytes.
-    fn refuse<T>(&self, speech: Speech, garbled: Garbled) -> Result<Option<T>, Garbled> {
-        let is_whole = speech.framed && self.frame_length() == Some(self.unframed().len());
-        match header(speech.protocol, self.partial()) {
+    fn refuse<T>(
+        &self,
+        wire_format: WireFormat,
+        protocol_error: ProtocolError,
+    ) -> Result<Option<T>, ProtocolError> {
+        let is_whole = wire_format.framed && self.frame_length() == Some(self.unframed().len());
+        match header(wire_format.protocol, self.partial()) {
             Err(WireError::Truncated { .. }) if !is_whole => Ok(None),
-            _ => Err(garbled),
+            _ => Err(protocol_error),
         }
     }
 
@@ -360,13 +364,13 @@ impl Messages {
         usize::try_from(u32::from_be_bytes(*length)).ok()
     }
 
-    fn next_framed(&mut self, speech: Speech) -> Result<Option<Bytes>, Garbled> {
+    fn next_framed(&mut self, wire_format: WireFormat) -> Result<Option<Bytes>, ProtocolError> {
         let Some(bytes) = self.frame_length() else {
             return Ok(None);
         };
         let limit = self.max_message_bytes;
         if bytes > limit {
-            return self.refuse(speech, Garbled::TooLarge { bytes, limit });
+            return self.refuse(wire_format, ProtocolError::TooLarge { bytes, limit });
         }
         if self.received.len() - 4 < bytes {
             return Ok(None);
@@ -375,7 +379,7 @@ impl Messages {
         Ok(Some(self.received.split_to(bytes).freeze()))
     }
 
-    fn next_unframed(&mut self, protocol: Protocol) -> Result<Option<Bytes>, Garbled> {
+    fn next_unframed(&mut self, protocol: Protocol) -> Result<Option<Bytes>, ProtocolError> {
         let limit = self.max_message_bytes;
         let scanner = self
             .scanner
@@ -386,8 +390,8 @@ impl Messages {
                 scanner.restart();
                 Ok(Some(self.received.split_to(len).freeze()))
             }
-            Err(WireError::TooLong { limit }) => Err(Garbled::TooLong(limit)),
-            Err(error) => Err(Garbled::Malformed(error)),
+            Err(WireError::TooLong { limit }) => Err(ProtocolError::TooLong(limit)),
+            Err(error) => Err(ProtocolError::Malformed(error)),
         }
     }
 }

@@ -31,8 +31,8 @@ fn pieces_make_messages() {
             let mut got = Vec::new();
             for piece in [&stream[..cut], &stream[cut..]] {
                 messages.space().extend_from_slice(piece);
-                while let Some((speech, message)) = messages.next_message().unwrap() {
-                    assert_eq!(speech.framed, frame);
+                while let Some((wire_format, message)) = messages.next_message().unwrap() {
+                    assert_eq!(wire_format.framed, frame);
                     got.push(message.to_vec());
                 }
             }
@@ -54,7 +54,7 @@ fn a_length_over_the_limit_is_refused_before_its_bytes_arrive() {
     };
     let claim = [&b"\x00\xff\xff\xff"[..], &call("getTableNames")].concat();
     let (bytes, limit) = (0xff_ffff, 1 << 20);
-    assert_eq!(refused(&config, &claim), Garbled::TooLarge { bytes, limit });
+    assert_eq!(refused(&config, &claim), ProtocolError::TooLarge { bytes, limit });
 }
 
 /// A length within the limit is only a claim until its bytes arrive.
@@ -76,7 +76,7 @@ fn a_claimed_length_takes_no_memory() {
 }
 
 /// The error that refuses these bytes.
-fn refused(config: &Thrift, bytes: &[u8]) -> Garbled {
+fn refused(config: &Thrift, bytes: &[u8]) -> ProtocolError {
     let mut messages = Messages::new(config);
     messages.space().extend_from_slice(bytes);
     messages.next_message().expect_err("to be refused")
@@ -102,7 +102,7 @@ fn strangers_are_told_apart() {
         (b"\0\0\0\x2d\0\0\0\0", Detected::ZooKeeper),
     ] {
         let other = refused(&Thrift::default(), bytes);
-        assert_eq!(other, Garbled::OtherProtocol(protocol));
+        assert_eq!(other, ProtocolError::OtherProtocol(protocol));
     }
 }
 
@@ -167,7 +167,7 @@ fn a_forbidden_frame_without_a_header_is_refused() {
         ..Thrift::default()
     };
     let error = refused(&config, b"\x00\x00\x00\x04\x80\x01\x00\x01");
-    assert!(matches!(error, Garbled::Transport { .. }), "{error}");
+    assert!(matches!(error, ProtocolError::Transport { .. }), "{error}");
 }
 
 /// Goal: messages of one size come by one read each. Method: as many as several buffers hold; the

@@ -21,7 +21,7 @@ use std::sync::atomic::Ordering;
 
 use self::choose::{Sizes, calculated_row, check_row, is_larger, limit_bytes};
 use super::tables::check_split_key;
-use super::{Catalog, CompactionOutcome, Patience, Table};
+use super::{Catalog, CompactionMode, CompactionOutcome, Table};
 use crate::error::{Error, Result};
 use crate::id::RegionId;
 use crate::manifest::{ManifestEdit, RegionMeta};
@@ -181,7 +181,7 @@ impl Catalog {
         let families: Vec<_> = stores.map(|store| store.family.name.clone()).collect();
         drop(version);
         for family in &families {
-            let outcome = self.compact_locked(region, family, true, Patience::Any)?;
+            let outcome = self.compact_locked(region, family, true, CompactionMode::Any)?;
             if !matches!(outcome, CompactionOutcome::Done) {
                 return Err(Error::RegionTooBusy(format!(
                     "Region {} still shares store files with its neighbours after a split, and compacting them was cancelled",

@@ -328,7 +328,7 @@ fn a_compaction_takes_the_place_of_its_inputs() {
 }
 
 #[test]
-fn a_split_shares_files_until_both_halves_let_go() {
+fn a_split_shares_files_until_both_halves_drop_them() {
     check(
         "create t f 1:,
          flush 1 10 f:1:10

@@ -24,7 +24,7 @@ use crate::options::Options;
 /// older one stays.
 const STUCK_BETTER_BY: f64 = 1.05;
 
-/// The properties of a file that the choice depends on.
+/// The properties of a file that the pick depends on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct FileView {
     /// Id of the file.
@@ -45,7 +45,7 @@ pub(crate) struct FileView {
     pub busy: bool,
 }
 
-/// The properties of the store that the choice depends on.
+/// The properties of the store that the pick depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct CompactionState {
     /// A user asked for a major compaction.
@@ -65,7 +65,7 @@ impl Default for CompactionState {
 
 /// The chosen compaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Choice {
+pub(crate) enum Pick {
     /// Nothing.
     Nothing,
     /// Compact these neighbours (indexes into the files given): some of the files.
@@ -76,7 +76,7 @@ pub(crate) enum Choice {
 
 /// Chooses from `files`, oldest first. A major compaction that a user asked for waits until no other
 /// compaction of the store runs; until then the answer is `Nothing`.
-pub(crate) fn choose(files: &[FileView], options: &Options, now_ms: u64, state: &CompactionState) -> Choice {
+pub(crate) fn choose(files: &[FileView], options: &Options, now_ms: u64, state: &CompactionState) -> Pick {
     let busy = files.iter().filter(|file| file.busy).count();
     let first = files
         .iter()
@@ -85,8 +85,8 @@ pub(crate) fn choose(files: &[FileView], options: &Options, now_ms: u64, state: 
     let candidates = &files[first..];
     if state.major_requested {
         return match (candidates.len(), busy) {
-            (0, _) | (_, 1..) => Choice::Nothing,
-            _ => Choice::Major,
+            (0, _) | (_, 1..) => Pick::Nothing,
+            _ => Pick::Major,
         };
     }
     let max_files = options.compaction_max_files.max(2);
@@ -98,9 +98,9 @@ pub(crate) fn choose(files: &[FileView], options: &Options, now_ms: u64, state: 
         explore(candidates, options, waiting >= options.compaction_blocking_files)
     };
     match window {
-        None => Choice::Nothing,
-        Some(window) if window.len() == files.len() => Choice::Major,
-        Some(window) => Choice::Minor(first + window.start..first + window.end),
+        None => Pick::Nothing,
+        Some(window) if window.len() == files.len() => Pick::Major,
+        Some(window) => Pick::Minor(first + window.start..first + window.end),
     }
 }
 
@@ -244,11 +244,11 @@ mod tests {
         ttl_ms: i64::MAX,
     };
 
-    fn show(choice: &Choice, files: &[FileView]) -> String {
-        match choice {
-            Choice::Nothing => "nothing".to_owned(),
-            Choice::Major => "major".to_owned(),
-            Choice::Minor(range) => {
+    fn show(pick: &Pick, files: &[FileView]) -> String {
+        match pick {
+            Pick::Nothing => "nothing".to_owned(),
+            Pick::Major => "major".to_owned(),
+            Pick::Minor(range) => {
                 let sizes: Vec<_> = files[range.clone()]
                     .iter()
                     .map(|file| file.bytes.to_string())
@@ -258,13 +258,13 @@ mod tests {
         }
     }
 
-    /// Each line: files => choice.
+    /// Each line: files => pick.
     fn check(options: &Options, now_ms: u64, state: &CompactionState, table: &str) {
         for line in table.lines().map(str::trim).filter(|line| !line.is_empty()) {
             let (given, expected) = line.split_once("=>").unwrap();
             let files = files(given);
-            let choice = choose(&files, options, now_ms, state);
-            assert_eq!(show(&choice, &files), expected.trim(), "files {given}");
+            let pick = choose(&files, options, now_ms, state);
+            assert_eq!(show(&pick, &files), expected.trim(), "files {given}");
         }
     }
 

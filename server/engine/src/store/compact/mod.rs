@@ -6,6 +6,6 @@ mod choose;
 mod limiter;
 mod run;
 
-pub(crate) use choose::{Choice, CompactionState, FileView, choose, is_major_due, needs_compaction};
+pub(crate) use choose::{CompactionState, FileView, Pick, choose, is_major_due, needs_compaction};
 pub(crate) use limiter::RateLimiter;
 pub(crate) use run::{Compacted, CompactionJob, run};

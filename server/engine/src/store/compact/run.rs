@@ -26,7 +26,7 @@ use crate::seeded;
 use crate::store::matcher::{Purge, RetainMatcher};
 use crate::store::output::{FileOutput, NameSync};
 use crate::store::source::{ClippedCursor, LoadedCursor, Source};
-use crate::store::{MergeCursor, Moment, NewFile, StoreContext, StoreFile, WrittenFile};
+use crate::store::{MergeCursor, NewFile, ReadView, StoreContext, StoreFile, WrittenFile};
 
 /// Bytes between two checks of cancellation and rate limit: about a block's worth.
 const STEP_BYTES: u64 = 64 << 10;
@@ -48,7 +48,7 @@ pub(crate) struct CompactionJob<'a> {
     /// Where the output goes.
     pub target: &'a NewFile,
     /// The earliest read point in use.
-    pub horizon: Moment,
+    pub horizon: ReadView,
     /// Bytes per second.
     pub limiter: &'a RateLimiter,
     /// Set from outside to stop it.

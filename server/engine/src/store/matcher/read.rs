@@ -6,7 +6,7 @@ use crate::cell::{Cell, Key, KeyBuf};
 use crate::filter::{Filter, ReturnCode};
 use crate::op::{Columns, FamilySelection, ReadSpec, TimeRange};
 use crate::schema::{FamilyDescriptor, KeepDeletedCells};
-use crate::store::Moment;
+use crate::store::ReadView;
 
 use super::Expiry;
 use super::columns::{AllColumns, NamedColumns, Versions, Wanted};
@@ -69,9 +69,9 @@ impl ReadMatcher {
         family: &FamilyDescriptor,
         selection: Option<&FamilySelection>,
         spec: &ReadSpec,
-        moment: Moment,
+        read_view: ReadView,
     ) -> Self {
-        let expiry = Expiry::of_read(family, spec, moment.now_ms).with(moment.ahead);
+        let expiry = Expiry::of_read(family, spec, read_view.now_ms).with(read_view.ahead);
         let of_family = u64::try_from(family.max_versions).unwrap_or(0);
         let of_client = u64::try_from(spec.max_versions).unwrap_or(0);
         let result = if spec.raw {

@@ -12,7 +12,7 @@ use crate::cell::Cell;
 use crate::id::SeqId;
 use crate::schema::{FamilyDescriptor, KeepDeletedCells};
 
-use crate::store::Moment;
+use crate::store::ReadView;
 
 use super::Expiry;
 use super::columns::{AllColumns, Versions};
@@ -44,7 +44,7 @@ pub(in crate::store) struct RetainMatcher {
 }
 
 impl RetainMatcher {
-    pub(in crate::store) fn new(family: &FamilyDescriptor, purge: Purge, horizon: Moment) -> Self {
+    pub(in crate::store) fn new(family: &FamilyDescriptor, purge: Purge, horizon: ReadView) -> Self {
         let expiry = Expiry::new(family, horizon.now_ms);
         Self {
             purge,

@@ -8,15 +8,15 @@ use crate::filter::{Filter, FilterSpec, ReturnCode};
 use crate::id::SeqId;
 use crate::op::{Columns, FamilySelection, ReadSpec, TimeRange};
 use crate::schema::FamilyDescriptor;
-use crate::store::Moment;
+use crate::store::ReadView;
 use crate::store::tests::{TextCell, parse_cells};
 
 use super::{Decision, Purge, ReadMatcher, RetainMatcher};
 
 const NOW_MS: i64 = 10_000;
 
-fn now() -> Moment {
-    Moment {
+fn now() -> ReadView {
+    ReadView {
         read_point: SeqId::MAX,
         now_ms: NOW_MS,
         ahead: Ahead::NONE,
@@ -112,7 +112,7 @@ fn check_read(family_options: &str, spec_words: &str, table: &str) {
     check_read_at(now(), family_options, spec_words, table);
 }
 
-fn check_read_at(moment: Moment, family_options: &str, spec_words: &str, table: &str) {
+fn check_read_at(read_view: ReadView, family_options: &str, spec_words: &str, table: &str) {
     let lines: Vec<(TextCell, &str)> = table
         .lines()
         .filter_map(|line| line.trim().split_once(' '))
@@ -126,7 +126,7 @@ fn check_read_at(moment: Moment, family_options: &str, spec_words: &str, table: 
     );
 
     let (spec, selection, mut script) = spec(spec_words);
-    let mut matcher = ReadMatcher::new(&family(family_options), Some(&selection), &spec, moment);
+    let mut matcher = ReadMatcher::new(&family(family_options), Some(&selection), &spec, read_view);
     matcher.begin_row();
     let mut target = Vec::new();
     let mut over = false;
@@ -163,7 +163,7 @@ fn check_retain(family_options: &str, purge: Purge, cells: &str, kept: &str) {
 
 /// Runs cells through a flush or compaction while the earliest read point in use is `horizon`.
 fn check_retain_beyond(horizon: SeqId, family_options: &str, purge: Purge, cells: &str, kept: &str) {
-    let horizon = Moment {
+    let horizon = ReadView {
         read_point: horizon,
         ..now()
     };
@@ -366,7 +366,7 @@ fn the_family_ttl_hides_what_is_older() {
 /// tombstones and cells from before expire by the clock.
 #[test]
 fn a_clock_that_is_behind_does_not_lengthen_the_ttl() {
-    let behind = Moment {
+    let behind = ReadView {
         ahead: Ahead {
             from_ms: 20_000,
             now_ms: 30_000,

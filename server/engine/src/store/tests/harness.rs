@@ -25,14 +25,14 @@ use crate::op::{FamilySelection, ReadSpec};
 use crate::schema::{FamilyDescriptor, TableName};
 use crate::store::compact::{CompactionJob, RateLimiter, run};
 use crate::store::{
-    Clip, Moment, NewFile, ReadRows, RowLimit, RowProgress, Sources, StoreContext, StoreFile, StoreScanner,
+    Clip, NewFile, ReadRows, ReadView, RowLimit, RowProgress, Sources, StoreContext, StoreFile, StoreScanner,
     StoreVersion, create_store_dir, flush, sync_names,
 };
 
 pub(super) const NOW_MS: i64 = 10_000;
 
 /// The horizon without readers.
-pub(super) const NOBODY: Moment = Moment {
+pub(super) const NOBODY: ReadView = ReadView {
     read_point: SeqId::MAX,
     now_ms: NOW_MS,
     ahead: Ahead::NONE,
@@ -56,7 +56,7 @@ pub(super) struct TestStore {
     pub(super) dir: PathBuf,
     pub(super) seq: u64,
     /// The earliest read point that flushes and compactions preserve.
-    pub(super) horizon: Moment,
+    pub(super) horizon: ReadView,
     next_file: u64,
 }
 
@@ -228,12 +228,12 @@ impl TestStore {
         read_point: SeqId,
         rows: ReadRows<'_>,
     ) -> StoreScanner {
-        let moment = Moment {
+        let read_view = ReadView {
             read_point,
             now_ms: NOW_MS,
             ahead: Ahead::NONE,
         };
-        self.open_at(selection, spec, moment, rows)
+        self.open_at(selection, spec, read_view, rows)
     }
 
     /// Opens a scanner at any read point.
@@ -241,10 +241,10 @@ impl TestStore {
         &self,
         selection: Option<&FamilySelection>,
         spec: &ReadSpec,
-        moment: Moment,
+        read_view: ReadView,
         rows: ReadRows<'_>,
     ) -> StoreScanner {
-        self.try_open_at(selection, spec, moment, rows).unwrap()
+        self.try_open_at(selection, spec, read_view, rows).unwrap()
     }
 
     /// Opens a scanner at any read point, or returns the error.
@@ -252,11 +252,11 @@ impl TestStore {
         &self,
         selection: Option<&FamilySelection>,
         spec: &ReadSpec,
-        moment: Moment,
+        read_view: ReadView,
         rows: ReadRows<'_>,
     ) -> Result<StoreScanner> {
-        let sources = Sources::of(&self.version, selection, spec, moment, rows)?;
-        let mut scanner = StoreScanner::over(sources, &self.version, selection, spec, moment, rows);
+        let sources = Sources::of(&self.version, selection, spec, read_view, rows)?;
+        let mut scanner = StoreScanner::over(sources, &self.version, selection, spec, read_view, rows);
         scanner.go_to_begin(rows)?;
         Ok(scanner)
     }

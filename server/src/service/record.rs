@@ -14,7 +14,7 @@ impl Server {
     /// These rows were written.
     pub(crate) fn wrote(&self, table: &TableName, mutations: &[RowMutation<'_>]) {
         self.heat()
-            .touched(table, Request::Write, mutations.len(), |index| {
+            .record(table, Request::Write, mutations.len(), |index| {
                 let mutation = &mutations[index];
                 (mutation.row, mutation_bytes(mutation))
             });
@@ -25,7 +25,7 @@ impl Server {
     pub(crate) fn applied(&self, group: &Group<'_>, wrote: bool, cells: &CellBatch) {
         let (table, conditions) = (&group.table, &group.conditions);
         self.heat()
-            .touched(table, Request::Read, conditions.len(), |index| {
+            .record(table, Request::Read, conditions.len(), |index| {
                 (conditions[index].row, 0)
             });
         if !wrote {
@@ -37,7 +37,7 @@ impl Server {
                 Step::Update { row, .. } if group.steps.len() == 1 => self.updated(table, row, cells),
                 Step::Update { row, change, .. } => {
                     let bytes = || update_bytes(row, change);
-                    self.heat().touched(table, Request::Write, 1, |_| (*row, bytes()));
+                    self.heat().record(table, Request::Write, 1, |_| (*row, bytes()));
                 }
             }
         }
@@ -46,13 +46,13 @@ impl Server {
     /// A row was incremented or appended to; these are its new cells.
     fn updated(&self, table: &TableName, row: &[u8], cells: &CellBatch) {
         let bytes = || cells.rows().map(|row| row_bytes(&row)).sum();
-        self.heat().touched(table, Request::Write, 1, |_| (row, bytes()));
+        self.heat().record(table, Request::Write, 1, |_| (row, bytes()));
     }
 
     /// Records a read of one row. The result is row number `index` of the batch, which is missing
     /// when nothing was found.
     pub(crate) fn got(&self, table: &TableName, row: &[u8], found: &CellBatch, index: usize) {
-        self.heat().touched(table, Request::Read, 1, |_| {
+        self.heat().record(table, Request::Read, 1, |_| {
             let is_there = index < found.row_count();
             (row, if is_there { row_bytes(&found.row(index)) } else { 0 })
         });
@@ -61,7 +61,7 @@ impl Server {
     /// A scan has returned the rows of the batch from number `first` on.
     pub(crate) fn scanned(&self, table: &TableName, batch: &CellBatch, first: usize) {
         let count = batch.row_count().saturating_sub(first);
-        self.heat().touched(table, Request::Read, count, |index| {
+        self.heat().record(table, Request::Read, count, |index| {
             let row = batch.row(first + index);
             (row.key(), row_bytes(&row))
         });

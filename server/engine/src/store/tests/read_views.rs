@@ -11,15 +11,15 @@ use crate::cell::CellType;
 use crate::clock::Ahead;
 use crate::id::SeqId;
 use crate::op::ReadSpec;
-use crate::store::{Moment, ReadRows};
+use crate::store::{ReadRows, ReadView};
 
 /// An open scan: its read point, and the cells that were visible then.
 struct OpenScan {
-    moment: Moment,
+    read_view: ReadView,
     seen: Vec<String>,
 }
 
-fn see(store: &TestStore, moment: Moment, reversed: bool) -> Vec<String> {
+fn see(store: &TestStore, read_view: ReadView, reversed: bool) -> Vec<String> {
     let spec = ReadSpec {
         max_versions: 3,
         ..ReadSpec::default()
@@ -29,7 +29,7 @@ fn see(store: &TestStore, moment: Moment, reversed: bool) -> Vec<String> {
         high: b"",
         reversed,
     };
-    let mut scanner = store.open_at(None, &spec, moment, rows);
+    let mut scanner = store.open_at(None, &spec, read_view, rows);
     let cells = read_all(&mut scanner, None, usize::MAX);
     let mut seen: Vec<String> = cells
         .iter()
@@ -78,14 +78,14 @@ fn run_seed(seed: u64) -> usize {
             store.write(cell);
         }
         now_ms = now_ms.max(time) + random.below(300) as i64;
-        let now = Moment {
+        let now = ReadView {
             read_point: SeqId(store.seq),
             now_ms,
             ahead: Ahead::NONE,
         };
-        store.horizon = scans.iter().fold(now, |earliest, scan| Moment {
-            read_point: earliest.read_point.min(scan.moment.read_point),
-            now_ms: earliest.now_ms.min(scan.moment.now_ms),
+        store.horizon = scans.iter().fold(now, |earliest, scan| ReadView {
+            read_point: earliest.read_point.min(scan.read_view.read_point),
+            now_ms: earliest.now_ms.min(scan.read_view.now_ms),
             ahead: Ahead::NONE,
         });
         let files = store.version.files.len();
@@ -99,7 +99,7 @@ fn run_seed(seed: u64) -> usize {
             4 if scans.len() < 4 => {
                 let mut seen = see(&store, now, false);
                 seen.sort();
-                scans.push(OpenScan { moment: now, seen });
+                scans.push(OpenScan { read_view: now, seen });
             }
             5 if !scans.is_empty() => {
                 scans.swap_remove(random.below(scans.len()));
@@ -107,14 +107,18 @@ fn run_seed(seed: u64) -> usize {
             _ => {}
         }
         for scan in &scans {
-            let mut seen = see(&store, scan.moment, false);
+            let mut seen = see(&store, scan.read_view, false);
             seen.sort();
             assert_eq!(
                 seen, scan.seen,
                 "seed {seed}, step {step}, {options}, {:?}",
-                scan.moment
+                scan.read_view
             );
-            assert_eq!(see(&store, scan.moment, true), scan.seen, "reversed, seed {seed}");
+            assert_eq!(
+                see(&store, scan.read_view, true),
+                scan.seen,
+                "reversed, seed {seed}"
+            );
             checked += scan.seen.len();
         }
     }
