@@ -397,7 +397,7 @@ fn a_read_only_copy_is_checked_and_findings_come_with_advice() {
     let found = text(&sound.stdout);
     assert!(sound.status.success(), "{found}{}", text(&sound.stderr));
     assert!(
-        found.contains("nobody refers to")
+        found.contains("no table or snapshot refers to")
             && found.contains("What to do: nothing: the next start moves it to orphans/"),
         "{found}"
     );
