@@ -7,8 +7,9 @@
 //! Callers: any code of the engine and the server. `basalt-sim seeded` has the list of bugs with the commands
 //! that must catch them, and a test compares the list with the sources.
 
-/// The environment variable that names the bug.
-pub const VARIABLE: &str = "BASALT_SEEDED_BUG";
+/// The environment variable that names the bug. Not `BASALT_...`: those are settings, and a server refuses to
+/// start with one that does not exist.
+pub const VARIABLE: &str = "SEEDED_BUG";
 
 /// Whether this process has the bug `name`.
 #[cfg(not(feature = "seeded-bugs"))]

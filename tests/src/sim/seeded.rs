@@ -22,6 +22,9 @@ use super::bugs::{BUGS, Bug, Try};
 use super::jobs::Report;
 use crate::workspace;
 
+/// A name that no bug has, so that a run without a bug differs from one with a bug by nothing else. If the variable
+/// alone made a command fail, each of its bugs would count as caught.
+const NO_BUG: &str = "none";
 /// Exit code of a program that does not understand its arguments.
 const USAGE: i32 = 2;
 
@@ -59,7 +62,7 @@ fn catch_all(seeded: &Seeded, report: &mut Report) -> Result<(), String> {
     let bugs = || BUGS.iter().filter(|bug| bug.name.contains(&seeded.only));
     let commands: BTreeSet<&Try> = bugs().flat_map(|bug| bug.caught_by).collect();
     for command in commands {
-        if rig.finds(command, "")?.is_some() {
+        if rig.finds(command, NO_BUG)?.is_some() {
             return Err(format!("`{command}` finds something without any of the bugs"));
         }
     }
@@ -122,7 +125,7 @@ impl Rig {
         Ok(None)
     }
 
-    /// Runs a command with a bug, or without one if that is empty. Returns the time if it found a violation.
+    /// Runs a command with a bug, or without one for [`NO_BUG`]. Returns the time if it found a violation.
     fn finds(&self, command: &Try, bug: &str) -> Result<Option<Duration>, String> {
         let mut program = match command {
             Try::Sim(arguments) => {
