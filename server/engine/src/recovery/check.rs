@@ -314,7 +314,10 @@ impl Checker<'_> {
             Ok(found) => {
                 self.summary.orphans = found.len() as u64;
                 for path in found {
-                    self.note(&format!("no table or snapshot refers to {}", path.display()), Remedy::Orphan);
+                    self.note(
+                        &format!("no table or snapshot refers to {}", path.display()),
+                        Remedy::Orphan,
+                    );
                 }
             }
             Err(error) => self.problem(&error, Remedy::Unreadable),
