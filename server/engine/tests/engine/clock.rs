@@ -184,6 +184,9 @@ fn a_row_does_not_run_away_from_the_clock() {
     );
 }
 
+/// Writes to a table before a start.
+type Writes<'a> = &'a dyn Fn(&Engine, &TableName);
+
 /// Row locks are new after a start, a split, a merge and a clone, and have no record of tombstones.
 /// Puts must be visible all the same: after a start in the millisecond of the last tombstone, too.
 #[test]
@@ -221,7 +224,7 @@ fn new_regions_and_new_processes_do_not_forget_tombstones() {
     engine.clone_snapshot("s", &name("c")).unwrap();
     all_visible(&engine, &name("c"), "in a clone");
     let once = |engine: &Engine, table: &TableName| delete(engine, table, &row(7));
-    let before: [&dyn Fn(&Engine, &TableName); 2] = [&ahead, &once];
+    let before: [Writes<'_>; 2] = [&ahead, &once];
     let ends = [(true, false), (false, false), (true, true)];
     for (before, (flushed, closed)) in before.iter().flat_map(|before| ends.map(|end| (before, end))) {
         let (rig, _) = rig_at(BEGIN_MS);
