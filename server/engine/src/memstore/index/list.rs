@@ -178,7 +178,7 @@ fn node_bytes(cell: Cell<'_>) -> usize {
 
 /// Makes nodes of a list.
 pub(super) struct Builder<'a> {
-    /// Of the list's arena.
+    /// Reserved memory in the list's arena.
     room: Room<'a>,
     list: PhantomData<&'a CellList>,
 }

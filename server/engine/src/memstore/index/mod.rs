@@ -55,7 +55,7 @@
 //! | abbreviated keys, kind of abbreviation: Relaxed | Relaxed | nothing |
 //!
 //! Readers take no lock, so they can see a leaf during a change: an entry twice, a node beside the
-//! abbreviated key of another, half of the entries moved to the next leaf. What they find is a
+//! abbreviated key of another, half of the entries moved to the next leaf. The entry found is a
 //! hint: any node that was ever an entry and is before the bound is a correct start in the list,
 //! and the list alone decides the result. Under the lock the same search is exact.
 //!
