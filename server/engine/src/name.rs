@@ -42,6 +42,15 @@ impl TableName {
         &self.qualifier
     }
 
+    /// Takes the full name off the front of `text`.
+    pub(crate) fn strip_from<'a>(&self, text: &'a [u8]) -> Option<&'a [u8]> {
+        let rest = match &self.namespace {
+            Some(namespace) => text.strip_prefix(namespace.as_bytes())?.strip_prefix(b":")?,
+            None => text,
+        };
+        rest.strip_prefix(self.qualifier.as_bytes())
+    }
+
     /// Whether it lies in the system namespace.
     pub fn is_system(&self) -> bool {
         self.namespace() == SYSTEM_NAMESPACE

@@ -53,7 +53,7 @@ pub(super) async fn on_region(
 /// Answers a call of an endpoint that is an action of a Multi.
 pub(super) async fn in_batch(
     connection: &Arc<Connection>,
-    region: &RegionInfo,
+    region: &Arc<RegionInfo>,
     call: CoprocessorServiceCall,
 ) -> Result<NameBytesPair, Failure> {
     let arguments_bytes = arguments::endpoint_bytes(&call.request);
@@ -63,7 +63,7 @@ pub(super) async fn in_batch(
 
 async fn answer(
     connection: &Arc<Connection>,
-    region: RegionInfo,
+    region: Arc<RegionInfo>,
     call: CoprocessorServiceCall,
     arguments_bytes: usize,
 ) -> Result<NameBytesPair, Failure> {

@@ -35,7 +35,7 @@ use crate::service::writes;
 /// A group as it arrived. All rows are in `region`.
 #[expect(clippy::struct_field_names, reason = "HBase calls it a nonce group")]
 pub(super) struct Group {
-    pub(super) region: RegionInfo,
+    pub(super) region: Arc<RegionInfo>,
     pub(super) conditions: Vec<messages::Condition>,
     pub(super) mutations: Vec<MutationProto>,
     /// The cells of the mutations that are in the call's cell block.
@@ -189,7 +189,7 @@ mod tests {
                 encoded_name: String::new(),
             };
             let group = Group {
-                region,
+                region: Arc::new(region),
                 conditions: Vec::new(),
                 mutations: mutations.to_vec(),
                 cells: Bytes::new(),

@@ -3,7 +3,7 @@
 //!
 //! | module | contents |
 //! | --- | --- |
-//! | `connection` | one connection: preamble, connection header, concurrent calls, responses |
+//! | `connection` | one connection: preamble, connection header, calls in flight, responses |
 //! | `state` | a connection between calls |
 //! | `compress` | compressed cell blocks, within the memory for calls |
 //! | `deadline` | how long a client waits for an answer |

@@ -189,7 +189,7 @@ type Waiting = (Option<u32>, MutationProto, Range<usize>);
 /// Applies puts and deletes together, or one by one if that fails.
 async fn write_all(
     connection: &Arc<Connection>,
-    region: &RegionInfo,
+    region: &Arc<RegionInfo>,
     cells: &Bytes,
     waiting: Vec<Waiting>,
     results: &mut Vec<ResultOrException>,
@@ -222,7 +222,7 @@ async fn write_all(
 
 async fn apply_update(
     connection: &Arc<Connection>,
-    region: &RegionInfo,
+    region: &Arc<RegionInfo>,
     mutation: MutationProto,
     nonce_group: Option<u64>,
     cells: Bytes,
@@ -245,7 +245,7 @@ async fn apply_update(
 /// Runs an action that calls an endpoint.
 async fn endpoint(
     connection: &Arc<Connection>,
-    region: &RegionInfo,
+    region: &Arc<RegionInfo>,
     index: Option<u32>,
     call: CoprocessorServiceCall,
     block: &mut CellBlock,

@@ -22,7 +22,7 @@ use crate::service::Failure;
 /// Applies the mutations of one call if its conditions hold.
 pub(super) async fn mutate(
     connection: &Arc<Connection>,
-    region: &RegionInfo,
+    region: &Arc<RegionInfo>,
     mut call: MutateRowsRequest,
 ) -> Result<MutateRowsResponse, Failure> {
     for (index, mutation) in call.mutation_request.iter().enumerate() {
@@ -50,7 +50,7 @@ pub(super) async fn mutate(
 
 /// Refuses a mutation of a row outside the region. The texts and classes are HBase's: the first row
 /// decides whether the client has an old location.
-fn check_row(region: &RegionInfo, index: usize, mutation: &MutationProto) -> Result<(), Failure> {
+fn check_row(region: &Arc<RegionInfo>, index: usize, mutation: &MutationProto) -> Result<(), Failure> {
     let row = request::row(mutation)?;
     if region.contains(row) {
         return Ok(());

@@ -43,7 +43,7 @@ pub(super) fn unassign(server: &Server, specifier: &pb::RegionSpecifier) -> Resu
 
 /// Accepts that a region without a server stays so.
 pub(super) fn offline(server: &Server, specifier: &pb::RegionSpecifier) -> Result<(), Failure> {
-    check_state(server, &region::by_name(server, specifier)?, State::Closed)
+    check_state(server, &*region::by_name(server, specifier)?, State::Closed)
 }
 
 /// Evens out the regions if the balancer `is_on`. A dry run counts the moves only, also while it is off.

@@ -8,6 +8,8 @@
 //! stale: a call with it fails with NotServingRegionException, and the client reads `hbase:meta`
 //! again.
 
+use std::sync::Arc;
+
 use basalt_engine::Error;
 use basalt_engine::engine::RegionInfo;
 use basalt_engine::schema::{Cut, TableName, TableState};
@@ -22,20 +24,10 @@ pub(super) fn serving(
     server: &Server,
     specifier: &RegionSpecifier,
     row: Option<&[u8]>,
-) -> Result<RegionInfo, Failure> {
-    let region = match row {
-        Some(row) if !is_encoded(specifier) => {
-            let table = table_of(&specifier.value)?;
-            let found = server
-                .engine()
-                .region_of(&table, row)
-                .map_err(|error| gone(error, specifier))?;
-            if found.name() != specifier.value {
-                return Err(not_serving(specifier));
-            }
-            found
-        }
-        _ => by_name(server, specifier)?,
+) -> Result<Arc<RegionInfo>, Failure> {
+    let (region, state) = match row {
+        Some(row) if !is_encoded(specifier) => locate(server, specifier, row)?,
+        _ => find(server, specifier)?,
     };
     if let Some(row) = row
         && !region.contains(row)
@@ -46,10 +38,6 @@ pub(super) fn serving(
             Cut(&specifier.value)
         )));
     }
-    let (_, state) = server
-        .engine()
-        .describe_table(&region.table)
-        .map_err(|error| gone(error, specifier))?;
     match state {
         TableState::Enabled => Ok(region),
         TableState::Disabled => Err(not_serving(specifier)),
@@ -57,34 +45,48 @@ pub(super) fn serving(
 }
 
 /// The region with this name, whatever the state of its table.
-pub(super) fn by_name(server: &Server, specifier: &RegionSpecifier) -> Result<RegionInfo, Failure> {
+pub(super) fn by_name(server: &Server, specifier: &RegionSpecifier) -> Result<Arc<RegionInfo>, Failure> {
+    find(server, specifier).map(|(region, _)| region)
+}
+
+/// The region with this name, and the state of its table.
+fn find(server: &Server, specifier: &RegionSpecifier) -> Result<(Arc<RegionInfo>, TableState), Failure> {
     let name = &specifier.value[..];
-    if is_encoded(specifier) {
-        let is_called = |region: &RegionInfo| region.encoded_name.as_bytes() == name;
-        let tables = server.engine().tables();
-        return tables
-            .iter()
-            .flat_map(|(table, _)| server.engine().regions(&table.name).unwrap_or_default())
-            .find(is_called)
-            .ok_or_else(|| unknown(specifier));
+    if !is_encoded(specifier) {
+        let start = start_of(name).ok_or_else(|| unknown(specifier))?;
+        return locate(server, specifier, start);
     }
-    let table = table_of(name)?;
-    let start = start_of(name).ok_or_else(|| unknown(specifier))?;
-    let found = server
+    let is_called = |region: &RegionInfo| region.encoded_name.as_bytes() == name;
+    let tables = server.engine().tables();
+    let found = tables.iter().find_map(|(table, state)| {
+        let regions = server.engine().regions(&table.name).unwrap_or_default();
+        let region = regions.into_iter().find(is_called)?;
+        Some((Arc::new(region), *state))
+    });
+    found.ok_or_else(|| unknown(specifier))
+}
+
+/// The region that holds `row`, if it has the full name of the specifier.
+fn locate(
+    server: &Server,
+    specifier: &RegionSpecifier,
+    row: &[u8],
+) -> Result<(Arc<RegionInfo>, TableState), Failure> {
+    let table = table_of(&specifier.value)?;
+    let (region, state) = server
         .engine()
-        .region_of(&table, start)
+        .locate(&table, row)
         .map_err(|error| gone(error, specifier))?;
-    if found.name() == name {
-        Ok(found)
-    } else {
-        Err(not_serving(specifier))
+    if !region.has_name(&specifier.value) {
+        return Err(not_serving(specifier));
     }
+    Ok((region, state))
 }
 
 /// The table of the region with this name.
 pub(super) fn table(server: &Server, specifier: &RegionSpecifier) -> Result<TableName, Failure> {
     if is_encoded(specifier) {
-        return Ok(by_name(server, specifier)?.table);
+        return Ok(by_name(server, specifier)?.table.clone());
     }
     table_of(&specifier.value)
 }

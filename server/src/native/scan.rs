@@ -154,7 +154,7 @@ async fn open(
     let id = scans::open(
         &connection.server,
         &connection.caller().with_arguments(arguments_bytes),
-        region.table,
+        region.table.clone(),
         scan,
         false,
         lease,

@@ -22,7 +22,7 @@ pub(super) async fn get(connection: &Connection, call: GetRequest, reply: &mut R
     };
     let mut block = connection.cell_block(codec);
     let region = region::serving(&connection.server, &call.region, Some(&call.get.row))?;
-    let result = get_one(connection, region.table, &call.get, &mut block).await?;
+    let result = get_one(connection, region.table.clone(), &call.get, &mut block).await?;
     reply.with_cells(&GetResponse { result: Some(result) }, block);
     Ok(())
 }
@@ -38,7 +38,7 @@ pub(super) async fn get_one(
     let spec = request::get(get, filter)?;
     let mut filters = FilterMemory::default();
     filters.add_of(&connection.server, &spec)?;
-    let mut caller = connection.caller();
+    let mut caller = connection.caller_of_get();
     let mut batch = reads::get_one(&connection.server, &mut caller, table, get.row.clone(), spec).await?;
     if get.existence_only == Some(true) {
         return Ok(messages::Result {
@@ -46,7 +46,9 @@ pub(super) async fn get_one(
             ..empty()
         });
     }
-    block.first(&mut batch).await
+    let result = block.first(&mut batch).await;
+    connection.keep(caller, batch);
+    result
 }
 
 /// Answers a Mutate.
@@ -72,7 +74,8 @@ pub(super) async fn mutate(
             cells,
             nonce_group: call.nonce_group,
         };
-        let mut done = group::apply(connection, group).await?;
+        // Boxed, as are the other parts that gets and plain puts do not need.
+        let mut done = Box::pin(group::apply(connection, group)).await?;
         let result = if is_update && done.processed {
             Some(block.first(&mut done.cells).await?)
         } else {
@@ -83,7 +86,7 @@ pub(super) async fn mutate(
             result,
         }
     } else {
-        apply(connection, region.table, vec![call.mutation], cells).await?;
+        apply(connection, region.table.clone(), vec![call.mutation], cells).await?;
         MutateResponse {
             processed: Some(true),
             result: None,

@@ -227,3 +227,99 @@ fn calls_in_flight_on_one_connection_are_bounded() {
             .expect("every call is answered");
     });
 }
+
+fn region_of_t(server: &Server) -> pb::RegionSpecifier {
+    let table = TableName::parse(b"t").unwrap();
+    pb::RegionSpecifier {
+        r#type: pb::region_specifier::RegionSpecifierType::RegionName.into(),
+        value: server.engine().regions(&table).unwrap()[0].name().into(),
+    }
+}
+
+fn put(region: &pb::RegionSpecifier, row: &'static str, value: Bytes) -> pb::MutateRequest {
+    pb::MutateRequest {
+        region: region.clone(),
+        mutation: pb::MutationProto {
+            row: Some(Bytes::from_static(row.as_bytes())),
+            mutate_type: Some(pb::mutation_proto::MutationType::Put.into()),
+            column_value: vec![pb::mutation_proto::ColumnValue {
+                family: Bytes::from_static(b"f"),
+                qualifier_value: vec![pb::mutation_proto::column_value::QualifierValue {
+                    value: Some(value),
+                    ..Default::default()
+                }],
+            }],
+            ..pb::MutationProto::default()
+        },
+        ..pb::MutateRequest::default()
+    }
+}
+
+fn get(region: &pb::RegionSpecifier, row: &'static str) -> pb::GetRequest {
+    pb::GetRequest {
+        region: region.clone(),
+        get: pb::Get {
+            row: Bytes::from_static(row.as_bytes()),
+            ..pb::Get::default()
+        },
+    }
+}
+
+/// A delete of the newest version, which runs on the pool.
+fn delete_newest(region: &pb::RegionSpecifier, row: &'static str) -> pb::MutateRequest {
+    let mut call = put(region, row, Bytes::new());
+    call.mutation.mutate_type = Some(pb::mutation_proto::MutationType::Delete.into());
+    let column = &mut call.mutation.column_value[0].qualifier_value[0];
+    column.delete_type = Some(pb::mutation_proto::DeleteType::DeleteOneVersion.into());
+    call
+}
+
+/// A client that reads no responses does not stop its own calls: one that holds a lock or a permit
+/// would stop those of others. A delete that has to wait is carried out, and another client sees it.
+#[test]
+fn calls_go_on_while_their_client_reads_nothing() {
+    // More than the buffers of both sockets hold.
+    const LARGE: usize = 4 << 20;
+    const LARGE_GETS: u32 = 8;
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    runtime.block_on(async {
+        let server = server();
+        let region = region_of_t(&server);
+        let mut client = Client::connect(&server, "ClientService").await;
+        let large = Bytes::from(vec![b'v'; LARGE]);
+        let _: pb::MutateResponse = client.ask("Mutate", &put(&region, "large", large)).await;
+        let newest = put(&region, "newest", Bytes::from_static(b"v"));
+        let _: pb::MutateResponse = client.ask("Mutate", &newest).await;
+        let mut frames = Vec::new();
+        let header = |id, method: &str| pb::RequestHeader {
+            call_id: Some(id),
+            method_name: Some(method.to_owned()),
+            ..pb::RequestHeader::default()
+        };
+        for id in 0..LARGE_GETS {
+            Request::encode(&header(id, "Get"), &get(&region, "large"), b"", &mut frames);
+        }
+        let delete = delete_newest(&region, "newest");
+        Request::encode(&header(LARGE_GETS, "Mutate"), &delete, b"", &mut frames);
+        client.0.write_all(&frames).await.unwrap();
+        let mut other = Client::connect(&server, "ClientService").await;
+        let applied = async {
+            loop {
+                let found: pb::GetResponse = other.ask("Get", &get(&region, "newest")).await;
+                if found.result.is_some_and(|result| result.cell.is_empty()) {
+                    break;
+                }
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(30), applied)
+            .await
+            .expect("the delete is applied");
+        let mut ids = std::collections::BTreeSet::new();
+        for _ in 0..=LARGE_GETS {
+            let response = client.response().await;
+            assert_eq!(response.header.exception, None);
+            ids.insert(response.header.call_id.unwrap());
+        }
+        assert_eq!(ids, (0..=LARGE_GETS).collect(), "every call is answered once");
+    });
+}

@@ -281,6 +281,21 @@ impl Catalog {
         }
     }
 
+    /// The region that holds `row`, and the state of its table.
+    pub(crate) fn locate(&self, name: &TableName, row: &[u8]) -> Result<(Arc<RegionInfo>, TableState)> {
+        match SystemTable::named(name) {
+            None => {
+                let tables = self.current.load();
+                let table = tables.table(name)?;
+                Ok((table.region_of(row).shared_info(), table.state))
+            }
+            Some(system) => {
+                let region = self.system_table(system)?.region_of(row).shared_info();
+                Ok((region, TableState::Enabled))
+            }
+        }
+    }
+
     /// Descriptors and states of all tables, the system tables among them, by name.
     pub(crate) fn describe_all(&self) -> Vec<(Arc<TableDescriptor>, TableState)> {
         let user = self.tables().sorted();

@@ -293,7 +293,11 @@ impl Engine {
     }
     /// The region that holds `row`.
     pub fn region_of(&self, table: &TableName, row: &[u8]) -> Result<RegionInfo> {
-        Ok(self.catalog.table(table)?.region_of(row).info().clone())
+        Ok(RegionInfo::clone(&*self.locate(table, row)?.0))
+    }
+    /// The region that holds `row`, and the state of its table.
+    pub fn locate(&self, table: &TableName, row: &[u8]) -> Result<(Arc<RegionInfo>, TableState)> {
+        self.catalog.locate(table, row)
     }
     /// The region whose row in `hbase:meta` is `key`, or else the last one before it.
     #[cfg(feature = "server")]

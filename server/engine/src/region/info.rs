@@ -63,6 +63,25 @@ impl RegionInfo {
         name
     }
 
+    /// Whether `name` is [`Self::name`], which is not built for that.
+    pub fn has_name(&self, name: &[u8]) -> bool {
+        if self.table.is_meta() {
+            return name == self.unencoded_name();
+        }
+        let named = || {
+            let rest = name
+                .strip_suffix(b".")?
+                .strip_suffix(self.encoded_name.as_bytes())?;
+            let rest = self.table.strip_from(rest.strip_suffix(b".")?)?;
+            let created = rest
+                .strip_prefix(b",")?
+                .strip_prefix(&self.start[..])?
+                .strip_prefix(b",")?;
+            std::str::from_utf8(created).ok()?.parse::<u64>().ok()
+        };
+        named() == Some(self.created_ms)
+    }
+
     /// `table,start,created_ms`: the input of the digest in the encoded name.
     fn unencoded_name(&self) -> Vec<u8> {
         let mut name = self.table.to_string().into_bytes();
@@ -129,5 +148,26 @@ mod tests {
             format!("ns:t,a,b,1700000000000.{}.", info.encoded_name)
         );
         assert_eq!(info.encoded_name, "f15285274297301d84667824460d28ad");
+    }
+
+    #[test]
+    fn a_region_has_its_name_and_no_other() {
+        for (table, start) in [("ns:t", "a,b"), ("t", ""), ("hbase:meta", "")] {
+            let info = RegionInfo::of_meta(&RegionMeta {
+                id: RegionId(7),
+                table: TableName::parse(table.as_bytes()).unwrap(),
+                start: start.as_bytes().to_vec(),
+                end: Vec::new(),
+                created_ms: 1_700_000_000_000,
+            });
+            let name = info.name();
+            assert!(info.has_name(&name));
+            for at in 0..name.len() {
+                assert!(!info.has_name(&name[..at]));
+                let mut other = name.clone();
+                other[at] ^= 1;
+                assert!(!info.has_name(&other), "{}", String::from_utf8_lossy(&other));
+            }
+        }
     }
 }

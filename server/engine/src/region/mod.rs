@@ -144,7 +144,7 @@ impl RegionVersion {
 #[derive(Debug)]
 pub(crate) struct Region {
     /// Name and boundaries.
-    info: RegionInfo,
+    info: Arc<RegionInfo>,
     /// Files shared with its sibling since its parent was split (HBase: references). As long as the
     /// current version has one of them, the region is neither split automatically nor merged.
     inherited: BTreeSet<FileId>,
@@ -200,7 +200,7 @@ impl Region {
     pub(crate) fn new(meta: &RegionMeta, version: RegionVersion, inherited: BTreeSet<FileId>) -> Arc<Self> {
         let opened_damaged = version.damaged_files().next().is_some();
         Arc::new(Self {
-            info: RegionInfo::of_meta(meta),
+            info: Arc::new(RegionInfo::of_meta(meta)),
             inherited,
             opened_at: version
                 .stores
@@ -237,6 +237,11 @@ impl Region {
     /// Names and boundaries of the region.
     pub(crate) fn info(&self) -> &RegionInfo {
         &self.info
+    }
+
+    /// Names and boundaries of the region, to be kept.
+    pub(crate) fn shared_info(&self) -> Arc<RegionInfo> {
+        Arc::clone(&self.info)
     }
 
     /// Server of the region.
@@ -402,7 +407,7 @@ impl Region {
     pub(crate) fn stats(&self) -> RegionStats {
         let version = self.version();
         RegionStats {
-            region: self.info.clone(),
+            region: RegionInfo::clone(&self.info),
             reads: self.reads.get(),
             writes: self.writes.get(),
             blocked_writes: self.blocked_writes.get(),

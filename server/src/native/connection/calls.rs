@@ -1,0 +1,113 @@
+//! The calls of a connection that are in flight.
+//!
+//! A call begins in the task of its connection. Most are answered by their first poll; the others
+//! stay in that task's set until the log, the disk or a lock lets them go on. So a hundred calls that
+//! arrive together cost no switch of tasks, and their responses leave in one write.
+//!
+//! A call that may compute for long has a task of its own if other calls of the connection would
+//! wait for it: clients send the calls of all their threads over one connection.
+
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Instant;
+
+use basalt_idl::native::frame::Request;
+use basalt_idl::native::messages::ClientServiceMethod;
+use futures_util::StreamExt as _;
+use futures_util::stream::FuturesUnordered;
+use tokio::task::JoinSet;
+
+use super::answer::answer;
+use super::output::Response;
+use super::{Connection, Held};
+use crate::native::peer::Method;
+
+/// A call. It has no response if its client has timed out.
+type Running = Pin<Box<dyn Future<Output = Option<Response>> + Send>>;
+
+/// Calls in flight.
+#[derive(Default)]
+pub(super) struct Calls {
+    /// Those of the connection's task.
+    here: FuturesUnordered<Running>,
+    /// Those with a task of their own.
+    apart: JoinSet<Option<Response>>,
+    /// Whether calls were added to `here` since [`Self::are_new`] was asked.
+    new: bool,
+}
+
+impl Calls {
+    pub(super) fn len(&self) -> usize {
+        self.here.len() + self.apart.len()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.here.is_empty() && self.apart.is_empty()
+    }
+
+    /// Whether calls have begun and were not answered, since this was asked last.
+    pub(super) fn are_new(&mut self) -> bool {
+        std::mem::take(&mut self.new)
+    }
+
+    /// Begins a call, and polls it once unless it has a task of its own. Returns the response, if it
+    /// is ready. `held` is the memory of the request, `has_next` whether a further call has arrived.
+    pub(super) async fn begin(
+        &mut self,
+        connection: &Arc<Connection>,
+        request: Request,
+        held: Held,
+        arrived: Instant,
+        has_next: bool,
+    ) -> Option<Response> {
+        let name = request.header.method_name.as_deref().unwrap_or_default();
+        let method = Method::find(connection.peer.service, name);
+        let others_wait = has_next || !self.is_empty();
+        let call = answer(Arc::clone(connection), method, request, arrived, held);
+        let mut call: Running = Box::pin(call);
+        if others_wait && may_take_long(method) {
+            self.apart.spawn(call);
+            return None;
+        }
+        match poll_fn(|context| Poll::Ready(call.as_mut().poll(context))).await {
+            Poll::Ready(response) => response,
+            Poll::Pending => {
+                self.here.push(call);
+                self.new = true;
+                None
+            }
+        }
+    }
+
+    /// Waits until a call has ended. REQUIRES: there is one.
+    pub(super) async fn next(&mut self) -> Option<Response> {
+        tokio::select! {
+            biased;
+            Some(response) = self.here.next() => response,
+            // A task is lost only when the runtime is going down. A panic in it has ended the process already in a
+            // release build.
+            Some(joined) = self.apart.join_next() => joined.unwrap_or_default(),
+            else => None,
+        }
+    }
+
+    /// Lets the calls run to their ends without a connection: a write that has begun is completed.
+    pub(super) fn detach(mut self) {
+        self.apart.detach_all();
+        if !self.here.is_empty() {
+            tokio::spawn(self.here.for_each(|_| std::future::ready(())));
+        }
+    }
+}
+
+/// Whether a call may keep its thread for longer than a get or a put of one row.
+fn may_take_long(method: Option<Method>) -> bool {
+    !matches!(
+        method,
+        None | Some(Method::Client(
+            ClientServiceMethod::Get | ClientServiceMethod::Mutate
+        ))
+    )
+}

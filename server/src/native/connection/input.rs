@@ -1,0 +1,271 @@
+//! Frames from the socket of a connection.
+
+use std::future::poll_fn;
+use std::net::IpAddr;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::ready;
+use std::time::Duration;
+
+use basalt_idl::native::exception::ExceptionClass;
+use basalt_idl::native::frame::{Request, put_exception};
+use bytes::{Buf, Bytes, BytesMut};
+use tokio::io::AsyncReadExt;
+use tokio::net::tcp::OwnedReadHalf;
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+use super::End;
+use crate::limits::admission::{Held, SlowClient, dropped, unread};
+use crate::server::Server;
+
+/// Buffer of one read: the frames of about a hundred small calls. An idle connection has none.
+const READ_BYTES: usize = 16 << 10;
+/// Bytes read of a refused frame, to find the call id in its header.
+const REFUSED_FRAME_BYTES: usize = 4 << 10;
+/// Buffer of a connection that is drained.
+const DRAIN_BYTES: usize = 8 << 10;
+
+/// What [`Input::arrive`] has waited for.
+pub(super) enum Arrival {
+    /// A call: [`Input::take`] has it.
+    Call,
+    /// The client has closed the connection, or the server stops.
+    Closed,
+    /// A frame that is not read. The connection ends after this response.
+    Refused { response: Vec<u8>, end: End },
+}
+
+/// Reads frames from a socket.
+pub(super) struct Input {
+    server: Arc<Server>,
+    read: OwnedReadHalf,
+    received: BytesMut,
+    /// Longest frame of a call (`thrift.max_message_bytes`).
+    max: usize,
+    /// Longest time from the first byte of a message to its last.
+    limit: Duration,
+    /// Memory of the frame that arrives.
+    held: Held,
+    /// Set while a large frame arrives. The connection ends if the frame makes no progress while
+    /// other calls need its memory.
+    slow: Option<SlowClient>,
+}
+
+impl Input {
+    pub(super) fn new(server: Arc<Server>, read: OwnedReadHalf, received: BytesMut) -> Self {
+        let config = &server.config().thrift;
+        Self {
+            max: config.max_message_bytes,
+            limit: Duration::from_millis(config.message_timeout_ms),
+            held: Held::nothing(server.admission().memory()),
+            server,
+            read,
+            received,
+            slow: None,
+        }
+    }
+
+    /// The length of the frame at the front of the buffer, if that has arrived.
+    fn next_length(&self) -> Option<usize> {
+        let length = self.received.first_chunk::<4>()?;
+        Some(u32::from_be_bytes(*length) as usize)
+    }
+
+    /// Takes a call's frame that has arrived, without its length, and the reservation of its memory.
+    /// `None` if bytes are missing, or [`Self::arrive`] has to wait for memory or to refuse the frame.
+    pub(super) fn take(&mut self) -> Option<(Bytes, Held)> {
+        let length = self.next_length()?;
+        if length > self.max || self.received.len() - 4 < length || !self.held.try_raise(length) {
+            return None;
+        }
+        let nothing = Held::nothing(self.held.memory());
+        Some((
+            self.split_frame(length),
+            std::mem::replace(&mut self.held, nothing),
+        ))
+    }
+
+    /// Whether a further frame has arrived.
+    pub(super) fn has_more(&self) -> bool {
+        self.next_length()
+            .is_some_and(|length| self.received.len() - 4 >= length)
+    }
+
+    /// REQUIRES: the frame has arrived.
+    fn split_frame(&mut self, length: usize) -> Bytes {
+        self.received.advance(4);
+        self.received.split_to(length).freeze()
+    }
+
+    /// Waits until a call's frame has arrived.
+    pub(super) async fn arrive(&mut self, stop: &CancellationToken) -> Result<Arrival, End> {
+        if !self.wait(stop).await? || !self.fill(4).await? {
+            return Ok(Arrival::Closed);
+        }
+        let length = self.next_length().expect("four bytes have arrived");
+        if length > self.max {
+            self.server.connections().protocol_errors.increment(1);
+            let max = self.max;
+            let message = format!("a call of {length} bytes; thrift.max_message_bytes is {max}");
+            return self.refuse(length, ExceptionClass::RequestTooBig, message).await;
+        }
+        if let Err(busy) = self.held.raise(length).await {
+            self.server.admission().count(busy);
+            return self
+                .refuse(length, ExceptionClass::RegionTooBusy, busy.to_string())
+                .await;
+        }
+        if self.held.is_something() {
+            let memory = self.held.memory();
+            self.slow = Some(memory.slow_client(self.address(), self.held.bytes()));
+        }
+        let is_whole = self.fill(4 + length).await?;
+        self.slow = None;
+        Ok(if is_whole { Arrival::Call } else { Arrival::Closed })
+    }
+
+    /// The client's address; missing only if the client has already gone.
+    fn address(&self) -> Option<IpAddr> {
+        self.read.peer_addr().ok().map(|address| address.ip())
+    }
+
+    /// The next frame of a greeting, without its length; `None` when the client closes first. A frame
+    /// of more than `max` bytes is refused.
+    pub(super) async fn frame(&mut self, what: &'static str, max: usize) -> Result<Option<Bytes>, End> {
+        if !self.fill(4).await? {
+            return Ok(None);
+        }
+        let length = self.next_length().expect("four bytes have arrived");
+        if length > max {
+            let message = format!("{what} of {length} bytes; the limit is {max}");
+            return Err(End::refused(ExceptionClass::FatalConnection, message));
+        }
+        let is_whole = self.fill(4 + length).await?;
+        Ok(is_whole.then(|| self.split_frame(length)))
+    }
+
+    /// The next `N` bytes; `None` when the client closes before that.
+    pub(super) async fn bytes<const N: usize>(&mut self) -> Result<Option<[u8; N]>, End> {
+        if !self.fill(N).await? {
+            return Ok(None);
+        }
+        let bytes = *self.received.first_chunk().expect("the bytes have arrived");
+        self.received.advance(N);
+        Ok(Some(bytes))
+    }
+
+    /// Waits for the first byte of a message, without a time limit; `false` when the client has
+    /// closed the connection or the server stops.
+    async fn wait(&mut self, stop: &CancellationToken) -> Result<bool, End> {
+        if !self.received.is_empty() {
+            return Ok(true);
+        }
+        self.received = BytesMut::new();
+        let count = tokio::select! {
+            biased;
+            count = self.receive() => count?,
+            () = stop.cancelled() => return Ok(false),
+        };
+        Ok(count > 0)
+    }
+
+    /// Waits until `bytes` bytes have arrived; `false` when the client closes before that.
+    async fn fill(&mut self, bytes: usize) -> Result<bool, End> {
+        if self.received.len() >= bytes {
+            return Ok(true);
+        }
+        let limit = self.limit;
+        // Boxed: most messages arrive whole.
+        Box::pin(timeout(limit, self.fill_without_limit(bytes)))
+            .await
+            .map_err(|_| End::SlowMessage(limit))?
+    }
+
+    async fn fill_without_limit(&mut self, bytes: usize) -> Result<bool, End> {
+        while self.received.len() < bytes {
+            let slow = self.slow.take();
+            let count = tokio::select! {
+                biased;
+                count = self.receive() => Some(count?),
+                () = dropped(slow.as_ref()) => None,
+            };
+            self.slow = slow;
+            match count {
+                Some(0) => return Ok(false),
+                Some(count) => {
+                    if let Some(slow) = &self.slow {
+                        slow.progress(count, self.received.capacity() as u64);
+                    }
+                }
+                None => self.check_reprieve()?,
+            }
+        }
+        Ok(true)
+    }
+
+    /// Fails unless the dropped client goes on.
+    fn check_reprieve(&self) -> Result<(), End> {
+        let slow = self.slow.as_ref();
+        if slow.is_some_and(|slow| slow.is_reprieved(unread(self.read.as_ref()))) {
+            return Ok(());
+        }
+        Err(End::Slow)
+    }
+
+    /// Reads the bytes that have arrived; 0 at the end. The buffer is allocated when bytes are there.
+    async fn receive(&mut self) -> std::io::Result<usize> {
+        let (read, received) = (&mut self.read, &mut self.received);
+        let count = poll_fn(|context| {
+            ready!(read.as_ref().poll_read_ready(context))?;
+            received.reserve(READ_BYTES);
+            pin!(read.read_buf(received)).poll(context)
+        })
+        .await?;
+        self.server.connections().received_bytes.add(count as u64);
+        Ok(count)
+    }
+
+    /// The refusal of a call whose frame is not read. It carries the id in the frame's header.
+    async fn refuse(
+        &mut self,
+        length: usize,
+        class: ExceptionClass,
+        message: String,
+    ) -> Result<Arrival, End> {
+        self.fill(4 + length.min(REFUSED_FRAME_BYTES)).await?;
+        let mut begin = Bytes::copy_from_slice(self.received.get(4..).unwrap_or_default());
+        let call_id = Request::decode_header(&mut begin)
+            .ok()
+            .and_then(|header| header.call_id);
+        let mut response = Vec::new();
+        put_exception(
+            call_id.unwrap_or_default(),
+            class.response(&message),
+            &mut response,
+        );
+        Ok(Arrival::Refused {
+            response,
+            end: End::refused(class, message),
+        })
+    }
+
+    /// Drains the connection if it ends with a refusal. REQUIRES: the last response was written, and
+    /// the write half is shut down.
+    pub(super) async fn drain_after(&mut self, end: &End, stop: &CancellationToken) {
+        if !matches!(end, End::Refused { .. } | End::Frame(_)) {
+            return;
+        }
+        self.received = BytesMut::with_capacity(DRAIN_BYTES);
+        let drain = async {
+            // Ends when the client closes, or is gone.
+            while let Ok(1..) = self.read.read_buf(&mut self.received).await {
+                self.received.clear();
+            }
+        };
+        tokio::select! {
+            _ = timeout(self.limit, drain) => {}
+            () = stop.cancelled() => {}
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! A native connection: one task, with the calls that it has in flight.
+//!
+//! 1. The preamble selects RPC, or is a question that is answered at once ([`greeting`]).
+//! 2. The connection header names the service and the cell codec. Only a refused header has a
+//!    response.
+//! 3. [`Input`] cuts received bytes into frames. [`Calls`] begins each call in the task of the
+//!    connection: those whose data is in memory are answered by their first poll. The others are
+//!    polled as they become ready, so responses leave in the order in which they are ready.
+//! 4. [`Output`] writes responses. Those that are ready together are written together.
+//!
+//! A connection with [`CALLS_IN_FLIGHT`] calls that are unanswered, or whose responses the client
+//! has not accepted, is not read further. While a response waits for a slow reader, the calls in
+//! flight go on: none keeps a thread or a permit because of the socket.
+//!
+//! A malformed frame ends the connection. A well-formed frame with a malformed or unknown call is
+//! answered with an exception, and the connection goes on.
+//!
+//! After a refusal the connection is drained: further bytes of the client are read and dropped, for
+//! a limited time. A socket that is closed with bytes unread is reset, and the client would lose
+//! the refusal.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use basalt_idl::native::exception::ExceptionClass;
+use basalt_idl::native::frame::{FrameError, Request};
+use bytes::BytesMut;
+use parking_lot::Mutex;
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+use super::state::Connection;
+use crate::limits::admission::Held;
+use crate::server::Server;
+
+mod answer;
+mod calls;
+mod greeting;
+mod input;
+mod output;
+
+use calls::Calls;
+use input::{Arrival, Input};
+use output::{Output, Response};
+
+/// Most calls of a connection that are unanswered, or whose responses are unsent. Java's client has
+/// at most a hundred by default.
+pub(super) const CALLS_IN_FLIGHT: usize = 1_000;
+
+/// Why a connection ended, when it was not the client that closed it.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum End {
+    #[error("{0}")]
+    Io(#[from] std::io::Error),
+    #[error("a message was not complete after {0:?} (thrift.message_timeout_ms)")]
+    SlowMessage(Duration),
+    #[error("{}: {message}", class.name())]
+    Refused { class: ExceptionClass, message: String },
+    #[error("{0}")]
+    Frame(#[from] FrameError),
+    #[error("others needed the memory of a frame or response (requests.memory_bytes)")]
+    Slow,
+    #[error("a fault that a test asked for")]
+    Fault,
+}
+
+impl End {
+    fn refused(class: ExceptionClass, message: String) -> Self {
+        Self::Refused { class, message }
+    }
+}
+
+/// Why no more calls are read from a connection; `Ok` when the client closed it, or the server stops.
+type Reading = Result<(), End>;
+
+/// Serves a connection until either side ends it. `received` holds the bytes that have arrived.
+pub(crate) async fn run(
+    server: Arc<Server>,
+    socket: TcpStream,
+    received: BytesMut,
+    number: u64,
+    stop: CancellationToken,
+) -> Result<(), End> {
+    let address = socket.peer_addr().ok();
+    let (read, mut write) = socket.into_split();
+    let mut input = Input::new(Arc::clone(&server), read, received);
+    let limit = Duration::from_millis(server.config().thrift.message_timeout_ms);
+    let greeted = tokio::select! {
+        greeted = timeout(limit, greeting::greet(&server, &mut input, &mut write)) => greeted,
+        () = stop.cancelled() => return Ok(()),
+    };
+    let peer = match greeted.map_err(|_| End::SlowMessage(limit))? {
+        Ok(Some(peer)) => peer,
+        Ok(None) => return Ok(()),
+        Err(end) => {
+            input.drain_after(&end, &stop).await;
+            return Err(end);
+        }
+    };
+    let connection = Arc::new(Connection {
+        server,
+        peer,
+        number,
+        address,
+        scanners: Mutex::default(),
+        gone: Arc::default(),
+        kept: Mutex::default(),
+    });
+    let mut calls = Calls::default();
+    let mut output = Output::new(&connection, write);
+    let served = serve(&connection, &mut input, &mut calls, &mut output, &stop).await;
+    if !stop.is_cancelled() {
+        connection.gone.store(true, Ordering::Relaxed);
+    }
+    let written = match &served {
+        Ok(_) => finish(&mut calls, &mut output).await,
+        Err(_) => Ok(()),
+    };
+    if served.is_err() || written.is_err() {
+        calls.detach();
+    }
+    let reading = served?;
+    if let (Err(end), Ok(())) = (&reading, &written) {
+        input.drain_after(end, &stop).await;
+    }
+    reading.and(written)
+}
+
+/// Reads calls and answers them until no more can be read. Fails when responses cannot be written.
+async fn serve(
+    connection: &Arc<Connection>,
+    input: &mut Input,
+    calls: &mut Calls,
+    output: &mut Output,
+    stop: &CancellationToken,
+) -> Result<Reading, End> {
+    while !stop.is_cancelled() {
+        if let Err(end) = begin_received(connection, input, calls, output).await {
+            return Ok(Err(end));
+        }
+        output.write_ready()?;
+        if calls.are_new() {
+            // Writes of other connections may join the log before the new calls are polled again.
+            tokio::task::yield_now().await;
+        }
+        let arrival = serve_until_arrival(input, calls, output, stop).await?;
+        match arrival {
+            Ok(Arrival::Call) => {}
+            Ok(Arrival::Closed) => return Ok(Ok(())),
+            Ok(Arrival::Refused { response, end }) => {
+                let held = Held::nothing(connection.server.admission().memory());
+                output.push(Response::new(response, held));
+                return Ok(Err(end));
+            }
+            Err(end) => return Ok(Err(end)),
+        }
+    }
+    Ok(Ok(()))
+}
+
+/// Begins the calls whose frames have arrived, until so many responses are ready that they should be
+/// written first.
+async fn begin_received(
+    connection: &Arc<Connection>,
+    input: &mut Input,
+    calls: &mut Calls,
+    output: &mut Output,
+) -> Reading {
+    let arrived = Instant::now();
+    while !output.should_write()
+        && calls.len() + output.unsent() < CALLS_IN_FLIGHT
+        && let Some((frame, held)) = input.take()
+    {
+        let request = Request::decode(frame)
+            .inspect_err(|_| connection.server.connections().protocol_errors.increment(1))?;
+        let begun = calls.begin(connection, request, held, arrived, input.has_more());
+        if let Some(response) = begun.await {
+            output.push(response);
+        }
+    }
+    Ok(())
+}
+
+/// Goes on with the calls in flight until a further call has arrived.
+async fn serve_until_arrival(
+    input: &mut Input,
+    calls: &mut Calls,
+    output: &mut Output,
+    stop: &CancellationToken,
+) -> Result<Result<Arrival, End>, End> {
+    let mut arrival = std::pin::pin!(input.arrive(stop));
+    loop {
+        let may_read = calls.len() + output.unsent() < CALLS_IN_FLIGHT;
+        tokio::select! {
+            biased;
+            response = calls.next(), if !calls.is_empty() => output.extend(response),
+            written = output.write(), if !output.is_empty() => written?,
+            arrival = &mut arrival, if may_read => return Ok(arrival),
+        }
+    }
+}
+
+/// Answers the calls in flight, and ends the sending half of the connection.
+async fn finish(calls: &mut Calls, output: &mut Output) -> Result<(), End> {
+    while !calls.is_empty() || !output.is_empty() {
+        tokio::select! {
+            biased;
+            response = calls.next(), if !calls.is_empty() => output.extend(response),
+            written = output.write(), if !output.is_empty() => written?,
+        }
+    }
+    output.shutdown().await
+}

@@ -1,0 +1,226 @@
+//! Responses to the socket of a connection.
+
+use std::collections::VecDeque;
+use std::io::ErrorKind;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::io::AsyncWriteExt;
+use tokio::net::tcp::OwnedWriteHalf;
+use tokio::time::{Instant, timeout_at};
+
+use super::{Connection, End};
+use crate::limits::admission::{Held, SlowClient, dropped, send_now};
+use crate::limits::parking;
+
+/// A response of up to this many bytes is joined with those before it.
+const JOIN_BYTES: usize = 16 << 10;
+/// Responses that are ready are joined into one write until it has this many bytes.
+const WRITE_BYTES: usize = 256 << 10;
+
+/// A response to be written. It keeps its memory reservation until then.
+pub(super) struct Response {
+    pub(super) bytes: Vec<u8>,
+    /// Memory of the response.
+    pub(super) held: Held,
+    /// Whether the connection is closed instead of this response.
+    pub(super) is_cut: bool,
+}
+
+impl Response {
+    pub(super) fn new(bytes: Vec<u8>, held: Held) -> Self {
+        Self {
+            bytes,
+            held,
+            is_cut: false,
+        }
+    }
+}
+
+/// Responses that are written together.
+struct Piece {
+    joined: Response,
+    /// Number of responses.
+    count: usize,
+}
+
+/// A write that the socket has not accepted.
+struct Blocked {
+    /// When the client must have accepted more (`thrift.write_timeout_ms`).
+    until: Instant,
+    /// Set for large responses: the connection ends if it makes no progress while other calls need
+    /// their memory.
+    slow: Option<SlowClient>,
+}
+
+/// Writes responses to a socket.
+pub(super) struct Output {
+    connection: Arc<Connection>,
+    write: OwnedWriteHalf,
+    /// Longest time for which the client may accept nothing.
+    limit: Duration,
+    pieces: VecDeque<Piece>,
+    /// Bytes of the first piece that are written.
+    written: usize,
+    /// Number of responses in `pieces`.
+    unsent: usize,
+    /// Whether the socket accepted nothing when it was asked last.
+    is_refused: bool,
+    blocked: Option<Blocked>,
+}
+
+impl Output {
+    pub(super) fn new(connection: &Arc<Connection>, write: OwnedWriteHalf) -> Self {
+        Self {
+            connection: Arc::clone(connection),
+            write,
+            limit: Duration::from_millis(connection.server.config().thrift.write_timeout_ms),
+            pieces: VecDeque::new(),
+            written: 0,
+            unsent: 0,
+            is_refused: false,
+            blocked: None,
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.pieces.is_empty()
+    }
+
+    /// Number of responses that are not written yet.
+    pub(super) fn unsent(&self) -> usize {
+        self.unsent
+    }
+
+    /// Whether so much is ready that it should be written before more is added. While the socket
+    /// accepts nothing, it never is: calls go on, within the memory for them.
+    pub(super) fn should_write(&self) -> bool {
+        let last = self.pieces.back();
+        let is_large =
+            last.is_some_and(|piece| self.pieces.len() > 1 || piece.joined.bytes.len() >= WRITE_BYTES);
+        is_large && !self.is_refused
+    }
+
+    /// Adds a response, if there is one.
+    pub(super) fn extend(&mut self, response: Option<Response>) {
+        if let Some(response) = response {
+            self.push(response);
+        }
+    }
+
+    /// Adds a response.
+    pub(super) fn push(&mut self, mut response: Response) {
+        self.unsent += 1;
+        match self.pieces.back_mut() {
+            Some(Piece { joined, count })
+                if response.bytes.len() <= JOIN_BYTES
+                    && joined.bytes.len() < WRITE_BYTES
+                    && !joined.is_cut =>
+            {
+                joined.bytes.extend_from_slice(&response.bytes);
+                joined.held.join(&mut response.held);
+                joined.held.set(joined.bytes.capacity());
+                joined.is_cut = response.is_cut;
+                *count += 1;
+            }
+            _ => self.pieces.push_back(Piece {
+                joined: response,
+                count: 1,
+            }),
+        }
+    }
+
+    /// Writes all responses. May be cancelled between two writes and called again.
+    pub(super) async fn write(&mut self) -> Result<(), End> {
+        while !self.write_ready()? {
+            self.writable().await?;
+        }
+        Ok(())
+    }
+
+    /// Writes as much as the socket accepts. `true` when that was everything.
+    pub(super) fn write_ready(&mut self) -> Result<bool, End> {
+        while let Some(piece) = self.pieces.front() {
+            let left = &piece.joined.bytes[self.written..];
+            let written = match self.write.try_write(left) {
+                Ok(0) if !left.is_empty() => return Err(std::io::Error::from(ErrorKind::WriteZero).into()),
+                Ok(written) => written,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    self.is_refused = true;
+                    return Ok(false);
+                }
+                Err(error) => return Err(error.into()),
+            };
+            self.advance(written)?;
+        }
+        Ok(true)
+    }
+
+    /// Waits until the socket may accept more of the first piece.
+    async fn writable(&mut self) -> Result<(), End> {
+        let Some(Piece { joined, .. }) = self.pieces.front() else {
+            return Ok(());
+        };
+        let (limit, connection) = (self.limit, &self.connection);
+        let blocked = self.blocked.get_or_insert_with(|| Blocked {
+            until: Instant::now() + limit,
+            slow: joined.held.is_something().then(|| {
+                let address: Option<IpAddr> = connection.address.map(|address| address.ip());
+                joined.held.memory().slow_client(address, joined.held.bytes())
+            }),
+        });
+        tokio::select! {
+            biased;
+            writable = timeout_at(blocked.until, self.write.writable()) => {
+                return Ok(writable.map_err(|_| no_response_was_read(limit))??);
+            }
+            () = dropped(blocked.slow.as_ref()) => {}
+        }
+        // The runtime may be late: the socket itself tells whether the client goes on.
+        let written = send_now(self.write.as_ref(), &joined.bytes[self.written..])?;
+        let slow = blocked.slow.as_ref();
+        if !slow.is_some_and(|slow| slow.is_reprieved(written)) {
+            return Err(End::Slow);
+        }
+        self.advance(written)
+    }
+
+    /// Counts bytes of the first piece as written. Fails when the connection is to be cut there.
+    fn advance(&mut self, written: usize) -> Result<(), End> {
+        self.written += written;
+        self.is_refused = false;
+        let Some(Piece { joined, count }) = self.pieces.front() else {
+            return Ok(());
+        };
+        if let Some(blocked) = &mut self.blocked {
+            // Each write that the client accepts restarts the timeout.
+            blocked.until = Instant::now() + self.limit;
+            if let Some(slow) = &blocked.slow {
+                slow.progress(written, joined.held.bytes());
+            }
+        }
+        if self.written < joined.bytes.len() {
+            return Ok(());
+        }
+        parking::sent();
+        let connections = self.connection.server.connections();
+        connections.sent_bytes.add(joined.bytes.len() as u64);
+        let is_cut = joined.is_cut;
+        self.unsent -= count;
+        self.written = 0;
+        self.blocked = None;
+        self.pieces.pop_front();
+        if is_cut { Err(End::Fault) } else { Ok(()) }
+    }
+
+    /// Ends the sending half of the connection.
+    pub(super) async fn shutdown(&mut self) -> Result<(), End> {
+        Ok(self.write.shutdown().await?)
+    }
+}
+
+fn no_response_was_read(limit: Duration) -> std::io::Error {
+    let message = format!("the client read no response for {limit:?} (thrift.write_timeout_ms)");
+    std::io::Error::new(ErrorKind::TimedOut, message)
+}
