@@ -23,7 +23,8 @@ pub(super) struct Call {
     pub(super) deadline: Deadline,
 }
 
-/// Answers a call of ClientService.
+/// Answers a call of ClientService. Each handler is boxed: a pipelining client has many calls in
+/// flight, and what they share is as large as this future.
 pub(super) async fn call(
     connection: &Arc<Connection>,
     method: ClientServiceMethod,
@@ -31,9 +32,17 @@ pub(super) async fn call(
     reply: &mut Reply,
 ) -> Result<(), Failure> {
     match method {
-        ClientServiceMethod::Get => single::get(connection, request::decode(call.parameter)?, reply).await,
+        ClientServiceMethod::Get => {
+            Box::pin(single::get(connection, request::decode(call.parameter)?, reply)).await
+        }
         ClientServiceMethod::Mutate => {
-            single::mutate(connection, request::decode(call.parameter)?, call.cells, reply).await
+            Box::pin(single::mutate(
+                connection,
+                request::decode(call.parameter)?,
+                call.cells,
+                reply,
+            ))
+            .await
         }
         ClientServiceMethod::Scan => {
             let wanted = request::decode(call.parameter)?;

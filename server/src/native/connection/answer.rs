@@ -100,8 +100,10 @@ async fn run(
         (Err(failure), _) => Err(failure),
     };
     let outcome = match outcome {
-        Ok(()) => reply.pack_cells(&connection.server).await,
-        failed => failed,
+        Ok(()) if connection.peer.compressor.is_some() => {
+            Box::pin(reply.pack_cells(&connection.server)).await
+        }
+        other => other,
     };
     if drops_reply {
         reply.out.clear();
@@ -139,7 +141,9 @@ async fn prepare(
     held: &mut Held,
 ) -> Result<Call, Failure> {
     let compressor = connection.peer.compressor;
-    call.cells = compress::unpack(&connection.server, compressor, call.cells, held).await?;
+    if compressor.is_some() {
+        call.cells = Box::pin(compress::unpack(&connection.server, compressor, call.cells, held)).await?;
+    }
     let bytes = arguments::memory_bytes(method, &call.parameter, &call.cells);
     if bytes > SMALL_ARGUMENTS {
         call.arguments_bytes = bytes;
