@@ -1,12 +1,15 @@
 //! Runs every target in libFuzzer, one after the other, and prints a table of the runs.
 //!
 //! 1. The targets are built by a nightly compiler with the instrumentation that libFuzzer follows.
+//!    Cargo calls this program instead of the compiler ([`compile`]), which knows what to instrument.
 //! 2. Each runs for as many executions as asked for, from `fuzz/corpus/<target>` and the inputs
 //!    that earlier runs found. New inputs go to `fuzz/libfuzzer/found/<target>`, its log and the
 //!    input of a finding to `fuzz/libfuzzer/artifacts/<target>`.
 //! 3. The table is Markdown. A finding ends its target's run, and the program fails at the end.
 
+use std::env;
 use std::error::Error;
+use std::ffi::OsString;
 use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -29,10 +32,17 @@ const FOLLOWED: [&str; 8] = [
     "winnow",
 ];
 
-/// Makes the compiler count in every edge of the control flow, as `cargo fuzz` does, in TOML. Comparisons are
+/// Makes the compiler count in every edge of the control flow, as `cargo fuzz` does. Comparisons are
 /// not traced: that takes two thirds of the time.
-const COUNTED: &str = r#"["-Cpasses=sancov-module", "-Cllvm-args=-sanitizer-coverage-level=4",
-    "-Cllvm-args=-sanitizer-coverage-inline-8bit-counters", "-Cllvm-args=-sanitizer-coverage-pc-table"]"#;
+const COUNTED: [&str; 4] = [
+    "-Cpasses=sancov-module",
+    "-Cllvm-args=-sanitizer-coverage-level=4",
+    "-Cllvm-args=-sanitizer-coverage-inline-8bit-counters",
+    "-Cllvm-args=-sanitizer-coverage-pc-table",
+];
+
+/// Set for cargo: it calls this program with a compiler and its arguments.
+const AS_COMPILER: &str = "BASALT_FUZZ_AS_COMPILER";
 
 /// Run the fuzz targets in libFuzzer and print a table.
 #[derive(Debug, Parser)]
@@ -62,6 +72,9 @@ struct Run {
 }
 
 fn main() -> Result<ExitCode, Box<dyn Error>> {
+    if env::var_os(AS_COMPILER).is_some() {
+        return compile();
+    }
     let command_line = CommandLine::parse();
     let mut targets = Vec::new();
     for name in &command_line.targets {
@@ -114,6 +127,27 @@ fn host() -> Result<String, Box<dyn Error>> {
 }
 
 /// Builds the targets; returns where the binaries are.
+/// Runs the compiler with the arguments that cargo gives, and with [`COUNTED`] for the packages in
+/// [`FOLLOWED`]. Their build scripts run during the build, without libFuzzer, so they are not
+/// instrumented.
+fn compile() -> Result<ExitCode, Box<dyn Error>> {
+    let mut given = env::args_os().skip(1);
+    let compiler = given.next().ok_or("no compiler is named")?;
+    let arguments: Vec<OsString> = given.collect();
+    let package = env::var("CARGO_PKG_NAME").unwrap_or_default();
+    let is_script = arguments
+        .windows(2)
+        .any(|pair| pair[0] == "--crate-name" && pair[1].to_string_lossy().starts_with("build_script"));
+    let is_followed = FOLLOWED.contains(&package.as_str()) && !is_script;
+    let counted = if is_followed { &COUNTED[..] } else { &[] };
+    let status = Command::new(compiler).args(arguments).args(counted).status()?;
+    Ok(if status.success() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
+}
+
 fn build(sanitizer: Option<&str>) -> Result<PathBuf, Box<dyn Error>> {
     let (libfuzzer, host) = (directory().join("libfuzzer"), host()?);
     let mut built = libfuzzer.join("target");
@@ -130,14 +164,8 @@ fn build(sanitizer: Option<&str>) -> Result<PathBuf, Box<dyn Error>> {
         ])
         .arg("--manifest-path")
         .arg(libfuzzer.join("Cargo.toml"))
-        .arg("-Zprofile-rustflags");
-    for package in FOLLOWED {
-        let setting = format!(
-            "profile.release.package.{package}.rustflags={}",
-            COUNTED.replace('\n', "")
-        );
-        cargo.args(["--config", &setting]);
-    }
+        .env("RUSTC_WRAPPER", env::current_exe()?)
+        .env(AS_COMPILER, "1");
     if let Some(name) = sanitizer {
         built = built.join(name);
         cargo.env("RUSTFLAGS", format!("-Zsanitizer={name}"));
