@@ -26,7 +26,7 @@ const REFUSED_FRAME_BYTES: usize = 4 << 10;
 /// Buffer of a connection that is drained.
 const DRAIN_BYTES: usize = 8 << 10;
 
-/// What [`Input::arrive`] has waited for.
+/// Outcome of [`Input::arrive`].
 pub(super) enum Arrival {
     /// A call: [`Input::take`] has it.
     Call,

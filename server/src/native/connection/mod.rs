@@ -160,8 +160,8 @@ async fn serve(
     Ok(Ok(()))
 }
 
-/// Begins the calls whose frames have arrived, until so many responses are ready that they should be
-/// written first.
+/// Begins the calls whose frames have arrived. Stops early when the responses that are ready should
+/// be written first.
 async fn begin_received(
     connection: &Arc<Connection>,
     input: &mut Input,

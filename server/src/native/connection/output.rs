@@ -2,7 +2,6 @@
 
 use std::collections::VecDeque;
 use std::io::ErrorKind;
-use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -65,8 +64,8 @@ pub(super) struct Output {
     written: usize,
     /// Number of responses in `pieces`.
     unsent: usize,
-    /// Whether the socket accepted nothing when it was asked last.
-    is_refused: bool,
+    /// Whether the last write would have blocked.
+    would_block: bool,
     blocked: Option<Blocked>,
 }
 
@@ -79,7 +78,7 @@ impl Output {
             pieces: VecDeque::new(),
             written: 0,
             unsent: 0,
-            is_refused: false,
+            would_block: false,
             blocked: None,
         }
     }
@@ -93,13 +92,13 @@ impl Output {
         self.unsent
     }
 
-    /// Whether so much is ready that it should be written before more is added. While the socket
-    /// accepts nothing, it never is: calls go on, within the memory for them.
+    /// Whether the responses that are ready should be written before more are added: they are large,
+    /// and the socket accepts bytes. Otherwise calls go on, within the memory for them.
     pub(super) fn should_write(&self) -> bool {
         let last = self.pieces.back();
         let is_large =
             last.is_some_and(|piece| self.pieces.len() > 1 || piece.joined.bytes.len() >= WRITE_BYTES);
-        is_large && !self.is_refused
+        is_large && !self.would_block
     }
 
     /// Adds a response, if there is one.
@@ -147,7 +146,7 @@ impl Output {
                 Ok(0) if !left.is_empty() => return Err(std::io::Error::from(ErrorKind::WriteZero).into()),
                 Ok(written) => written,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                    self.is_refused = true;
+                    self.would_block = true;
                     return Ok(false);
                 }
                 Err(error) => return Err(error.into()),
@@ -166,7 +165,7 @@ impl Output {
         let blocked = self.blocked.get_or_insert_with(|| Blocked {
             until: Instant::now() + limit,
             slow: joined.held.is_something().then(|| {
-                let address: Option<IpAddr> = connection.address.map(|address| address.ip());
+                let address = connection.address.map(|address| address.ip());
                 joined.held.memory().slow_client(address, joined.held.bytes())
             }),
         });
@@ -189,7 +188,7 @@ impl Output {
     /// Counts bytes of the first piece as written. Fails when the connection is to be cut there.
     fn advance(&mut self, written: usize) -> Result<(), End> {
         self.written += written;
-        self.is_refused = false;
+        self.would_block = false;
         let Some(Piece { joined, count }) = self.pieces.front() else {
             return Ok(());
         };
