@@ -14,6 +14,9 @@
 /// Bytes of a key beside row, family and qualifier.
 const KEY_OVERHEAD: usize = 2 + 1 + 8 + 1;
 
+/// Bytes of a cell in a block beside its key, value and tags, at most.
+pub const CELL_OVERHEAD_MAX: usize = 4 + 8 + 2;
+
 /// Timestamp that means "the server's time".
 pub const LATEST_TIMESTAMP: i64 = i64::MAX;
 
@@ -112,6 +115,21 @@ impl<'a> Cells<'a> {
         self.next().unwrap_or(Err(CellError::Missing(self.taken)))
     }
 
+    /// Moves past the next cell, which a message has announced, without decoding it.
+    pub fn skip_one(&mut self) -> Result<(), CellError> {
+        let at = self.at;
+        let mut rest = &self.block[at..];
+        if rest.is_empty() {
+            return Err(CellError::Missing(self.taken));
+        }
+        let error = |what| CellError::Length { what, at };
+        let length = take_u32(&mut rest).ok_or(error("cell length"))?;
+        take(&mut rest, length).ok_or(error("cell"))?;
+        self.at = self.block.len() - rest.len();
+        self.taken += 1;
+        Ok(())
+    }
+
     /// Where in the block the next cell begins.
     pub fn offset(&self) -> usize {
         self.at
@@ -198,12 +216,7 @@ impl WireCell<'_> {
     }
 }
 
-/// Bytes of a cell in a block. `key` has the form of HFiles, which is also that of cell blocks.
-pub fn stored_cell_len(key: &[u8], value: &[u8], tags: &[u8]) -> usize {
-    4 + 8 + key.len() + value.len() + tags_len(tags)
-}
-
-/// Appends a cell to a block. `key` has the form of HFiles and is copied as it is.
+/// Appends a cell to a block. `key` has the form of HFiles, which is also that of cell blocks.
 pub fn put_stored_cell(key: &[u8], value: &[u8], tags: &[u8], out: &mut Vec<u8>) {
     put_lengths(key.len(), value.len(), tags, out);
     out.extend_from_slice(key);

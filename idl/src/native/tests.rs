@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use prost::Message as _;
 
 use super::cells::{
-    CellError, CellType, Cells, LATEST_TIMESTAMP, WireCell, put_stored_cell, stored_cell_len,
+    CELL_OVERHEAD_MAX, CellError, CellType, Cells, LATEST_TIMESTAMP, WireCell, put_stored_cell,
 };
 use super::exception::ExceptionClass;
 use super::frame::{
@@ -210,7 +210,8 @@ fn a_stored_key_travels_as_it_is() {
     let mut stored = Vec::new();
     put_stored_cell(key, sent.value, sent.tags, &mut stored);
     assert_eq!(stored, out);
-    assert_eq!(stored_cell_len(key, sent.value, sent.tags), out.len());
+    let parts = key.len() + sent.value.len() + sent.tags.len();
+    assert_eq!(parts + CELL_OVERHEAD_MAX, out.len());
     assert_eq!(sent.encoded_len(), out.len());
 }
 
@@ -221,11 +222,30 @@ fn a_block_with_too_few_cells_is_noticed() {
     let mut cells = Cells::new(&block);
     assert!(cells.require().is_ok() && cells.is_empty());
     assert_eq!(cells.require(), Err(CellError::Missing(1)));
+    assert_eq!(cells.skip_one(), Err(CellError::Missing(1)));
     block[12 + 2 + 1 + 1 + 1 + 1 + 8] = 5;
     assert_eq!(
         Cells::new(&block).require(),
         Err(CellError::Type { code: 5, at: 0 })
     );
+}
+
+#[test]
+fn a_skipped_cell_is_as_long_as_a_decoded_one() {
+    let mut block = Vec::new();
+    cell(b"r", b"q", b"v", b"").encode(&mut block);
+    let first = block.len();
+    cell(b"r2", b"", b"", b"\0\x01\x08").encode(&mut block);
+    let mut cells = Cells::new(&block);
+    assert_eq!(cells.skip_one(), Ok(()));
+    assert_eq!(cells.offset(), first);
+    assert_eq!(cells.require().unwrap().row, b"r2");
+    for length in 0..block.len() {
+        let mut cut = Cells::new(&block[..length]);
+        let skipped = cut.skip_one().and_then(|()| cut.skip_one());
+        assert!(skipped.is_err(), "{length} bytes");
+        assert!(cut.offset() <= length);
+    }
 }
 
 proptest! {

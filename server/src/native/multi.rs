@@ -24,7 +24,7 @@ use super::group::{self, Group};
 use super::reply::{CellBlock, Reply, exception_pair};
 use super::state::Connection;
 use super::{coprocessor, region, request, single};
-use crate::service::Failure;
+use crate::service::{Failure, writes};
 
 /// Answers a Multi.
 pub(super) async fn call(
@@ -112,7 +112,7 @@ async fn region_action(
     }
     let mut results = Vec::with_capacity(group.action.len());
     let mut sent = Cells::new(&cells);
-    let mut waiting = Vec::new();
+    let mut waiting = Waiting::with_capacity(group.action.len());
     for action in group.action {
         let begin = sent.offset();
         let Action {
@@ -127,14 +127,14 @@ async fn region_action(
         let own = begin..sent.offset();
         let update = match mutation {
             Some(mutation) if is_write(&mutation) => {
-                waiting.push((index, *mutation, own));
+                waiting.push(index, mutation, own);
                 continue;
             }
             other => other,
         };
         if update.is_some() {
             let written = std::mem::take(&mut waiting);
-            write_all(connection, &region, &cells, written, &mut results).await;
+            write_all(connection, &region, written, &cells, &mut results).await;
         }
         if let (None, None, Some(call)) = (&update, &get, service_call) {
             results.push(endpoint(connection, &region, index, *call, block).await);
@@ -163,7 +163,7 @@ async fn region_action(
         };
         results.push(outcome(index, result));
     }
-    write_all(connection, &region, &cells, waiting, &mut results).await;
+    write_all(connection, &region, waiting, &cells, &mut results).await;
     Ok(RegionActionResult {
         result_or_exception: results,
         ..RegionActionResult::default()
@@ -183,41 +183,92 @@ fn is_write(mutation: &MutationProto) -> bool {
     matches!(mutation.mutate_type(), MutationType::Put | MutationType::Delete)
 }
 
-/// A put or delete that is not applied yet: its index, mutation, and where its cells are.
-type Waiting = (Option<u32>, MutationProto, Range<usize>);
+/// Puts and deletes that are not applied yet.
+#[expect(
+    clippy::vec_box,
+    reason = "they are decoded into boxes, and not moved out of them"
+)]
+#[derive(Default)]
+struct Waiting {
+    indices: Vec<Option<u32>>,
+    mutations: Vec<Box<MutationProto>>,
+    /// For each, where its cells are in the block. Between them are no other actions' cells.
+    cells: Vec<Range<usize>>,
+}
+
+impl Waiting {
+    fn with_capacity(count: usize) -> Self {
+        Self {
+            indices: Vec::with_capacity(count),
+            mutations: Vec::with_capacity(count),
+            cells: Vec::with_capacity(count),
+        }
+    }
+
+    fn push(&mut self, index: Option<u32>, mutation: Box<MutationProto>, cells: Range<usize>) {
+        self.indices.push(index);
+        self.mutations.push(mutation);
+        self.cells.push(cells);
+    }
+}
 
 /// Applies puts and deletes together, or one by one if that fails.
 async fn write_all(
     connection: &Arc<Connection>,
     region: &Arc<RegionInfo>,
+    waiting: Waiting,
     cells: &Bytes,
-    waiting: Vec<Waiting>,
     results: &mut Vec<ResultOrException>,
 ) {
     let misplaced =
         |mutation: &MutationProto| !mutation.row.as_deref().is_some_and(|row| region.contains(row));
-    let together = !waiting.iter().any(|(_, mutation, _)| misplaced(mutation));
-    if together && let [(.., first), ..] = &waiting[..] {
-        // Between puts and deletes that wait together are only actions without cells.
-        let own = cells.slice(first.start..waiting.last().map_or(first.end, |(.., last)| last.end));
-        let mutations = waiting.iter().map(|(_, mutation, _)| mutation.clone()).collect();
-        let applied = single::apply(connection, region.table.clone(), mutations, own).await;
-        if applied.is_ok() || waiting.len() == 1 {
+    let Waiting {
+        indices,
+        mutations,
+        cells: places,
+    } = waiting;
+    let (Some(first), Some(last)) = (places.first(), places.last()) else {
+        return;
+    };
+    // Shared: they are needed again if they cannot be applied together.
+    let mutations = Arc::new(mutations);
+    if !mutations.iter().any(|mutation| misplaced(mutation)) {
+        let own = cells.slice(first.start..last.end);
+        let applied = apply(connection, region, Arc::clone(&mutations), own).await;
+        if applied.is_ok() || indices.len() == 1 {
             let done = |index| outcome(index, applied.clone().map(|()| messages::Result::default()));
-            results.extend(waiting.into_iter().map(|(index, _, _)| done(index)));
+            results.extend(indices.into_iter().map(done));
             return;
         }
     }
-    for (index, mutation, own) in waiting {
+    let each = Arc::unwrap_or_clone(mutations).into_iter().zip(places);
+    for (index, (mutation, own)) in indices.into_iter().zip(each) {
         let applied = if misplaced(&mutation) {
             Err(Failure::wrong_region(
                 "the row of a mutation is not in its region",
             ))
         } else {
-            single::apply(connection, region.table.clone(), vec![mutation], cells.slice(own)).await
+            apply(connection, region, Arc::new(vec![mutation]), cells.slice(own)).await
         };
         results.push(outcome(index, applied.map(|()| messages::Result::default())));
     }
+}
+
+/// Applies puts and deletes of one region, each row atomically, and waits until they are durable.
+async fn apply(
+    connection: &Connection,
+    region: &RegionInfo,
+    mutations: Arc<Vec<Box<MutationProto>>>,
+    cells: Bytes,
+) -> Result<(), Failure> {
+    let arguments = (mutations, cells);
+    writes::apply(
+        &connection.server,
+        region.table.clone(),
+        arguments,
+        |(mutations, cells)| Ok(request::rows(mutations, cells)?),
+    )
+    .await
 }
 
 async fn apply_update(

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use basalt_engine::cell::{CellBatch, RowView};
 use basalt_engine::schema::TableName;
-use basalt_idl::native::cells::{put_stored_cell, stored_cell_len};
+use basalt_idl::native::cells::{CELL_OVERHEAD_MAX, put_stored_cell};
 use basalt_idl::native::compress::Compressor;
 use basalt_idl::native::frame;
 use basalt_idl::native::messages::{self, ExceptionResponse};
@@ -207,22 +207,21 @@ impl CellBlock {
         }
     }
 
+    /// Appends the cells of all rows to the block.
+    pub(super) fn put_all(&mut self, batch: &CellBatch) {
+        self.bytes
+            .reserve(batch.data_bytes() + batch.cell_count() * CELL_OVERHEAD_MAX);
+        for row in batch.rows() {
+            self.put(&row);
+        }
+    }
+
     /// Appends the cells of a row to the block.
-    pub(super) fn put(&mut self, row: &RowView<'_>) {
-        let tags = |tags| {
-            if self.codec == Codec::KeyValueWithTags {
-                tags
-            } else {
-                &[][..]
-            }
-        };
-        let length = row
-            .cells()
-            .map(|cell| stored_cell_len(cell.key.bytes(), cell.value, tags(cell.tags)))
-            .sum();
-        self.bytes.reserve(length);
+    fn put(&mut self, row: &RowView<'_>) {
+        let has_tags = self.codec == Codec::KeyValueWithTags;
         for cell in row.cells() {
-            put_stored_cell(cell.key.bytes(), cell.value, tags(cell.tags), &mut self.bytes);
+            let tags = if has_tags { cell.tags } else { &[] };
+            put_stored_cell(cell.key.bytes(), cell.value, tags, &mut self.bytes);
         }
     }
 }

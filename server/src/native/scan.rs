@@ -295,14 +295,12 @@ async fn fetch_and_answer(
     };
     put_state(&mut answer, fetch, state, &batch, end);
     let mut block = connection.cell_block(connection.peer.codec);
-    for row in batch.rows() {
-        if connection.peer.codec == Codec::Inline {
-            answer.results.push(block.result(&row));
-        } else {
-            block.put(&row);
-            answer.cells_per_result.push(row.len() as u32);
-        }
-        answer.partial_flag_per_result.push(row.partial);
+    answer.partial_flag_per_result = batch.rows().map(|row| row.partial).collect();
+    if connection.peer.codec == Codec::Inline {
+        answer.results = batch.rows().map(|row| block.result(&row)).collect();
+    } else {
+        answer.cells_per_result = batch.rows().map(|row| row.len() as u32).collect();
+        block.put_all(&batch);
     }
     if let Err(failure) = block.reserve(&mut batch).await {
         // The scan is behind these results.

@@ -1,8 +1,6 @@
 //! Get and Mutate of ClientService, and the same operations as actions of Multi.
 
-use basalt_idl::native::messages::{
-    self, GetRequest, GetResponse, MutateRequest, MutateResponse, MutationProto,
-};
+use basalt_idl::native::messages::{self, GetRequest, GetResponse, MutateRequest, MutateResponse};
 use bytes::Bytes;
 
 use super::group::{self, Group};
@@ -86,7 +84,11 @@ pub(super) async fn mutate(
             result,
         }
     } else {
-        apply(connection, region.table.clone(), vec![call.mutation], cells).await?;
+        let (server, table) = (&connection.server, region.table.clone());
+        writes::apply(server, table, (call.mutation, cells), |(mutation, cells)| {
+            Ok(request::rows(std::slice::from_ref(mutation), cells)?)
+        })
+        .await?;
         MutateResponse {
             processed: Some(true),
             result: None,
@@ -94,20 +96,4 @@ pub(super) async fn mutate(
     };
     reply.with_cells(&answer, block);
     Ok(())
-}
-
-/// Applies puts and deletes of one region, each row atomically, and waits until they are durable.
-pub(super) async fn apply(
-    connection: &Connection,
-    table: basalt_engine::schema::TableName,
-    mutations: Vec<MutationProto>,
-    cells: Bytes,
-) -> Result<(), Failure> {
-    writes::apply(
-        &connection.server,
-        table,
-        (mutations, cells),
-        |(mutations, cells)| Ok(request::rows(mutations, cells)?),
-    )
-    .await
 }

@@ -36,6 +36,10 @@ const INLINE_BYTES: usize = 256 << 10;
 const LEAST_RESULTS: usize = 2;
 /// Once a turn on the pool has added this many bytes, it begins no further row.
 const TURN_BYTES: usize = 16 << 20;
+/// Room of a new batch for a fetch of at least as many results: within the memory that no call has
+/// to reserve.
+const FIRST_CELLS: usize = 64;
+const FIRST_BYTES: usize = 8 << 10;
 /// One fetch takes at most this part of the free memory for calls,
 const FETCH_SHARE: usize = 8;
 /// but may always take this.
@@ -285,6 +289,10 @@ where
     S: DerefMut<Target = OpenScan> + Send + 'static,
 {
     let mut batch = caller.take_batch();
+    if batch.memory_bytes() == 0 && wanted.count >= FIRST_CELLS {
+        // Without this room, a batch of a hundred rows is moved a dozen times while it grows.
+        batch.reserve(FIRST_CELLS, FIRST_BYTES)?;
+    }
     if scan.is_memory_only()
         && let Some(end) = wanted.inline_turn(server, &mut scan, &mut batch)?
     {

@@ -19,8 +19,10 @@ use super::End;
 use crate::limits::admission::{Held, SlowClient, dropped, unread};
 use crate::server::Server;
 
-/// Buffer of one read: the frames of about a hundred small calls. An idle connection has none.
+/// Least buffer of one read: the frames of about a hundred small calls. An idle connection has none.
 const READ_BYTES: usize = 16 << 10;
+/// Largest buffer of one read: batches of some hundred puts.
+const READ_BYTES_MAX: usize = 64 << 10;
 /// Bytes read of a refused frame, to find the call id in its header.
 const REFUSED_FRAME_BYTES: usize = 4 << 10;
 /// Buffer of a connection that is drained.
@@ -41,6 +43,8 @@ pub(super) struct Input {
     server: Arc<Server>,
     read: OwnedReadHalf,
     received: BytesMut,
+    /// Size of the last frame: calls of a connection are often alike.
+    last_frame: usize,
     /// Longest frame of a call (`thrift.max_message_bytes`).
     max: usize,
     /// Longest time from the first byte of a message to its last.
@@ -62,6 +66,7 @@ impl Input {
             server,
             read,
             received,
+            last_frame: 0,
             slow: None,
         }
     }
@@ -94,6 +99,7 @@ impl Input {
 
     /// REQUIRES: the frame has arrived.
     fn split_frame(&mut self, length: usize) -> Bytes {
+        self.last_frame = 4 + length;
         self.received.advance(4);
         self.received.split_to(length).freeze()
     }
@@ -213,12 +219,15 @@ impl Input {
         Err(End::Slow)
     }
 
-    /// Reads the bytes that have arrived; 0 at the end. The buffer is allocated when bytes are there.
+    /// Reads the bytes that have arrived; 0 at the end. The buffer is allocated when bytes are there,
+    /// with room for a frame like the last one if there is memory for that.
     async fn receive(&mut self) -> std::io::Result<usize> {
-        let (read, received) = (&mut self.read, &mut self.received);
+        let (read, received, held) = (&mut self.read, &mut self.received, &mut self.held);
+        let expected = self.last_frame.clamp(READ_BYTES, READ_BYTES_MAX);
         let count = poll_fn(|context| {
             ready!(read.as_ref().poll_read_ready(context))?;
-            received.reserve(READ_BYTES);
+            let is_reserved = expected == READ_BYTES || held.try_raise(expected);
+            received.reserve(if is_reserved { expected } else { READ_BYTES });
             pin!(read.read_buf(received)).poll(context)
         })
         .await?;

@@ -8,6 +8,7 @@
 //! than was counted has been allocated by then.
 
 use std::mem::size_of;
+use std::ops::Range;
 
 use basalt_engine::op::{RowMutation, Write};
 use basalt_idl::native::cells::{Cells, WireCell};
@@ -65,6 +66,9 @@ const fn filter(tag: u32) -> Field {
 const CELL: usize = GROWTH * (size_of::<WireCell<'_>>() + size_of::<Write<'_>>());
 /// Memory of a qualifier of a read.
 const QUALIFIER: usize = GROWTH * 2 * size_of::<Bytes>();
+/// Memory of a put or delete until it is applied with others: its index, box, and range of cells.
+const WAITING_BYTES: usize =
+    size_of::<Option<u32>>() + size_of::<Box<MutationProto>>() + size_of::<Range<usize>>();
 /// Memory of a condition: as a message, decoded, and as the engine's.
 const CONDITION_BYTES: usize = size_of::<Condition>() + condition::CONDITION_BYTES;
 const ATTRIBUTE: usize = GROWTH * size_of::<NameBytesPair>();
@@ -90,10 +94,9 @@ static SCAN: Shape = Shape(&[
     field(19, TIME_RANGE, &LEAF),
 ]);
 static ACTION: Shape = Shape(&[
-    // The copy is for the case that the mutations fail together.
     field(
         2,
-        2 * size_of::<MutationProto>() + GROWTH * size_of::<RowMutation<'_>>(),
+        size_of::<MutationProto>() + WAITING_BYTES + GROWTH * size_of::<RowMutation<'_>>(),
         &MUTATION,
     ),
     field(3, size_of::<Get>(), &GET),

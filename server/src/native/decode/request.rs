@@ -1,5 +1,6 @@
 //! Protobuf requests to engine requests.
 
+use std::borrow::Borrow;
 use std::sync::Arc;
 
 use basalt_engine::cell::LATEST;
@@ -191,10 +192,10 @@ pub fn ttl(mutation: &MutationProto) -> Result<Option<i64>> {
 }
 
 /// Moves past the cells of a mutation: `cells.offset()` is then the beginning of the next one's
-/// cells.
+/// cells. Only their lengths are checked.
 pub fn skip_cells(mutation: &MutationProto, cells: &mut Cells<'_>) -> Result<()> {
     for _ in 0..mutation.associated_cell_count.unwrap_or_default() {
-        cells.require().map_err(malformed)?;
+        cells.skip_one().map_err(malformed)?;
     }
     Ok(())
 }
@@ -203,9 +204,37 @@ fn malformed(error: basalt_idl::native::cells::CellError) -> Error {
     do_not_retry(error.to_string())
 }
 
-/// The cells of a mutation, from its message and from the cell block.
-pub fn cells<'a>(mutation: &'a MutationProto, block: &mut Cells<'a>) -> Result<Vec<WireCell<'a>>> {
+/// Passes the cells of a mutation to `each`: those of its message, then those of the cell block.
+fn each_cell<'a>(
+    mutation: &'a MutationProto,
+    block: &mut Cells<'a>,
+    mut each: impl FnMut(&WireCell<'a>) -> Result<()>,
+) -> Result<()> {
     let row = row(mutation)?;
+    for cell in &cells_in_message(mutation, row) {
+        each(cell)?;
+    }
+    for _ in 0..mutation.associated_cell_count.unwrap_or_default() {
+        let mut cell = block.require().map_err(malformed)?;
+        if cell.row != &row[..] {
+            return Err(do_not_retry(format!(
+                "a cell of row {} in a mutation of row {}",
+                Cut(cell.row),
+                Cut(row)
+            )));
+        }
+        if cell.timestamp == LATEST
+            && let Some(time) = mutation.timestamp
+        {
+            cell.timestamp = time as i64;
+        }
+        each(&cell)?;
+    }
+    Ok(())
+}
+
+/// The cells in the message itself: those of clients without a codec.
+fn cells_in_message<'a>(mutation: &'a MutationProto, row: &'a [u8]) -> Vec<WireCell<'a>> {
     // As in HBase: a delete's own timestamp is for its whole row, not for its columns.
     let is_delete = mutation.mutate_type() == MutationType::Delete;
     let default = mutation.timestamp.filter(|_| !is_delete);
@@ -228,23 +257,7 @@ pub fn cells<'a>(mutation: &'a MutationProto, block: &mut Cells<'a>) -> Result<V
             });
         }
     }
-    for _ in 0..mutation.associated_cell_count.unwrap_or_default() {
-        let mut cell = block.require().map_err(malformed)?;
-        if cell.row != &row[..] {
-            return Err(do_not_retry(format!(
-                "a cell of row {} in a mutation of row {}",
-                Cut(cell.row),
-                Cut(row)
-            )));
-        }
-        if cell.timestamp == LATEST
-            && let Some(time) = mutation.timestamp
-        {
-            cell.timestamp = time as i64;
-        }
-        cells.push(cell);
-    }
-    Ok(cells)
+    cells
 }
 
 fn cell_type(mutation: &MutationProto, value: &mutation_proto::column_value::QualifierValue) -> CellType {
@@ -261,10 +274,18 @@ fn cell_type(mutation: &MutationProto, value: &mutation_proto::column_value::Qua
 
 /// Converts a put or delete for the engine.
 pub fn write<'a>(mutation: &'a MutationProto, block: &mut Cells<'a>) -> Result<RowMutation<'a>> {
-    let row = row(mutation)?;
-    let ttl_ms = ttl(mutation)?;
-    let cells = cells(mutation, block)?;
     let mut writes = Writes::new();
+    add_writes(mutation, block, &mut writes)?;
+    Ok(RowMutation {
+        row: row(mutation)?,
+        writes,
+        durability: durability(mutation),
+    })
+}
+
+/// Adds the writes of a put or delete to those of its row.
+fn add_writes<'a>(mutation: &'a MutationProto, block: &mut Cells<'a>, writes: &mut Writes<'a>) -> Result<()> {
+    let ttl_ms = ttl(mutation)?;
     match mutation.mutate_type() {
         MutationType::Put | MutationType::Delete => {}
         other => {
@@ -274,11 +295,9 @@ pub fn write<'a>(mutation: &'a MutationProto, block: &mut Cells<'a>) -> Result<R
             )));
         }
     }
-    if cells.is_empty() && mutation.mutate_type() == MutationType::Delete {
-        let timestamp = write_time(mutation.timestamp.map_or(LATEST, |time| time as i64))?;
-        writes.push(Write::DeleteRow { timestamp });
-    }
-    for cell in &cells {
+    let mut is_empty = true;
+    each_cell(mutation, block, |cell| {
+        is_empty = false;
         let (family, qualifier) = (cell.family, cell.qualifier);
         let timestamp = write_time(cell.timestamp)?;
         writes.push(match cell.cell_type {
@@ -305,12 +324,13 @@ pub fn write<'a>(mutation: &'a MutationProto, block: &mut Cells<'a>) -> Result<R
                 timestamp: cell.timestamp,
             },
         });
+        Ok(())
+    })?;
+    if is_empty && mutation.mutate_type() == MutationType::Delete {
+        let timestamp = write_time(mutation.timestamp.map_or(LATEST, |time| time as i64))?;
+        writes.push(Write::DeleteRow { timestamp });
     }
-    Ok(RowMutation {
-        row,
-        writes,
-        durability: durability(mutation),
-    })
+    Ok(())
 }
 
 /// The timestamp of a write; `None` if the server assigns it, which clients request with LATEST.
@@ -326,16 +346,25 @@ fn write_time(timestamp: i64) -> Result<Option<i64>> {
 
 /// Converts puts and deletes for the engine. Adjacent mutations with the same row and durability
 /// become one, so that they are atomic.
-pub fn rows<'a>(mutations: &'a [MutationProto], cells: &'a Bytes) -> Result<Vec<RowMutation<'a>>> {
+pub fn rows<'a, M: Borrow<MutationProto>>(
+    mutations: &'a [M],
+    cells: &'a Bytes,
+) -> Result<Vec<RowMutation<'a>>> {
     let mut block = Cells::new(cells);
     let mut rows: Vec<RowMutation<'a>> = Vec::with_capacity(mutations.len());
     for mutation in mutations {
-        let next = write(mutation, &mut block)?;
-        match rows.last_mut() {
-            Some(last) if last.row == next.row && last.durability == next.durability => {
-                last.writes.extend(next.writes.iter().copied());
-            }
-            _ => rows.push(next),
+        let mutation = mutation.borrow();
+        let (row, durability) = (&row(mutation)?[..], durability(mutation));
+        let is_joined = |last: &RowMutation<'_>| last.row == row && last.durability == durability;
+        if !rows.last().is_some_and(is_joined) {
+            rows.push(RowMutation {
+                row,
+                writes: Writes::new(),
+                durability,
+            });
+        }
+        if let Some(last) = rows.last_mut() {
+            add_writes(mutation, &mut block, &mut last.writes)?;
         }
     }
     Ok(rows)
@@ -351,12 +380,20 @@ pub fn is_update(mutation: &MutationProto) -> bool {
 
 /// Converts the change of an increment or append; its cells are the next ones of the block.
 pub fn update<'a>(mutation: &'a MutationProto, block: &mut Cells<'a>) -> Result<RowUpdate<'a>> {
-    let cells = cells(mutation, block)?;
-    Ok(if mutation.mutate_type() == MutationType::Increment {
-        RowUpdate::Increment(cells.iter().map(increment).collect::<Result<_>>()?)
-    } else {
-        RowUpdate::Append(cells.iter().map(append).collect())
-    })
+    if mutation.mutate_type() == MutationType::Increment {
+        let mut columns = Vec::new();
+        each_cell(mutation, block, |cell| {
+            columns.push(increment(cell)?);
+            Ok(())
+        })?;
+        return Ok(RowUpdate::Increment(columns));
+    }
+    let mut columns = Vec::new();
+    each_cell(mutation, block, |cell| {
+        columns.push(append(cell));
+        Ok(())
+    })?;
+    Ok(RowUpdate::Append(columns))
 }
 
 fn increment<'a>(cell: &WireCell<'a>) -> Result<ColumnIncrement<'a>> {
