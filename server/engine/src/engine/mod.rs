@@ -427,22 +427,11 @@ impl Engine {
         check: &Check<'_>,
         mutation: &RowMutation<'_>,
     ) -> Result<Option<Commit>> {
-        self.check_from(ReadTier::All, table, check, mutation)
-    }
-    /// As [`Engine::check_and_mutate`], with [`ReadTier::Memory`].
-    #[cfg(feature = "server")]
-    pub fn try_check_and_mutate(
-        &self,
-        table: &TableName,
-        check: &Check<'_>,
-        mutation: &RowMutation<'_>,
-    ) -> Result<Option<Commit>> {
-        self.check_from(ReadTier::Memory, table, check, mutation)
+        self.check_row_and_mutate(table, check, mutation)
     }
 
-    fn check_from(
+    fn check_row_and_mutate(
         &self,
-        tier: ReadTier,
         table: &TableName,
         check: &Check<'_>,
         mutation: &RowMutation<'_>,
@@ -452,7 +441,7 @@ impl Engine {
             steps: &[GroupStep::Write(GroupWrite::of(mutation))],
             nonce: None,
         };
-        let outcome = self.apply(table, &group, tier, &mut CellBatch::new())?;
+        let outcome = self.apply(table, &group, ReadTier::All, &mut CellBatch::new())?;
         Ok(outcome.commit)
     }
 
@@ -467,36 +456,15 @@ impl Engine {
         durability: Durability,
         out: &mut CellBatch,
     ) -> Result<Commit> {
-        let update = GroupUpdate::new(row, change, ttl_ms, durability);
-        self.update_from(ReadTier::All, table, update, out)
-    }
-    /// As [`Engine::update`], with [`ReadTier::Memory`].
-    #[cfg(feature = "server")]
-    pub fn try_update(
-        &self,
-        table: &TableName,
-        row: &[u8],
-        change: &RowUpdate<'_>,
-        ttl_ms: Option<i64>,
-        durability: Durability,
-        out: &mut CellBatch,
-    ) -> Result<Commit> {
-        let update = GroupUpdate::new(row, change, ttl_ms, durability);
-        self.update_from(ReadTier::Memory, table, update, out)
+        self.update_row(table, GroupUpdate::new(row, change, ttl_ms, durability), out)
     }
 
-    fn update_from(
-        &self,
-        tier: ReadTier,
-        table: &TableName,
-        update: GroupUpdate<'_>,
-        out: &mut CellBatch,
-    ) -> Result<Commit> {
+    fn update_row(&self, table: &TableName, update: GroupUpdate<'_>, out: &mut CellBatch) -> Result<Commit> {
         let group = AtomicGroup {
             steps: &[GroupStep::Update(update)],
             ..AtomicGroup::default()
         };
-        let outcome = self.apply(table, &group, tier, out)?;
+        let outcome = self.apply(table, &group, ReadTier::All, out)?;
         Ok(outcome
             .commit
             .expect("an update without a condition and a nonce writes"))

@@ -10,8 +10,7 @@ use super::{Engine, Row, Rows, Scanner, read, write};
 use crate::cell::CellBatch;
 use crate::error::Result;
 use crate::op::{
-    Check, ColumnAppend, ColumnIncrement, Delete, Get, GroupUpdate, Put, ReadTier, RowMutation, RowUpdate,
-    Scan,
+    Check, ColumnAppend, ColumnIncrement, Delete, Get, GroupUpdate, Put, RowMutation, RowUpdate, Scan,
 };
 use crate::schema::{Durability, TableName};
 use crate::wal::Commit;
@@ -85,7 +84,7 @@ impl Table {
     ) -> Result<bool> {
         let commit = self
             .engine
-            .check_from(ReadTier::All, &self.name, check, &mutation.into())?;
+            .check_row_and_mutate(&self.name, check, &mutation.into())?;
         commit.map_or(Ok(false), |commit| wait(commit).map(|()| true))
     }
 
@@ -129,9 +128,7 @@ impl Table {
     fn update(&self, row: &[u8], change: &RowUpdate<'_>) -> Result<Vec<u8>> {
         let mut batch = CellBatch::new();
         let update = GroupUpdate::new(row, change, None, Durability::UseDefault);
-        let commit = self
-            .engine
-            .update_from(ReadTier::All, &self.name, update, &mut batch)?;
+        let commit = self.engine.update_row(&self.name, update, &mut batch)?;
         wait(commit)?;
         Ok(batch.cell(0).value.to_vec())
     }

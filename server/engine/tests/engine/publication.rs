@@ -9,11 +9,11 @@ use basalt_engine::cell::CellBatch;
 use basalt_engine::engine::check;
 use basalt_engine::fs::sim::{SimFs, SimOptions};
 use basalt_engine::metrics::{EventListener, FlushEvent};
-use basalt_engine::op::{Check, ColumnIncrement, CompareOp, RowMutation, RowUpdate};
+use basalt_engine::op::{Check, ColumnIncrement, CompareOp, ReadTier, RowMutation, RowUpdate};
 use basalt_engine::schema::Durability;
 use basalt_engine::{Engine, Error};
 
-use crate::rig::{F, Rig, create, descriptor, get, mutation, put, row, rows, value};
+use crate::rig::{F, Rig, check_in, create, descriptor, get, mutation, put, row, rows, update_in, value};
 
 fn add_one() -> RowUpdate<'static> {
     RowUpdate::Increment(vec![ColumnIncrement {
@@ -107,10 +107,10 @@ fn a_write_that_may_not_wait_does_not() {
     let table = create(&engine);
     let mut out = CellBatch::new();
     let add = |engine: &Engine, out: &mut CellBatch| {
-        engine.try_update(&table, b"a", &add_one(), None, Durability::UseDefault, out)
+        update_in(engine, ReadTier::Memory, &table, b"a", &add_one(), out)
     };
     let other = mutation(b"a", &[value(b"q", b"w")]);
-    let check = |engine: &Engine| engine.try_check_and_mutate(&table, &ABSENT, &other);
+    let check = |engine: &Engine| check_in(engine, ReadTier::Memory, &table, &ABSENT, &other);
 
     // Memory has the row, and the answer is a write that is waited for later.
     let commit = add(&engine, &mut out).unwrap();

@@ -10,10 +10,13 @@ use basalt_engine::engine::{Fetched, check};
 use basalt_engine::fs::sim::{SimFs, SimOptions};
 use basalt_engine::fs::{RealFs, Vfs};
 use basalt_engine::metrics::{EventListener, NoListener};
-use basalt_engine::op::{Columns, FamilySelection, FetchLimits, Get, ReadSpec, RowMutation, Scan, Write};
+use basalt_engine::op::{
+    AtomicGroup, Check, Columns, FamilySelection, FetchLimits, Get, GroupStep, GroupUpdate, GroupWrite,
+    ReadSpec, ReadTier, RowMutation, RowUpdate, Scan, Write,
+};
 use basalt_engine::options::{Background, Options};
 use basalt_engine::schema::{Durability, FamilyDescriptor, TableDescriptor, TableName};
-use basalt_engine::{Engine, Result};
+use basalt_engine::{Commit, Engine, Result};
 
 /// The family that most tests use.
 pub(crate) const F: &[u8] = b"f";
@@ -159,6 +162,41 @@ pub(crate) fn put_at(engine: &Engine, table: &TableName, row: &[u8], timestamp: 
 
 pub(crate) fn apply(engine: &Engine, table: &TableName, mutations: &[RowMutation<'_>]) -> Result<()> {
     engine.mutate(table, mutations)?.wait()
+}
+
+/// Runs a check and its mutation with this tier; `None` if the check does not pass.
+pub(crate) fn check_in(
+    engine: &Engine,
+    tier: ReadTier,
+    table: &TableName,
+    check: &Check<'_>,
+    mutation: &RowMutation<'_>,
+) -> Result<Option<Commit>> {
+    let group = AtomicGroup {
+        conditions: &[check.on(mutation.row)],
+        steps: &[GroupStep::Write(GroupWrite::of(mutation))],
+        nonce: None,
+    };
+    let outcome = engine.apply_group(table, &group, tier, &mut CellBatch::new())?;
+    Ok(outcome.commit)
+}
+
+/// Increments or appends with this tier; puts the new cells into `out` as one row.
+pub(crate) fn update_in(
+    engine: &Engine,
+    tier: ReadTier,
+    table: &TableName,
+    row: &[u8],
+    change: &RowUpdate<'_>,
+    out: &mut CellBatch,
+) -> Result<Commit> {
+    let update = GroupUpdate::new(row, change, None, Durability::UseDefault);
+    let group = AtomicGroup {
+        steps: &[GroupStep::Update(update)],
+        ..AtomicGroup::default()
+    };
+    let outcome = engine.apply_group(table, &group, tier, out)?;
+    Ok(outcome.commit.expect("an update writes"))
 }
 
 /// The newest value in `row`, family `f`, qualifier `q`.

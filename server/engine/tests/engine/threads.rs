@@ -4,10 +4,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use basalt_engine::Error;
 use basalt_engine::cell::CellBatch;
-use basalt_engine::op::{Check, ColumnIncrement, CompareOp, RowUpdate, Scan};
-use basalt_engine::schema::Durability;
+use basalt_engine::op::{Check, ColumnIncrement, CompareOp, ReadTier, RowUpdate, Scan};
 
-use crate::rig::{F, Rig, apply, create, get, mutation, put, row, rows, scan, value};
+use crate::rig::{F, Rig, apply, create, get, mutation, put, row, rows, scan, update_in, value};
 
 #[test]
 fn increments_of_eight_threads_sum_exactly() {
@@ -30,11 +29,9 @@ fn increments_of_eight_threads_sum_exactly() {
                     }]);
                     out.clear();
                     // As the server does: without waiting for the others, and only then with.
-                    let (row, durability) = (b"counter", Durability::UseDefault);
-                    let commit = match engine.try_update(&table, row, &update, None, durability, &mut out) {
-                        Err(Error::NotInMemory) => {
-                            engine.update(&table, row, &update, None, durability, &mut out)
-                        }
+                    let mut update = |tier| update_in(&engine, tier, &table, b"counter", &update, &mut out);
+                    let commit = match update(ReadTier::Memory) {
+                        Err(Error::NotInMemory) => update(ReadTier::All),
                         done => done,
                     };
                     commit.unwrap().wait().unwrap();
