@@ -111,6 +111,7 @@ fn compare(arguments: &Arguments) -> Result<bool, String> {
         let run = pair.run(&script).map_err(|error| format!("{name}: {error}"))?;
         scripts += 1;
         steps += run.played;
+        eprintln!("{name}: {} steps", run.played);
         for line in &run.script.lines {
             if let Step::Call(call) = &line.step {
                 let method = format!("{}.{}", call.api.name(), call.method.name);
