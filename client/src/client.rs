@@ -1,10 +1,10 @@
 //! The client: calls through the pool, and the rule for retries.
 //!
-//! A call that fails because its connection was lost is retried once, on a new connection, if it is
-//! idempotent: every call that only reads. Not retried are writes and changes of schema, which the
-//! server may have carried out before the connection broke; opening a scanner, which would leave
-//! one behind; fetching from a scanner, which moves it. A timeout is never followed by a retry,
-//! because that would add load to a slow server.
+//! A call that fails because its connection was lost is retried once, on a new connection, if the
+//! interface declares its method idempotent: every method that only reads. Not retried are writes and
+//! changes of schema, which the server may have carried out before the connection broke; opening a
+//! scanner, which would leave one behind; fetching from a scanner, which moves it. A timeout is never
+//! followed by a retry, because that would add load to a slow server.
 
 use basalt_idl::call::Call;
 
@@ -46,7 +46,7 @@ impl Client {
     {
         let mut connection = self.pool.acquire().await?;
         match connection.call(args).await {
-            Err(lost) if lost.is_connection_lost() && only_reads(C::METHOD.name) => {
+            Err(lost) if lost.is_connection_lost() && C::METHOD.idempotent => {
                 drop(connection);
                 self.pool.acquire_new().await?.call(args).await
             }
@@ -55,50 +55,11 @@ impl Client {
     }
 }
 
-/// Whether calling the method twice has the effect of one call, see the module comment.
-fn only_reads(method: &str) -> bool {
-    matches!(
-        method,
-        "exists"
-            | "existsAll"
-            | "get"
-            | "getMultiple"
-            | "getScannerResults"
-            | "getRegionLocation"
-            | "getAllRegionLocations"
-            | "getTableDescriptor"
-            | "getTableDescriptors"
-            | "getTableDescriptorsByPattern"
-            | "getTableDescriptorsByNamespace"
-            | "getTableNamesByPattern"
-            | "getTableNamesByNamespace"
-            | "tableExists"
-            | "isTableEnabled"
-            | "isTableDisabled"
-            | "isTableAvailable"
-            | "getNamespaceDescriptor"
-            | "listNamespaceDescriptors"
-            | "listNamespaces"
-            | "getThriftServerType"
-            | "getClusterId"
-            | "getSlowLogResponses"
-            | "basaltBackgroundState"
-            | "basaltRegionMetrics"
-            | "basaltMemstoreState"
-            | "basaltCacheState"
-            | "basaltServerStatus"
-            | "basaltListQuotas"
-            | "basaltListSnapshots"
-            | "basaltFaults"
-    )
-}
-
 #[cfg(test)]
 mod tests {
-    use super::only_reads;
     use basalt_idl::{admin, thrift2};
 
-    /// Every method of both services is either listed as reading or known to change something, so a
+    /// Every method of both services is either declared idempotent or known to change something, so a
     /// new method of the interface fails here until it is classified.
     #[test]
     fn every_method_is_decided() {
@@ -131,7 +92,6 @@ mod tests {
             "clearSlowLogResponses",
             "grant",
             "revoke",
-            "isTableAvailableWithSplit",
             "basaltFlush",
             "basaltCompact",
             "basaltPause",
@@ -153,7 +113,7 @@ mod tests {
         ];
         for method in thrift2::SERVICE.methods.iter().chain(admin::SERVICE.methods) {
             assert_ne!(
-                only_reads(method.name),
+                method.idempotent,
                 changes.contains(&method.name),
                 "{}",
                 method.name

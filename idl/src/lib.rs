@@ -5,6 +5,7 @@
 //! | [`wire`] | bytes: binary and compact readers and writers, detection, the end of an unframed message |
 //! | [`schema`] | types on the wire: [`Encode`], [`Decode`], descriptors |
 //! | [`call`] | methods on the wire: arguments, result, message around them |
+//! | [`serve`] | the server's side: handlers of methods, and the dispatch of calls to them |
 //! | [`thrift1`] | HBase's `Hbase` service, `thrift1/Hbase.thrift` |
 //! | [`thrift2`] | HBase's `THBaseService`, `thrift2/hbase.thrift` |
 //! | [`admin`] | `BasaltAdmin`, the calls that HBase's two services lack, `basalt.thrift` |
@@ -34,6 +35,7 @@ pub mod call;
 pub mod dispatch;
 pub mod native;
 pub mod schema;
+pub mod serve;
 pub mod thrift1;
 pub mod thrift2;
 pub mod wire;

@@ -5,8 +5,10 @@
 //! thrift_struct! { pub struct TColumn { 1: required binary family, 2: optional binary qualifier } }
 //! thrift_union!  { pub union TMutation { 1: TPut put as Put, 2: TDelete deleteSingle as DeleteSingle } }
 //! thrift_service! {
-//!     pub service THBaseService { bool exists as Exists(1: required binary table, 2: required TGet tget) throws (1: TIOError io); }
-//!     legacy {}
+//!     pub service THBaseService {
+//!         bool exists as Exists(1: required binary table, 2: required TGet tget)
+//!             throws (1: TIOError io) [class = read, idempotent];
+//!     }
 //!     exceptions THBaseException { 1: TIOError as Io }
 //! }
 //! ```
@@ -22,6 +24,19 @@
 //!
 //! A field that arrives with another wire type than declared is skipped like an unknown one, as libthrift
 //! does.
+//!
+//! A method has attributes, which the IDL lacks. They are data in its `MethodDescriptor`, and decide how
+//! the dispatch that is generated for servers runs its handler (see `serve`):
+//!
+//! | attribute | meaning |
+//! | --- | --- |
+//! | `class = read` or `write` | a call of a client about data, or about where the data is |
+//! | `class = admin` | changes schema or runs upkeep; may block, so its handler runs on the pool |
+//! | `idempotent` | calling it twice has the effect of calling it once: a client may retry it |
+//! | `inline` | frequent, and tried from memory on the network thread: its future is not boxed |
+//! | `legacy` | left HBase's newest IDL, but older clients call it |
+//!
+//! They are written in this order.
 
 /// The type of a field in Rust.
 macro_rules! field_type {
@@ -402,19 +417,64 @@ macro_rules! thrift_enum {
     )+ };
 }
 
-/// Declares a service: an arguments struct for each method in `args`, the enum `Method` of all
-/// methods, and the enum of their exceptions. `legacy` methods left HBase's newest IDL, but older
-/// clients call them.
+/// The class of a method as data.
+macro_rules! method_class {
+    (read) => {
+        $crate::call::MethodClass::Read
+    };
+    (write) => {
+        $crate::call::MethodClass::Write
+    };
+    (admin) => {
+        $crate::call::MethodClass::Admin
+    };
+}
+
+/// Declares a handler in the trait of its class, and nothing in the traits of the others.
+macro_rules! handler {
+    (admin: $(#[$doc:meta])* admin $method:ident $args:ident ($($ret:tt)*)) => {
+        $(#[$doc])*
+        fn $method(&self, args: args::$args) -> Result<$($ret)*, F>;
+    };
+    (read: $(#[$doc:meta])* read $($signature:tt)*) => {
+        handler! { @future $(#[$doc])* $($signature)* }
+    };
+    (write: $(#[$doc:meta])* write $($signature:tt)*) => {
+        handler! { @future $(#[$doc])* $($signature)* }
+    };
+    (@future $(#[$doc:meta])* $method:ident $args:ident ($($ret:tt)*)) => {
+        $(#[$doc])*
+        fn $method(
+            &mut self,
+            args: args::$args,
+        ) -> impl Future<Output = Result<impl $crate::serve::Answer<$($ret)*, Self> + use<Self>, Self::Failure>> + Send;
+    };
+    ($($other:tt)*) => {};
+}
+
+/// The outcome of a handler: of a blocking one on the pool, of a frequent one without a box.
+macro_rules! outcome {
+    (admin [$($attribute:ident)*] $method:ident $context:ident $args:ident) => {
+        Box::pin($context.on_pool(move |server| AdminHandlers::$method(server, $args))).await
+    };
+    (read $($call:tt)*) => { outcome!(ReadHandlers $($call)*) };
+    (write $($call:tt)*) => { outcome!(WriteHandlers $($call)*) };
+    ($handlers:ident [$(idempotent)? inline] $method:ident $context:ident $args:ident) => {
+        std::pin::pin!($handlers::$method($context, $args)).await
+    };
+    ($handlers:ident [$(idempotent)? $(legacy)?] $method:ident $context:ident $args:ident) => {
+        Box::pin($handlers::$method($context, $args)).await
+    };
+}
+
+/// Declares a service: an arguments struct for each method in `args`, the enum `Method` of all methods
+/// with their dispatch, the traits of their handlers, and the enum of their exceptions.
 macro_rules! thrift_service {
     (
         $(#[$meta:meta])*
         pub service $service:ident {
             $( $(#[$doc:meta])* $ret:ident $(<$($of:ident),+>)? $method:ident as $args:ident ( $($params:tt)* )
-                $(throws ( $($throws:tt)* ))? ; )*
-        }
-        legacy {
-            $( $(#[$old_doc:meta])* $old_ret:ident $(<$($old_of:ident),+>)? $old_method:ident as $old_args:ident ( $($old_params:tt)* )
-                $(throws ( $($old_throws:tt)* ))? ; )*
+                $(throws ( $($throws:tt)* ))? [class = $class:ident $(, $attribute:ident)*]; )*
         }
         $(#[$exception_meta:meta])*
         exceptions $exception:ident {
@@ -431,43 +491,31 @@ macro_rules! thrift_service {
                 $(#[$doc])*
                 pub struct $args { $($params)* }
             } )*
-            $( thrift_struct! {
-                #[doc = concat!("Arguments of `", stringify!($old_method), "`, which newer HBase does not have.")]
-                #[doc = ""]
-                $(#[$old_doc])*
-                pub struct $old_args { $($old_params)* }
-            } )*
         }
 
-        $( thrift_service! { @call $exception $method $args ($ret $(<$($of),+>)?) false [$($($throws)*)?] } )*
-        $( thrift_service! { @call $exception $old_method $old_args ($old_ret $(<$($old_of),+>)?) true
-            [$($($old_throws)*)?] } )*
+        $( thrift_service! { @call $service $exception $method $args ($ret $(<$($of),+>)?) $class [$($attribute)*]
+            [$($($throws)*)?] } )*
 
         $(#[$meta])*
         pub const SERVICE: $crate::call::ServiceDescriptor = $crate::call::ServiceDescriptor {
             name: stringify!($service),
-            methods: &[
-                $( &<args::$args as $crate::call::Call>::METHOD, )*
-                $( &<args::$old_args as $crate::call::Call>::METHOD, )*
-            ],
+            methods: &[ $( &<args::$args as $crate::call::Call>::METHOD, )* ],
         };
 
         #[doc = concat!("The methods of `", stringify!($service), "`.")]
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum Method {
             $( $(#[$doc])* $args, )*
-            $( $(#[$old_doc])* $old_args, )*
         }
 
         impl Method {
             /// All methods, in the order of the IDL.
-            pub const ALL: &[Method] = &[$( Method::$args, )* $( Method::$old_args, )*];
+            pub const ALL: &[Method] = &[$( Method::$args, )*];
 
             /// The method with this name in the IDL.
             pub fn from_name(name: &str) -> Option<Method> {
                 match name {
                     $( stringify!($method) => Some(Method::$args), )*
-                    $( stringify!($old_method) => Some(Method::$old_args), )*
                     _ => None,
                 }
             }
@@ -477,13 +525,54 @@ macro_rules! thrift_service {
                 self.descriptor().name
             }
 
-            /// Arguments and result as data.
+            /// Arguments, result and attributes as data.
             pub const fn descriptor(self) -> &'static $crate::call::MethodDescriptor {
                 match self {
                     $( Method::$args => &<args::$args as $crate::call::Call>::METHOD, )*
-                    $( Method::$old_args => &<args::$old_args as $crate::call::Call>::METHOD, )*
                 }
             }
+
+            /// Answers a call: decodes the arguments, runs the handler, and has its outcome written. Fails,
+            /// before anything is done, when the arguments do not match the interface.
+            pub async fn answer<C, R, W>(
+                self,
+                context: &mut C,
+                arguments: &mut R,
+                reply: &mut W,
+            ) -> Result<(), $crate::wire::WireError>
+            where
+                C: ReadHandlers + WriteHandlers,
+                C::Server: AdminHandlers<C::Failure>,
+                R: $crate::wire::Reader,
+                W: $crate::serve::Reply<$exception, C>,
+            {
+                match self {
+                    $( Method::$args => {
+                        let args = <args::$args as $crate::schema::Decode>::decode(arguments)?;
+                        let outcome = outcome!($class [$($attribute)*] $method context args);
+                        reply.outcome::<args::$args>(context, outcome);
+                    } )*
+                }
+                Ok(())
+            }
+        }
+
+        #[doc = concat!("Handlers of the methods of `", stringify!($service), "` that read.")]
+        #[allow(non_snake_case, reason = "handlers have the names of the IDL")]
+        pub trait ReadHandlers: $crate::serve::Context {
+            $( handler! { read: $(#[$doc])* $class $method $args ($ret $(<$($of),+>)?) } )*
+        }
+
+        #[doc = concat!("Handlers of the methods of `", stringify!($service), "` that write.")]
+        #[allow(non_snake_case, reason = "handlers have the names of the IDL")]
+        pub trait WriteHandlers: $crate::serve::Context {
+            $( handler! { write: $(#[$doc])* $class $method $args ($ret $(<$($of),+>)?) } )*
+        }
+
+        #[doc = concat!("Handlers of the methods of `", stringify!($service), "` for administration. They may block.")]
+        #[allow(non_snake_case, reason = "handlers have the names of the IDL")]
+        pub trait AdminHandlers<F> {
+            $( handler! { admin: $(#[$doc])* $class $method $args ($ret $(<$($of),+>)?) } )*
         }
 
         $(#[$exception_meta])*
@@ -535,22 +624,29 @@ macro_rules! thrift_service {
         }
     };
 
-    (@call $exception:ident $method:ident $args:ident ($($ret:tt)*) $legacy:literal
+    (@call $service:ident $exception:ident $method:ident $args:ident ($($ret:tt)*) $class:ident [$($attribute:ident)*]
         [$($throw_id:literal : $throw_ty:ident $throw_name:ident),* $(,)?]) => {
         impl $crate::call::Call for args::$args {
             type Success = $($ret)*;
             type Exception = $exception;
             const METHOD: $crate::call::MethodDescriptor = $crate::call::MethodDescriptor {
-                name: stringify!($method),
-                args: &args::$args::DESCRIPTOR,
-                returns: <$($ret)* as $crate::schema::WireTyped>::TYPE,
-                throws: &[$( $crate::call::ThrowsDescriptor {
-                    id: $throw_id,
-                    name: stringify!($throw_name),
-                    exception: &$throw_ty::DESCRIPTOR,
-                }, )*],
-                legacy: $legacy,
-                recode_result: $crate::call::recode_result::<args::$args>,
+                $( $attribute: true, )*
+                ..$crate::call::MethodDescriptor {
+                    service: stringify!($service),
+                    name: stringify!($method),
+                    args: &args::$args::DESCRIPTOR,
+                    returns: <$($ret)* as $crate::schema::WireTyped>::TYPE,
+                    throws: &[$( $crate::call::ThrowsDescriptor {
+                        id: $throw_id,
+                        name: stringify!($throw_name),
+                        exception: &$throw_ty::DESCRIPTOR,
+                    }, )*],
+                    class: method_class!($class),
+                    idempotent: false,
+                    inline: false,
+                    legacy: false,
+                    recode_result: $crate::call::recode_result::<args::$args>,
+                }
             };
         }
     };

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use basalt_idl::call::{MethodDescriptor, ServiceDescriptor};
+use basalt_idl::call::{MethodClass, MethodDescriptor, ServiceDescriptor};
 use basalt_idl::schema::{EnumDescriptor, FieldDescriptor, Requiredness, StructDescriptor, StructKind};
 use basalt_idl::{admin, thrift1, thrift2};
 
@@ -306,6 +306,28 @@ fn legacy_methods_are_marked() {
     assert_eq!(legacy(&thrift1::SERVICE), ["getRowOrBefore"]);
     assert_eq!(legacy(&thrift2::SERVICE), ["isTableAvailableWithSplit"]);
     assert_eq!(legacy(&admin::SERVICE), [""; 0]);
+}
+
+/// What may be retried changes no data, and what runs on a network thread is not for administration.
+#[test]
+fn attributes_agree_with_each_other() {
+    let services = [&thrift1::SERVICE, &thrift2::SERVICE, &admin::SERVICE];
+    for method in services.iter().flat_map(|service| service.methods) {
+        let name = method.name;
+        match method.class {
+            // An open scanner is moved by each fetch.
+            MethodClass::Read => {
+                let moves = name == "getScannerRows" || name == "openScanner" || name == "closeScanner";
+                assert_eq!(
+                    method.idempotent,
+                    !moves && !name.starts_with("scanner"),
+                    "{name}"
+                );
+            }
+            MethodClass::Write => assert!(!method.idempotent, "{name}"),
+            MethodClass::Admin => assert!(!method.inline, "{name}"),
+        }
+    }
 }
 
 /// A result is decoded by field id alone, so each exception must have one id in all methods of its service.

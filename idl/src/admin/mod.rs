@@ -6,7 +6,7 @@
 
 mod service;
 
-pub use service::{BasaltException, Method, SERVICE, args};
+pub use service::{AdminHandlers, BasaltException, Method, ReadHandlers, SERVICE, WriteHandlers, args};
 
 #[allow(
     unused_imports,

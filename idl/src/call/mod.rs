@@ -7,8 +7,8 @@
 //! failed: header(name, Exception, seqid)  TApplicationException
 //! ```
 //!
-//! Clients use [`write_call`] and [`read_reply`]. The server decodes the arguments struct itself and uses
-//! [`write_reply`], or [`write_reply_with`] where it encodes the result straight from its cells.
+//! Clients use [`write_call`] and [`read_reply`]. A server answers a call with the dispatch of its
+//! service, see [`serve`](crate::serve).
 
 use crate::schema::{Decode, Encode, Recode, StructDescriptor, TypeDescriptor};
 use crate::wire::{MessageKind, Reader, WireError, WireType, Writer};
@@ -131,6 +131,8 @@ pub struct ServiceDescriptor {
 /// A method as data.
 #[derive(Clone, Copy, Debug)]
 pub struct MethodDescriptor {
+    /// The name of its service.
+    pub service: &'static str,
     /// The name in the IDL.
     pub name: &'static str,
     /// The arguments.
@@ -139,10 +141,27 @@ pub struct MethodDescriptor {
     pub returns: TypeDescriptor,
     /// The declared exceptions.
     pub throws: &'static [ThrowsDescriptor],
+    /// What it works on.
+    pub class: MethodClass,
+    /// Whether calling it twice has the effect of calling it once.
+    pub idempotent: bool,
+    /// Whether it is frequent, and tried from memory on a server's network thread.
+    pub inline: bool,
     /// Whether HBase's newest IDL no longer has it.
     pub legacy: bool,
     /// Decodes and encodes a result struct.
     pub recode_result: Recode,
+}
+
+/// What a method works on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MethodClass {
+    /// Reads data, or says what there is and where.
+    Read,
+    /// Writes data.
+    Write,
+    /// Changes schema, or looks after the server.
+    Admin,
 }
 
 /// An exception that a method declares.
@@ -183,27 +202,17 @@ pub fn write_reply<C: Call, W: Writer>(
     encode_result::<C, W>(writer, result);
 }
 
-/// Writes a successful reply whose value `write_value` writes, which must be of type `wire_type`.
+/// Writes a successful reply. `write_result` writes the result as field 0, or nothing for void.
 #[inline]
 pub fn write_reply_with<W: Writer>(
     writer: &mut W,
     method: &str,
     seqid: i32,
-    wire_type: WireType,
-    write_value: impl FnOnce(&mut W),
+    write_result: impl FnOnce(&mut W),
 ) {
     writer.message_begin(method, MessageKind::Reply, seqid);
     writer.struct_begin();
-    writer.field_begin(0, wire_type);
-    write_value(writer);
-    writer.struct_end();
-}
-
-/// Writes the reply of a method that returns nothing.
-#[inline]
-pub fn write_void_reply<W: Writer>(writer: &mut W, method: &str, seqid: i32) {
-    writer.message_begin(method, MessageKind::Reply, seqid);
-    writer.struct_begin();
+    write_result(writer);
     writer.struct_end();
 }
 

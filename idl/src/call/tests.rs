@@ -54,19 +54,14 @@ fn a_result_arrives() {
         &Ok(result.clone())
     ));
     assert_eq!(typed, Ok(Ok(result.clone())));
-    let streamed = reply!(Get, |writer| write_reply_with(
-        writer,
-        "get",
-        7,
-        WireType::Struct,
-        |writer| {
-            writer.struct_begin();
-            writer.binary_field(1, b"r");
-            writer.field_begin(2, WireType::List);
-            writer.list_begin(WireType::Struct, 0);
-            writer.struct_end();
-        }
-    ));
+    let streamed = reply!(Get, |writer| write_reply_with(writer, "get", 7, |writer| {
+        writer.field_begin(0, WireType::Struct);
+        writer.struct_begin();
+        writer.binary_field(1, b"r");
+        writer.field_begin(2, WireType::List);
+        writer.list_begin(WireType::Struct, 0);
+        writer.struct_end();
+    }));
     assert_eq!(streamed, Ok(Ok(result)));
     let number = reply!(OpenScanner, |writer| write_reply::<OpenScanner, _>(
         writer,
@@ -79,7 +74,7 @@ fn a_result_arrives() {
 #[test]
 fn void_is_an_empty_result() {
     assert_eq!(
-        reply!(Put, |writer| write_void_reply(writer, "put", 7)),
+        reply!(Put, |writer| write_reply_with(writer, "put", 7, |_| {})),
         Ok(Ok(()))
     );
     assert_eq!(
@@ -127,14 +122,14 @@ fn a_failure_outside_the_interface_arrives() {
 
 #[test]
 fn replies_to_something_else_are_seen() {
-    let other_method = failed::<Put>(reply!(Put, |writer| write_void_reply(writer, "get", 7)));
+    let other_method = failed::<Put>(reply!(Put, |writer| write_reply_with(writer, "get", 7, |_| {})));
     assert_eq!(other_method.0, TApplicationExceptionType::WRONG_METHOD_NAME);
-    let other_call = failed::<Put>(reply!(Put, |writer| write_void_reply(writer, "put", 8)));
+    let other_call = failed::<Put>(reply!(Put, |writer| write_reply_with(writer, "put", 8, |_| {})));
     let text = "call 7 of put was answered with a reply to call 8".to_owned();
     assert_eq!(other_call, (TApplicationExceptionType::BAD_SEQUENCE_ID, text));
     let no_reply = failed::<Put>(reply!(Put, |writer| write_call(writer, 7, &Put::default())));
     assert_eq!(no_reply.0, TApplicationExceptionType::INVALID_MESSAGE_TYPE);
-    let nothing = reply!(Get, |writer| write_void_reply(writer, "get", 7));
+    let nothing = reply!(Get, |writer| write_reply_with(writer, "get", 7, |_| {}));
     assert_eq!(nothing, Err(WireError::MissingResult { method: "get" }));
 }
 

@@ -6,7 +6,7 @@
 
 mod service;
 
-pub use service::{HbaseException, Method, SERVICE, args};
+pub use service::{AdminHandlers, HbaseException, Method, ReadHandlers, SERVICE, WriteHandlers, args};
 
 #[allow(
     unused_imports,

@@ -9,7 +9,7 @@ mod service;
 pub mod tables;
 
 pub use data::*;
-pub use service::{Method, SERVICE, THBaseException, args};
+pub use service::{AdminHandlers, Method, ReadHandlers, SERVICE, THBaseException, WriteHandlers, args};
 pub use tables::*;
 
 use crate::schema::{EnumDescriptor, StructDescriptor};

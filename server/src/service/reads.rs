@@ -53,18 +53,6 @@ pub(crate) struct Found {
     pub(crate) rows: Vec<Option<usize>>,
 }
 
-impl AsMut<CellBatch> for Found {
-    fn as_mut(&mut self) -> &mut CellBatch {
-        &mut self.batch
-    }
-}
-
-impl From<Found> for CellBatch {
-    fn from(found: Found) -> Self {
-        found.batch
-    }
-}
-
 /// Gets of one call, some of them done.
 struct Gets {
     table: TableName,

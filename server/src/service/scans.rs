@@ -68,18 +68,6 @@ pub(crate) struct Results {
     pub(crate) sort_columns: bool,
 }
 
-impl AsMut<CellBatch> for Results {
-    fn as_mut(&mut self) -> &mut CellBatch {
-        &mut self.batch
-    }
-}
-
-impl From<Results> for CellBatch {
-    fn from(results: Results) -> Self {
-        results.batch
-    }
-}
-
 /// Opens a session. As in HBase the table is checked by the first fetch, which reports a missing
 /// table.
 pub(crate) fn open(

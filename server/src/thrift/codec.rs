@@ -1,21 +1,18 @@
 //! The two protocols as types, and the answer to one call.
 
-use basalt_engine::cell::{BATCH_FREE_BYTES, CellBatch};
+use basalt_engine::cell::BATCH_FREE_BYTES;
 use basalt_idl::admin::BasaltException;
-use basalt_idl::call::MethodDescriptor;
-use basalt_idl::call::{ServiceException, encode_result};
+use basalt_idl::call::{MethodDescriptor, ServiceException};
+use basalt_idl::serve::{self, Answer};
 use basalt_idl::thrift1::HbaseException;
 use basalt_idl::thrift2::THBaseException;
-use basalt_idl::wire::{
-    BinaryReader, BinaryWriter, CompactReader, CompactWriter, MessageKind, Reader, WireType, Writer,
-};
+use basalt_idl::wire::{BinaryReader, BinaryWriter, CompactReader, CompactWriter, Reader, Writer};
 use basalt_idl::{Call, TApplicationException, TApplicationExceptionType, call};
 use bytes::Bytes;
 
 use super::exceptions::FromFailure;
+use super::handlers::{Called, Context};
 use super::to_thrift;
-use crate::observe::metrics::Api;
-use crate::service::Caller;
 use crate::service::Failure;
 
 /// A protocol: how to read a message and write an answer.
@@ -90,111 +87,61 @@ impl<'a, P: Codec> Reply<'a, P> {
         self.failed
     }
 
-    /// The result as the interface's own type, or the failure.
-    pub(crate) fn result<C>(&mut self, result: Result<C::Success, Failure>)
-    where
-        C: Call,
-        C::Exception: FromFailure,
-    {
-        match result {
-            Ok(success) => {
-                let mut writer = P::writer(self.out);
-                writer.message_begin(C::METHOD.name, MessageKind::Reply, self.seqid);
-                encode_result::<C, _>(&mut writer, &Ok(success));
-            }
-            Err(failure) => self.failure::<C>(&failure),
+    /// A call that was refused before its arguments were decoded.
+    pub(crate) fn refused(&mut self, called: Called, failure: &Failure) {
+        match called {
+            Called::Thrift1(method) => self.failure::<HbaseException>(method.descriptor(), failure),
+            Called::Thrift2(method) => self.failure::<THBaseException>(method.descriptor(), failure),
+            Called::Admin(method) => self.failure::<BasaltException>(method.descriptor(), failure),
         }
     }
 
-    /// A result that `write` encodes straight into the answer, or the failure. The result's batch
-    /// goes back to the caller.
-    /// REQUIRES: the output of `write` has the method's result type, whose wire type is
-    /// `wire_type`.
-    pub(crate) fn encoded<C, T>(
-        &mut self,
-        caller: &mut Caller,
-        result: Result<T, Failure>,
-        wire_type: WireType,
-        write: impl FnOnce(&mut P::Writer<'_>, &T),
-    ) where
-        C: Call,
-        C::Exception: FromFailure,
-        T: AsMut<CellBatch> + Into<CellBatch>,
-    {
-        match result {
-            Ok(mut value) => {
-                let batch = value.as_mut();
-                let bytes = to_thrift::reply_bytes(batch);
-                if bytes > BATCH_FREE_BYTES {
-                    caller.reply().take_over(batch.give(bytes) as u64);
-                    // Exact: a large reply must not grow by doubling, beyond its reservation.
-                    self.out.reserve_exact(bytes);
-                }
-                let mut writer = P::writer(self.out);
-                call::write_reply_with(&mut writer, C::METHOD.name, self.seqid, wire_type, |writer| {
-                    write(writer, &value);
-                });
-                caller.put_batch(value.into());
-            }
-            Err(failure) => self.failure::<C>(&failure),
-        }
-    }
-
-    fn failure<C>(&mut self, failure: &Failure)
-    where
-        C: Call,
-        C::Exception: FromFailure,
-    {
-        self.failed = Some(failure.label());
-        let declared = |id: i16| C::METHOD.throws.iter().any(|throws| throws.id == id);
-        let mut writer = P::writer(self.out);
-        match C::Exception::from_failure(failure, declared) {
-            exception if declared(exception.id()) => {
-                call::write_exception_reply(&mut writer, C::METHOD.name, self.seqid, &exception);
-            }
-            _ => {
-                let exception =
-                    TApplicationException::new(TApplicationExceptionType::INTERNAL_ERROR, failure.message());
-                call::write_application_exception(&mut writer, C::METHOD.name, self.seqid, &exception);
-            }
-        }
-    }
-
-    /// Answers a call that was refused before its arguments were decoded, with the I/O exception of
-    /// its interface where the method declares it.
-    pub(crate) fn refused(&mut self, api: Api, method: &'static MethodDescriptor, failure: &Failure) {
-        self.failed = Some(failure.label());
+    /// A failure, as the exception of the interface where the method declares it.
+    fn failure<E: ServiceException + FromFailure>(&mut self, method: &MethodDescriptor, failure: &Failure) {
         let declared = |id: i16| method.throws.iter().any(|throws| throws.id == id);
+        let exception = E::from_failure(failure, declared);
+        self.failed = Some(failure.label());
         let mut writer = P::writer(self.out);
-        match api {
-            Api::Thrift1 => {
-                let exception = HbaseException::from_failure(failure, declared);
-                if declared(exception.id()) {
-                    return call::write_exception_reply(&mut writer, method.name, self.seqid, &exception);
-                }
-            }
-            Api::Thrift2 => {
-                let exception = THBaseException::from_failure(failure, declared);
-                if declared(exception.id()) {
-                    return call::write_exception_reply(&mut writer, method.name, self.seqid, &exception);
-                }
-            }
-            Api::Native => unreachable!("a native reply is no Thrift reply"),
-            Api::Admin => {
-                let exception = BasaltException::from_failure(failure, declared);
-                if declared(exception.id()) {
-                    return call::write_exception_reply(&mut writer, method.name, self.seqid, &exception);
-                }
-            }
+        if declared(exception.id()) {
+            call::write_exception_reply(&mut writer, method.name, self.seqid, &exception);
+        } else {
+            let kind = TApplicationExceptionType::INTERNAL_ERROR;
+            let exception = TApplicationException::new(kind, failure.message());
+            call::write_application_exception(&mut writer, method.name, self.seqid, &exception);
         }
-        let exception =
-            TApplicationException::new(TApplicationExceptionType::INTERNAL_ERROR, failure.message());
-        call::write_application_exception(&mut writer, method.name, self.seqid, &exception);
     }
 
     /// A failure outside the interface.
     pub(crate) fn application(&mut self, method: &str, exception: &TApplicationException) {
         self.failed = Some("TApplicationException");
         call::write_application_exception(&mut P::writer(self.out), method, self.seqid, exception);
+    }
+}
+
+impl<'c, P: Codec, E: ServiceException + FromFailure> serve::Reply<E, Context<'c>> for Reply<'_, P> {
+    fn outcome<M: Call<Exception = E>>(
+        &mut self,
+        context: &mut Context<'c>,
+        outcome: Result<impl Answer<M::Success, Context<'c>>, Failure>,
+    ) {
+        let mut answer = match outcome {
+            Ok(answer) => answer,
+            Err(failure) => return self.failure::<E>(&M::METHOD, &failure),
+        };
+        if let Some(batch) = answer.buffer() {
+            let bytes = to_thrift::reply_bytes(batch);
+            if bytes > BATCH_FREE_BYTES {
+                context.caller.reply().take_over(batch.give(bytes) as u64);
+                // Exact: a large reply must not grow by doubling, beyond its reservation.
+                self.out.reserve_exact(bytes);
+            }
+        }
+        let mut writer = P::writer(self.out);
+        call::write_reply_with(&mut writer, M::METHOD.name, self.seqid, |writer| {
+            answer.encode_field(0, writer);
+        });
+        if let Some(batch) = answer.buffer() {
+            context.caller.put_batch(std::mem::take(batch));
+        }
     }
 }

@@ -12,7 +12,7 @@ use basalt_idl::schema::StructDescriptor;
 use basalt_idl::wire::{Reader, WireError, WireType};
 use bytes::Bytes;
 
-use super::{Called, method_of, slow_log};
+use super::{Called, slow_log};
 use crate::ephemeral::faults::{Call, Fault, Faults, Given, Kind, check_all, is_data, is_fetch};
 use crate::server::Server;
 use crate::service::faults::{Consequence, carry_out};
@@ -36,8 +36,7 @@ pub(crate) async fn meet<R: Reader>(
 }
 
 fn describe<R: Reader>(server: &Server, caller: &Caller, called: Called, mut reader: R) -> Option<Call> {
-    let (api, number) = called.number();
-    let method = method_of(api, number).1;
+    let ((api, _), method) = (called.number(), called.descriptor());
     if !is_data(api, method.name) {
         return None;
     }

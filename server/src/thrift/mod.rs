@@ -5,7 +5,7 @@
 //!
 //! 1. the header, and which of the three services the call is for (`basalt_idl::dispatch`);
 //! 2. the arguments as the interface's types: `from_thrift` converts them;
-//! 3. one handler, in `hbase1`, `hbase2` or `basalt_admin`, which calls `service`;
+//! 3. one handler (`handlers`), in `hbase1`, `hbase2` or `basalt_admin`, which calls `service`;
 //! 4. the reply: `to_thrift` encodes results, `exceptions` renders failures.
 //!
 //! `messages` cuts received bytes into messages and is public for fuzzers.
@@ -34,6 +34,7 @@ pub(crate) mod connection;
 mod exceptions;
 mod faults;
 mod from_thrift;
+mod handlers;
 mod hbase1;
 mod hbase2;
 pub mod messages;
@@ -46,6 +47,7 @@ mod to_thrift;
 pub(crate) use client::Client;
 use client::Speaks;
 use codec::{Binary, Codec, Compact, Reply};
+use handlers::{Called, Context};
 
 /// Arguments up to this size are decoded without a check beforehand, as long as they take at most
 /// [`UNRESERVED_BYTES`]. Decoding itself reports errors in them.
@@ -101,20 +103,14 @@ impl Server {
             let exception = TApplicationException::new(TApplicationExceptionType::INVALID_MESSAGE_TYPE, text);
             return reply.application(header.name(), &exception);
         }
-        let service = match self.service_of(speaks, header.name(), &reader) {
-            Ok(Service::Unknown) => {
-                return reply.application(
-                    header.name(),
-                    &TApplicationException::unknown_method(header.name()),
-                );
-            }
-            Ok(service) => service,
+        let called = match self.service_of(speaks, header.name(), &reader) {
+            Ok(service) => Called::of(service, header.name()),
             Err(error) => return reply.application(header.name(), &TApplicationException::from(&error)),
         };
-        let Some(called) = Called::of(service, header.name()) else {
-            return;
+        let Some(called) = called else {
+            let exception = TApplicationException::unknown_method(header.name());
+            return reply.application(header.name(), &exception);
         };
-        let (api, number) = called.number();
         let fault = match self.armed_faults() {
             None => None,
             // Boxed: only a server that a test owns has faults.
@@ -126,11 +122,12 @@ impl Server {
         }
         let is_small = reader.remaining() <= UNCHECKED_BYTES;
         let mut outcome = if let Some(Consequence::Fails(failure)) = &fault {
-            reply.refused(api, method_of(api, number).1, failure);
+            reply.refused(called, failure);
             Ok(())
         } else if is_small {
             reader.limit_memory(UNRESERVED_BYTES);
-            pin!(self.dispatch(caller, called, reader, &mut reply)).await
+            let context = Context { server: self, caller };
+            pin!(called.answer(context, reader, &mut reply)).await
         } else {
             Err(WireError::TooMuchMemory {
                 offset: reader.position(),
@@ -150,6 +147,7 @@ impl Server {
             caller.is_cut = true;
             return out.truncate(length_before);
         }
+        let (api, number) = called.number();
         if let Some(method) = self.method(api, number) {
             method.answered(took);
             if let Some(class) = failed {
@@ -161,14 +159,14 @@ impl Server {
         if failed.is_none() && remarkable.is_none() {
             return;
         }
-        let (service, method) = method_of(api, number);
+        let method = called.descriptor();
         // A call that is not logged needs no number.
         let request = self.next_request();
         let address = caller.address.map(tracing::field::display);
         if let Some(exception) = failed {
             tracing::debug!(
                 request,
-                service,
+                service = method.service,
                 method = method.name,
                 client = address,
                 exception,
@@ -179,7 +177,7 @@ impl Server {
         if let Some(remarkable) = remarkable {
             tracing::info!(
                 request,
-                service,
+                service = method.service,
                 method = method.name,
                 client = address,
                 ?took,
@@ -194,7 +192,6 @@ impl Server {
                 took,
                 answer_bytes,
                 client: caller.address,
-                service,
                 method,
                 message: &whole,
                 scanned: caller.scanned.take(),
@@ -220,22 +217,6 @@ impl Server {
         }
     }
 
-    /// Runs the method. Fails, before anything is done, when the arguments do not match the
-    /// interface.
-    async fn dispatch<P: Codec>(
-        self: &Arc<Self>,
-        caller: &mut Caller,
-        called: Called,
-        reader: P::Reader,
-        reply: &mut Reply<'_, P>,
-    ) -> Result<(), WireError> {
-        match called {
-            Called::Thrift1(method) => pin!(hbase1::call(self, caller, method, reader, reply)).await,
-            Called::Thrift2(method) => pin!(hbase2::call(self, caller, method, reader, reply)).await,
-            Called::Admin(method) => basalt_admin::call(self, method, reader, reply).await,
-        }
-    }
-
     /// Runs a method whose arguments may take much memory. The encoded arguments are checked before
     /// they are decoded. Arguments that the interface does not allow are refused with a message
     /// that names the field, and the connection stays open. For the others, memory is reserved:
@@ -251,11 +232,9 @@ impl Server {
         let message_bytes = message.len();
         let mut reader = P::reader(message);
         reader.message_begin()?;
-        let (api, number) = called.number();
-        let (_, method) = method_of(api, number);
         let mut walker = reader.clone();
         let before = walker.memory_left();
-        basalt_idl::schema::check(&mut walker, method.args)?;
+        basalt_idl::schema::check(&mut walker, called.descriptor().args)?;
         let decoded = before - walker.memory_left();
         drop(walker);
         caller.arguments_bytes = message_bytes + ARGUMENT_COPIES * decoded;
@@ -263,10 +242,11 @@ impl Server {
         let reserved = held.add(caller.arguments_bytes as u64, Purpose::Arrive).await;
         if let Err(busy) = reserved {
             self.admission().count(busy);
-            reply.refused(api, method, &busy.into());
+            reply.refused(called, &busy.into());
             return Ok(());
         }
-        self.dispatch(caller, called, reader, reply).await
+        let context = Context { server: self, caller };
+        called.answer(context, reader, reply).await
     }
 
     fn default_service(&self) -> Service {
@@ -299,46 +279,6 @@ impl Server {
 
 /// Copies of decoded arguments: as the interface's types and as the engine's.
 const ARGUMENT_COPIES: usize = 2;
-
-/// A method of one of the interfaces.
-#[derive(Clone, Copy, Debug)]
-enum Called {
-    Thrift1(thrift1::Method),
-    Thrift2(thrift2::Method),
-    Admin(admin::Method),
-}
-
-impl Called {
-    /// The method of that name; `None` if the service does not have it.
-    fn of(service: Service, name: &str) -> Option<Self> {
-        match service {
-            Service::Thrift1 => thrift1::Method::from_name(name).map(Self::Thrift1),
-            Service::Thrift2 => thrift2::Method::from_name(name).map(Self::Thrift2),
-            _ => admin::Method::from_name(name).map(Self::Admin),
-        }
-    }
-
-    /// Service of the method, and its number there.
-    fn number(self) -> (Api, usize) {
-        match self {
-            Self::Thrift1(method) => (Api::Thrift1, method as usize),
-            Self::Thrift2(method) => (Api::Thrift2, method as usize),
-            Self::Admin(method) => (Api::Admin, method as usize),
-        }
-    }
-}
-
-/// The name of a Thrift service, and its method with this number. REQUIRES: the service has such a
-/// method.
-fn method_of(api: Api, number: usize) -> (&'static str, &'static MethodDescriptor) {
-    let service = match api {
-        Api::Thrift1 => &thrift1::SERVICE,
-        Api::Thrift2 => &thrift2::SERVICE,
-        Api::Admin => &admin::SERVICE,
-        Api::Native => unreachable!("only Thrift calls are described by a Thrift service"),
-    };
-    (service.name, service.methods[number])
-}
 
 #[cfg(test)]
 mod tests;

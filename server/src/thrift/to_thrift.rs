@@ -1,9 +1,14 @@
 //! Cells to answers: encoded straight from the batch they were collected in.
 
 use basalt_engine::cell::{Cell, CellBatch, RowView};
+use basalt_idl::serve::Answer;
+use basalt_idl::thrift1::{TCell, TRowResult};
+use basalt_idl::thrift2::TResult;
 use basalt_idl::wire::{WireType, Writer};
 
+use super::handlers::Context;
 use crate::service::reads::Found;
+use crate::service::scans::Results;
 
 /// Upper bound on the size of a reply with these cells, in any form and protocol. The overhead of a
 /// cell, and of a row, is less than `AROUND_BYTES`.
@@ -12,8 +17,103 @@ pub(super) fn reply_bytes(batch: &CellBatch) -> usize {
     batch.data_bytes() + AROUND_BYTES * (batch.cell_count() + batch.row_count() + 4)
 }
 
+/// The row of a single get.
+impl Answer<TResult, Context<'_>> for Found {
+    fn encode_field<W: Writer>(&self, id: i16, writer: &mut W) {
+        writer.field_begin(id, WireType::Struct);
+        found_row(writer, self, self.rows.first().copied().flatten());
+    }
+
+    fn buffer(&mut self) -> Option<&mut CellBatch> {
+        Some(&mut self.batch)
+    }
+}
+
+/// A result for each get.
+impl Answer<Vec<TResult>, Context<'_>> for Found {
+    fn encode_field<W: Writer>(&self, id: i16, writer: &mut W) {
+        writer.field_begin(id, WireType::List);
+        writer.list_begin(WireType::Struct, self.rows.len());
+        for row in &self.rows {
+            found_row(writer, self, *row);
+        }
+    }
+
+    fn buffer(&mut self) -> Option<&mut CellBatch> {
+        Some(&mut self.batch)
+    }
+}
+
+/// The rows that gets found, in the gets' order; absent ones are left out.
+impl Answer<Vec<TRowResult>, Context<'_>> for Found {
+    fn encode_field<W: Writer>(&self, id: i16, writer: &mut W) {
+        writer.field_begin(id, WireType::List);
+        writer.list_begin(WireType::Struct, self.rows.iter().flatten().count());
+        let mut name = Vec::new();
+        for row in self.rows.iter().flatten() {
+            row_result(writer, &self.batch.row(*row), false, &mut name);
+        }
+    }
+
+    fn buffer(&mut self) -> Option<&mut CellBatch> {
+        Some(&mut self.batch)
+    }
+}
+
+/// The rows of a fetch.
+impl Answer<Vec<TResult>, Context<'_>> for Results {
+    fn encode_field<W: Writer>(&self, id: i16, writer: &mut W) {
+        writer.field_begin(id, WireType::List);
+        results(writer, &self.batch);
+    }
+
+    fn buffer(&mut self) -> Option<&mut CellBatch> {
+        Some(&mut self.batch)
+    }
+}
+
+/// The rows of a fetch.
+impl Answer<Vec<TRowResult>, Context<'_>> for Results {
+    fn encode_field<W: Writer>(&self, id: i16, writer: &mut W) {
+        writer.field_begin(id, WireType::List);
+        row_results(writer, &self.batch, self.sort_columns);
+    }
+
+    fn buffer(&mut self) -> Option<&mut CellBatch> {
+        Some(&mut self.batch)
+    }
+}
+
+/// The first row, or an empty result.
+impl Answer<TResult, Context<'_>> for CellBatch {
+    fn encode_field<W: Writer>(&self, id: i16, writer: &mut W) {
+        writer.field_begin(id, WireType::Struct);
+        one_result(writer, self);
+    }
+
+    fn buffer(&mut self) -> Option<&mut CellBatch> {
+        Some(self)
+    }
+}
+
+/// The cells of the first row, or none.
+impl Answer<Vec<TCell>, Context<'_>> for CellBatch {
+    fn encode_field<W: Writer>(&self, id: i16, writer: &mut W) {
+        writer.field_begin(id, WireType::List);
+        let cells = self.rows().next();
+        writer.list_begin(WireType::Struct, cells.as_ref().map_or(0, RowView::len));
+        for cell in cells.iter().flat_map(RowView::cells) {
+            t_cell(writer, cell);
+        }
+    }
+
+    fn buffer(&mut self) -> Option<&mut CellBatch> {
+        Some(self)
+    }
+}
+
 /// Writes a `TResult` with its cells.
-pub(super) fn result<W: Writer>(writer: &mut W, row: &RowView<'_>) {
+fn result<W: Writer>(writer: &mut W, row: &RowView<'_>) {
     writer.struct_begin();
     writer.binary_field(1, row.key());
     writer.field_begin(2, WireType::List);
@@ -27,7 +127,7 @@ pub(super) fn result<W: Writer>(writer: &mut W, row: &RowView<'_>) {
 }
 
 /// Writes a `TResult` for a missing row: no row, no cells.
-pub(super) fn empty_result<W: Writer>(writer: &mut W) {
+fn empty_result<W: Writer>(writer: &mut W) {
     writer.struct_begin();
     writer.field_begin(2, WireType::List);
     writer.list_begin(WireType::Struct, 0);
@@ -37,24 +137,11 @@ pub(super) fn empty_result<W: Writer>(writer: &mut W) {
 }
 
 /// The first row of a batch as a `TResult`, or an empty one.
-pub(super) fn one_result<W: Writer>(writer: &mut W, batch: &CellBatch) {
+fn one_result<W: Writer>(writer: &mut W, batch: &CellBatch) {
     if batch.is_empty() {
         empty_result(writer);
     } else {
         result(writer, &batch.row(0));
-    }
-}
-
-/// The `TResult` of a single get.
-pub(super) fn found_result<W: Writer>(writer: &mut W, found: &Found) {
-    found_row(writer, found, found.rows.first().copied().flatten());
-}
-
-/// A list with a `TResult` for each get.
-pub(super) fn found_results<W: Writer>(writer: &mut W, found: &Found) {
-    writer.list_begin(WireType::Struct, found.rows.len());
-    for row in &found.rows {
-        found_row(writer, found, *row);
     }
 }
 
@@ -66,7 +153,7 @@ fn found_row<W: Writer>(writer: &mut W, found: &Found, row: Option<usize>) {
 }
 
 /// A list with a `TResult` for each row of the batch.
-pub(super) fn results<W: Writer>(writer: &mut W, batch: &CellBatch) {
+fn results<W: Writer>(writer: &mut W, batch: &CellBatch) {
     writer.list_begin(WireType::Struct, batch.row_count());
     for row in batch.rows() {
         result(writer, &row);
@@ -85,18 +172,6 @@ fn column_value<W: Writer>(writer: &mut W, cell: Cell<'_>) {
     writer.struct_end();
 }
 
-/// A list of Thrift 1 `TCell`s: the cells of the first row, or none.
-pub(super) fn cells<W: Writer>(writer: &mut W, batch: &CellBatch) {
-    if batch.is_empty() {
-        return writer.list_begin(WireType::Struct, 0);
-    }
-    let row = batch.row(0);
-    writer.list_begin(WireType::Struct, row.len());
-    for cell in row.cells() {
-        t_cell(writer, cell);
-    }
-}
-
 fn t_cell<W: Writer>(writer: &mut W, cell: Cell<'_>) {
     writer.struct_begin();
     writer.binary_field(1, cell.value);
@@ -105,20 +180,11 @@ fn t_cell<W: Writer>(writer: &mut W, cell: Cell<'_>) {
 }
 
 /// A list of Thrift 1 `TRowResult`s, one for each row of the batch.
-pub(super) fn row_results<W: Writer>(writer: &mut W, batch: &CellBatch, sort_columns: bool) {
+fn row_results<W: Writer>(writer: &mut W, batch: &CellBatch, sort_columns: bool) {
     writer.list_begin(WireType::Struct, batch.row_count());
     let mut name = Vec::new();
     for row in batch.rows() {
         row_result(writer, &row, sort_columns, &mut name);
-    }
-}
-
-/// A list of `TRowResult`s for the rows that gets found, in the gets' order; absent ones are left out.
-pub(super) fn found_row_results<W: Writer>(writer: &mut W, found: &Found) {
-    let mut name = Vec::new();
-    writer.list_begin(WireType::Struct, found.rows.iter().flatten().count());
-    for row in found.rows.iter().flatten() {
-        row_result(writer, &found.batch.row(*row), false, &mut name);
     }
 }
 

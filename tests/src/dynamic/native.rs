@@ -11,7 +11,7 @@
 //!
 //! Filters and comparators are encoded protobuf messages: `hbase.pb.Filter`, `hbase.pb.Comparator`.
 
-use basalt_idl::call::{MethodDescriptor, ServiceDescriptor, ThrowsDescriptor};
+use basalt_idl::call::{MethodClass, MethodDescriptor, ServiceDescriptor, ThrowsDescriptor};
 use basalt_idl::schema::{
     EnumDescriptor, FieldDescriptor, Requiredness, StructDescriptor, StructKind, TypeDescriptor,
 };
@@ -90,8 +90,9 @@ macro_rules! message {
 }
 
 macro_rules! method {
-    ($constant:ident $name:literal($args:ident) -> $returns:expr) => {
+    ($constant:ident $class:ident $name:literal($args:ident) -> $returns:expr) => {
         const $constant: MethodDescriptor = MethodDescriptor {
+            service: "ClientService",
             name: $name,
             args: &$args,
             returns: $returns,
@@ -100,6 +101,9 @@ macro_rules! method {
                 name: "rpc",
                 exception: &EXCEPTION,
             }],
+            class: MethodClass::$class,
+            idempotent: false,
+            inline: false,
             legacy: false,
             recode_result: unchanged,
         };
@@ -392,10 +396,10 @@ message! {
     }
 }
 
-method!(GET_METHOD "get"(GET_ARGS) -> Struct(&RESULT));
-method!(MUTATE_METHOD "mutate"(MUTATE_ARGS) -> Struct(&MUTATED));
-method!(MULTI_METHOD "multi"(MULTI_ARGS) -> Struct(&MULTI_RESULT));
-method!(SCAN_METHOD "scan"(SCAN_ARGS) -> List(&Struct(&FETCHED)));
+method!(GET_METHOD Read "get"(GET_ARGS) -> Struct(&RESULT));
+method!(MUTATE_METHOD Write "mutate"(MUTATE_ARGS) -> Struct(&MUTATED));
+method!(MULTI_METHOD Write "multi"(MULTI_ARGS) -> Struct(&MULTI_RESULT));
+method!(SCAN_METHOD Read "scan"(SCAN_ARGS) -> List(&Struct(&FETCHED)));
 
 /// The data calls of ClientService.
 pub const SERVICE: ServiceDescriptor = ServiceDescriptor {

@@ -35,7 +35,6 @@ pub(super) struct Call<'a> {
     pub(super) took: Duration,
     pub(super) answer_bytes: usize,
     pub(super) client: Option<SocketAddr>,
-    pub(super) service: &'static str,
     pub(super) method: &'static MethodDescriptor,
     /// The whole message.
     pub(super) message: &'a Bytes,
@@ -66,7 +65,7 @@ pub(super) fn record<P: Codec>(server: &Server, call: Call<'_>) {
         took: call.took,
         answer_bytes: call.answer_bytes as u64,
         client: call.client.map(|client| client.to_string()).unwrap_or_default(),
-        service: call.service,
+        service: call.method.service,
         method: call.method.name,
         table: table.map(|table| table.to_string()),
         region: region.map(|region| regions::printed(&region)),

@@ -1,0 +1,121 @@
+//! The handlers of all methods, and the dispatch of a call to its handler.
+//!
+//! `basalt_idl` declares the handlers of each service as traits, one for each class of methods, and
+//! generates the dispatch. A handler is registered by being in one of these implementations:
+//!
+//! | class | handlers are methods of | Thrift 1 | Thrift 2 | BasaltAdmin |
+//! | --- | --- | --- | --- | --- |
+//! | read | [`Context`] | `hbase1::reads` | `hbase2::reads` | |
+//! | write | [`Context`] | `hbase1::writes` | `hbase2::writes` | |
+//! | admin | [`Server`], on the pool | `hbase1::admin` | `hbase2::admin` | `basalt_admin` |
+//!
+//! Reads and writes run on the network thread, and go to the pool themselves where they may block.
+
+use std::pin::pin;
+use std::sync::Arc;
+
+use basalt_engine::Engine;
+use basalt_engine::cell::CellBatch;
+use basalt_idl::call::MethodDescriptor;
+use basalt_idl::dispatch::Service;
+use basalt_idl::serve::{self, Reply as _};
+use basalt_idl::wire::{Reader, WireError};
+use basalt_idl::{admin, thrift1, thrift2};
+
+use super::codec::{Codec, Reply};
+use super::from_thrift::Puts;
+use crate::observe::metrics::Api;
+use crate::server::Server;
+use crate::service::{Caller, Failure};
+
+/// The outcome of a handler.
+pub(super) type Result<T, E = Failure> = std::result::Result<T, E>;
+
+/// The call that is being answered: handlers of reads and writes are its methods.
+pub(super) struct Context<'a> {
+    pub(super) server: &'a Arc<Server>,
+    pub(super) caller: &'a mut Caller,
+}
+
+impl Context<'_> {
+    pub(super) fn engine(&self) -> &Engine {
+        self.server.engine()
+    }
+}
+
+impl serve::Context for Context<'_> {
+    type Server = Server;
+    type Failure = Failure;
+    type Buffer = CellBatch;
+
+    async fn on_pool<T: Send + 'static>(
+        &mut self,
+        work: impl FnOnce(&Server) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        self.server.on_pool(work).await
+    }
+}
+
+/// A method of one of the services.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Called {
+    Thrift1(thrift1::Method),
+    Thrift2(thrift2::Method),
+    Admin(admin::Method),
+}
+
+impl Called {
+    /// The method of that name; `None` if the service does not have it.
+    pub(super) fn of(service: Service, name: &str) -> Option<Self> {
+        match service {
+            Service::Thrift1 => thrift1::Method::from_name(name).map(Self::Thrift1),
+            Service::Thrift2 => thrift2::Method::from_name(name).map(Self::Thrift2),
+            Service::Admin => admin::Method::from_name(name).map(Self::Admin),
+            Service::Either | Service::Unknown => None,
+        }
+    }
+
+    /// Service of the method, and its number there.
+    pub(super) fn number(self) -> (Api, usize) {
+        match self {
+            Self::Thrift1(method) => (Api::Thrift1, method as usize),
+            Self::Thrift2(method) => (Api::Thrift2, method as usize),
+            Self::Admin(method) => (Api::Admin, method as usize),
+        }
+    }
+
+    /// Arguments, result and attributes of the method.
+    pub(super) fn descriptor(self) -> &'static MethodDescriptor {
+        match self {
+            Self::Thrift1(method) => method.descriptor(),
+            Self::Thrift2(method) => method.descriptor(),
+            Self::Admin(method) => method.descriptor(),
+        }
+    }
+
+    /// Runs the method. Fails, before anything is done, when the arguments do not match the
+    /// interface.
+    pub(super) async fn answer<P: Codec>(
+        self,
+        mut context: Context<'_>,
+        mut arguments: P::Reader,
+        reply: &mut Reply<'_, P>,
+    ) -> Result<(), WireError> {
+        let context = &mut context;
+        match self {
+            Self::Thrift1(method) => pin!(method.answer(context, &mut arguments, reply)).await,
+            Self::Thrift2(method) => {
+                // Bulk writes in the usual form have a decoder of their own.
+                if method == thrift2::Method::PutMultiple
+                    && let Some(puts) = Puts::decode(&mut arguments.clone(), &arguments.message())
+                {
+                    let outcome = pin!(context.put_usual(puts)).await;
+                    reply.outcome::<thrift2::args::PutMultiple>(context, outcome);
+                    return Ok(());
+                }
+                pin!(method.answer(context, &mut arguments, reply)).await
+            }
+            Self::Admin(method) => method.answer(context, &mut arguments, reply).await,
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! Thrift 1's changes of tables, and its requests for compactions.
+
+use basalt_engine::schema::TableDescriptor;
+use basalt_idl::thrift1::{AdminHandlers, args};
+use bytes::Bytes;
+
+use crate::cluster::regions;
+use crate::server::Server;
+use crate::service::{Failure, quotas, schema as described};
+use crate::thrift::handlers::Result;
+use crate::thrift::{access, from_thrift, schema};
+
+impl AdminHandlers<Failure> for Server {
+    fn enableTable(&self, args: args::EnableTable) -> Result<()> {
+        Ok(self
+            .engine()
+            .enable_table(&from_thrift::table(args.table_name.as_ref())?)?)
+    }
+
+    fn disableTable(&self, args: args::DisableTable) -> Result<()> {
+        Ok(self
+            .engine()
+            .disable_table(&from_thrift::table(args.table_name.as_ref())?)?)
+    }
+
+    fn compact(&self, args: args::Compact) -> Result<()> {
+        compact(self, args.table_name_or_region_name.as_ref(), false)
+    }
+
+    /// HBase's gateway runs a minor compaction for it; here it is a major one, as the name says.
+    fn majorCompact(&self, args: args::MajorCompact) -> Result<()> {
+        compact(self, args.table_name_or_region_name.as_ref(), true)
+    }
+
+    fn createTable(&self, args: args::CreateTable) -> Result<()> {
+        let name = from_thrift::table(args.table_name.as_ref())?;
+        // HBase's gateway looks for the table before it looks at the families.
+        if self.engine().describe_table(&name).is_ok() {
+            return Err(Failure::from(basalt_engine::Error::TableExists(name)).into_already_exists());
+        }
+        let families = args.column_families.unwrap_or_default();
+        let families = families.iter().map(schema::family1).collect::<Result<_, _>>()?;
+        let table = described::for_creation(TableDescriptor::new(name, families));
+        match self.engine().create_table(table, Vec::new()) {
+            Err(error @ basalt_engine::Error::TableExists(_)) => {
+                Err(Failure::from(error).into_already_exists())
+            }
+            other => Ok(other?),
+        }
+    }
+
+    fn deleteTable(&self, args: args::DeleteTable) -> Result<()> {
+        let table = from_thrift::table(args.table_name.as_ref())?;
+        match self.engine().drop_table(&table) {
+            // HBase's own words for it, which it sends as a plain IOException.
+            Err(basalt_engine::Error::NoSuchTable(_)) => {
+                return Err(Failure::plain_io("table does not exist"));
+            }
+            other => other?,
+        }
+        quotas::forget_table(self, table)
+    }
+
+    fn grant(&self, args: args::Grant) -> Result<bool> {
+        access::change(&args.info)
+    }
+
+    fn revoke(&self, args: args::Revoke) -> Result<bool> {
+        access::change(&args.info)
+    }
+}
+
+/// Requests a compaction; does not wait for it. The argument is a table's name or a region's, full or
+/// encoded.
+fn compact(server: &Server, table_or_region: Option<&Bytes>, major: bool) -> Result<()> {
+    let name =
+        table_or_region.ok_or_else(|| Failure::illegal_argument("the table or region name is missing"))?;
+    Ok(regions::target(server.engine(), name)?.compact(server.engine(), None, major, false)?)
+}

@@ -1,0 +1,363 @@
+//! Thrift 2's gets and scans, and its questions about tables, namespaces and regions.
+
+use std::pin::pin;
+use std::slice;
+use std::sync::Arc;
+use std::time::Duration;
+
+use basalt_engine::engine::RegionInfo;
+use basalt_engine::op::{ReadSpec, Scan};
+use basalt_engine::schema::{TableDescriptor, TableName, TableState};
+use basalt_idl::thrift2::{
+    ReadHandlers, TGet, THRegionInfo, THRegionLocation, TNamespaceDescriptor, TOnlineLogRecord, TScan,
+    TServerName, TTableDescriptor, TTableName, TThriftServerType, args,
+};
+use bytes::Bytes;
+
+use crate::limits::admission::Class;
+use crate::server::Server;
+use crate::service::reads::{self, Found};
+use crate::service::scans::{self, Results, Shortest};
+use crate::service::{Failure, places};
+use crate::thrift::handlers::{Context, Result};
+use crate::thrift::{from_thrift, schema, slow_log};
+
+#[expect(refining_impl_trait, reason = "handlers name the type of their answer")]
+impl ReadHandlers for Context<'_> {
+    async fn get(&mut self, args: args::Get) -> Result<Found> {
+        pin!(self.get_multiple(&args.table, slice::from_ref(&args.tget))).await
+    }
+
+    async fn getMultiple(&mut self, args: args::GetMultiple) -> Result<Found> {
+        pin!(self.get_multiple(&args.table, &args.tgets)).await
+    }
+
+    async fn exists(&mut self, args: args::Exists) -> Result<bool> {
+        let there = self.exist(&args.table, &[args.tget]).await?;
+        Ok(there.first().copied().unwrap_or(false))
+    }
+
+    async fn existsAll(&mut self, args: args::ExistsAll) -> Result<Vec<bool>> {
+        self.exist(&args.table, &args.tgets).await
+    }
+
+    async fn openScanner(&mut self, args: args::OpenScanner) -> Result<i32> {
+        let table = from_thrift::table(Some(&args.table))?;
+        let scan = scan_of(self.server, &args.tscan).await?;
+        let lease = Duration::from_millis(self.server.config().scanner.lease_ms);
+        scans::open(self.server, self.caller, table, scan, false, lease)
+    }
+
+    async fn getScannerRows(&mut self, args: args::GetScannerRows) -> Result<Results> {
+        let (id, count) = (args.scanner_id, args.num_rows);
+        pin!(scans::fetch(self.server, self.caller, id, count, Shortest::Page)).await
+    }
+
+    /// An unknown id is no error here, unlike in Thrift 1.
+    async fn closeScanner(&mut self, args: args::CloseScanner) -> Result<()> {
+        scans::close(self.server, self.caller, args.scanner_id);
+        Ok(())
+    }
+
+    async fn getScannerResults(&mut self, args: args::GetScannerResults) -> Result<Results> {
+        let table = from_thrift::table(Some(&args.table))?;
+        let scan = scan_of(self.server, &args.tscan).await?;
+        scans::fetch_once(self.server, self.caller, table, scan, args.num_rows).await
+    }
+
+    async fn getRegionLocation(&mut self, args: args::GetRegionLocation) -> Result<THRegionLocation> {
+        let table = from_thrift::table(Some(&args.table))?;
+        let region = self.engine().region_of(&table, &args.row)?;
+        Ok(location(self.server, &region))
+    }
+
+    async fn getAllRegionLocations(
+        &mut self,
+        args: args::GetAllRegionLocations,
+    ) -> Result<Vec<THRegionLocation>> {
+        let table = from_thrift::table(Some(&args.table))?;
+        let regions = match self.engine().regions(&table) {
+            // HBase looks for the table's rows in hbase:meta and finds none.
+            Err(basalt_engine::Error::NoSuchTable(_)) => Vec::new(),
+            regions => regions?,
+        };
+        Ok(regions
+            .iter()
+            .map(|region| location(self.server, region))
+            .collect())
+    }
+
+    async fn getTableDescriptor(&mut self, args: args::GetTableDescriptor) -> Result<TTableDescriptor> {
+        let table = schema::table_name(&args.table)?;
+        Ok(schema::to_table(&self.engine().describe_table(&table)?.0))
+    }
+
+    /// The descriptors of those tables that are there.
+    async fn getTableDescriptors(
+        &mut self,
+        args: args::GetTableDescriptors,
+    ) -> Result<Vec<TTableDescriptor>> {
+        let mut found = Vec::with_capacity(args.tables.len());
+        for name in &args.tables {
+            match self.engine().describe_table(&schema::table_name(name)?) {
+                Ok((table, _)) => found.push(schema::to_table(&table)),
+                Err(basalt_engine::Error::NoSuchTable(_)) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(found)
+    }
+
+    async fn getTableDescriptorsByPattern(
+        &mut self,
+        args: args::GetTableDescriptorsByPattern,
+    ) -> Result<Vec<TTableDescriptor>> {
+        let tables = self.engine().tables();
+        let found = schema::matching(&tables, args.regex.as_deref(), args.include_sys_tables)?;
+        Ok(found.into_iter().map(|table| schema::to_table(table)).collect())
+    }
+
+    async fn getTableNamesByPattern(
+        &mut self,
+        args: args::GetTableNamesByPattern,
+    ) -> Result<Vec<TTableName>> {
+        let tables = self.engine().tables();
+        let found = schema::matching(&tables, args.regex.as_deref(), args.include_sys_tables)?;
+        Ok(found
+            .into_iter()
+            .map(|table| schema::to_table_name(&table.name))
+            .collect())
+    }
+
+    async fn getTableDescriptorsByNamespace(
+        &mut self,
+        args: args::GetTableDescriptorsByNamespace,
+    ) -> Result<Vec<TTableDescriptor>> {
+        let tables = of_namespace(self.server, &args.name)?;
+        Ok(tables.iter().map(|table| schema::to_table(table)).collect())
+    }
+
+    async fn getTableNamesByNamespace(
+        &mut self,
+        args: args::GetTableNamesByNamespace,
+    ) -> Result<Vec<TTableName>> {
+        let tables = of_namespace(self.server, &args.name)?;
+        Ok(tables
+            .iter()
+            .map(|table| schema::to_table_name(&table.name))
+            .collect())
+    }
+
+    async fn tableExists(&mut self, args: args::TableExists) -> Result<bool> {
+        let name = args.table_name;
+        let name = name.ok_or_else(|| Failure::illegal_argument("the table name is missing"))?;
+        Ok(self.engine().describe_table(&schema::table_name(&name)?).is_ok())
+    }
+
+    async fn isTableEnabled(&mut self, args: args::IsTableEnabled) -> Result<bool> {
+        Ok(state(self.server, &args.table_name)? == TableState::Enabled)
+    }
+
+    async fn isTableDisabled(&mut self, args: args::IsTableDisabled) -> Result<bool> {
+        Ok(state(self.server, &args.table_name)? == TableState::Disabled)
+    }
+
+    async fn isTableAvailable(&mut self, args: args::IsTableAvailable) -> Result<bool> {
+        Ok(is_available(self.server, &schema::table_name(&args.table_name)?))
+    }
+
+    /// Whether the table exists with a region beginning at each of these keys. It may have other
+    /// regions, too (HBase: `RawAsyncHBaseAdmin` counts the regions that begin at one of the keys,
+    /// and the first one).
+    async fn isTableAvailableWithSplit(&mut self, args: args::IsTableAvailableWithSplit) -> Result<bool> {
+        let table = schema::table_name(&args.table_name)?;
+        if !is_available(self.server, &table) {
+            return Ok(false);
+        }
+        let splits = args.split_keys.unwrap_or_default();
+        let regions = self.engine().regions(&table)?;
+        let found = regions
+            .iter()
+            .filter(|region| region.start.is_empty() || splits.iter().any(|key| key[..] == region.start[..]));
+        Ok(found.count() == splits.len() + 1)
+    }
+
+    async fn getNamespaceDescriptor(
+        &mut self,
+        args: args::GetNamespaceDescriptor,
+    ) -> Result<TNamespaceDescriptor> {
+        namespace(self.server, &args.name)
+    }
+
+    async fn listNamespaceDescriptors(
+        &mut self,
+        _: args::ListNamespaceDescriptors,
+    ) -> Result<Vec<TNamespaceDescriptor>> {
+        let namespaces = self.engine().namespaces();
+        Ok(namespaces.iter().map(schema::to_namespace).collect())
+    }
+
+    async fn listNamespaces(&mut self, _: args::ListNamespaces) -> Result<Vec<String>> {
+        let namespaces = self.engine().namespaces();
+        Ok(namespaces.into_iter().map(|namespace| namespace.name).collect())
+    }
+
+    async fn getThriftServerType(&mut self, _: args::GetThriftServerType) -> Result<TThriftServerType> {
+        Ok(TThriftServerType::TWO)
+    }
+
+    async fn getClusterId(&mut self, _: args::GetClusterId) -> Result<String> {
+        Ok(self.engine().cluster_id().to_string())
+    }
+
+    async fn getSlowLogResponses(
+        &mut self,
+        args: args::GetSlowLogResponses,
+    ) -> Result<Vec<TOnlineLogRecord>> {
+        slow_log::responses(
+            self.server,
+            args.server_names.as_ref(),
+            args.log_query_filter.as_ref(),
+        )
+    }
+}
+
+impl Context<'_> {
+    /// Rows in the gets' order. A get with `existence_only` is answered like one that found nothing:
+    /// TResult has no field for the answer (`exists` has). HBase's region server leaves the cells
+    /// out, and its gateway then fails on the missing list.
+    async fn get_multiple(&mut self, table: &Bytes, gets: &[TGet]) -> Result<Found> {
+        let table = from_thrift::table(Some(table))?;
+        let (wanted, _filters) = if gets.iter().any(compiles) {
+            // Boxed: few gets have a regular expression.
+            Box::pin(compiled_gets(self.server, gets.to_vec(), wants_cells)).await?
+        } else {
+            reads_of(self.server, gets, wants_cells)?
+        };
+        let mut found = pin!(reads::get(self.server, self.caller, table, wanted)).await?;
+        for (get, row) in gets.iter().zip(&mut found.rows) {
+            *row = row.filter(|_| wants_cells(get));
+        }
+        Ok(found)
+    }
+
+    /// Whether each get would find something.
+    async fn exist(&mut self, table: &Bytes, gets: &[TGet]) -> Result<Vec<bool>> {
+        let table = from_thrift::table(Some(table))?;
+        let no_cells = |_: &TGet| false;
+        let (gets, _filters) = if gets.iter().any(compiles) {
+            compiled_gets(self.server, gets.to_vec(), no_cells).await?
+        } else {
+            reads_of(self.server, gets, no_cells)?
+        };
+        let found = reads::get(self.server, self.caller, table, gets).await?;
+        let there = found.rows.iter().map(Option::is_some).collect();
+        self.caller.put_batch(found.batch);
+        Ok(there)
+    }
+}
+
+fn wants_cells(get: &TGet) -> bool {
+    get.existence_only != Some(true)
+}
+
+/// Whether a get may have a regular expression to compile.
+fn compiles(get: &TGet) -> bool {
+    from_thrift::has_regex(get.filter_string.as_ref(), get.filter_bytes.as_ref())
+}
+
+/// Gets as the engine takes them, and the memory of their filters.
+type Reads = (Vec<(Bytes, ReadSpec)>, reads::FilterMemory);
+
+/// Converts gets. Those without cells in the answer read just enough to know whether their row
+/// exists.
+fn reads_of(server: &Server, gets: &[TGet], wants_cells: fn(&TGet) -> bool) -> Result<Reads> {
+    let mut filters = reads::FilterMemory::default();
+    let reads = from_thrift::all(gets, |get| {
+        let spec = from_thrift::get(get)?;
+        filters.add_of(server, &spec)?;
+        let spec = if wants_cells(get) {
+            spec
+        } else {
+            for_existence(spec)
+        };
+        Ok((get.row.clone(), spec))
+    })?;
+    Ok((reads, filters))
+}
+
+async fn compiled_gets(
+    server: &Arc<Server>,
+    gets: Vec<TGet>,
+    wants_cells: fn(&TGet) -> bool,
+) -> Result<Reads> {
+    server
+        .compiled(Class::User, move |server| reads_of(server, &gets, wants_cells))
+        .await
+}
+
+/// One cell proves that a row exists, so a large row is no reason to fail. A filter may need to see
+/// all of them.
+fn for_existence(mut spec: ReadSpec) -> ReadSpec {
+    if spec.filter.is_none() && spec.family_limit.is_none() {
+        spec.family_limit = Some(1);
+    }
+    spec
+}
+
+/// Builds a scan of its arguments. A filter with a regular expression is compiled on the pool.
+async fn scan_of(server: &Arc<Server>, scan: &TScan) -> Result<Scan> {
+    if !from_thrift::has_regex(scan.filter_string.as_ref(), scan.filter_bytes.as_ref()) {
+        return from_thrift::scan(scan);
+    }
+    let scan = scan.clone();
+    // Boxed: few scans need it.
+    let convert = move |_: &Server| from_thrift::scan(&scan);
+    Box::pin(server.compiled(Class::User, convert)).await
+}
+
+fn location(server: &Server, region: &RegionInfo) -> THRegionLocation {
+    let on = places::server_of(server, region);
+    THRegionLocation {
+        server_name: TServerName {
+            host_name: on.host,
+            port: Some(i32::from(on.port)),
+            start_code: Some(on.start_code.cast_signed()),
+        },
+        region_info: THRegionInfo {
+            region_id: region.created_ms as i64,
+            table_name: Bytes::from(region.table.to_string()),
+            start_key: Some(Bytes::from(region.start.clone())),
+            end_key: Some(Bytes::from(region.end.clone())),
+            offline: Some(false),
+            split: Some(false),
+            replica_id: Some(0),
+        },
+    }
+}
+
+fn state(server: &Server, name: &TTableName) -> Result<TableState> {
+    Ok(server.engine().describe_table(&schema::table_name(name)?)?.1)
+}
+
+/// Missing or disabled tables are not available; that is no error.
+fn is_available(server: &Server, name: &TableName) -> bool {
+    let table = server.engine().describe_table(name);
+    table.is_ok_and(|(_, state)| state == TableState::Enabled)
+}
+
+/// The tables of a namespace that exists.
+fn of_namespace(server: &Server, name: &str) -> Result<Vec<Arc<TableDescriptor>>> {
+    namespace(server, name)?;
+    let tables = server.engine().tables().into_iter().map(|(table, _)| table);
+    Ok(tables.filter(|table| table.name.namespace() == name).collect())
+}
+
+fn namespace(server: &Server, name: &str) -> Result<TNamespaceDescriptor> {
+    let namespaces = server.engine().namespaces();
+    let found = namespaces.iter().find(|namespace| namespace.name == name);
+    found.map(schema::to_namespace).ok_or_else(|| {
+        let known: Vec<&String> = namespaces.iter().map(|namespace| &namespace.name).collect();
+        basalt_engine::Error::no_such_namespace(name, known).into()
+    })
+}

@@ -1,0 +1,184 @@
+//! Thrift 2's puts, deletes, checks, counters and appends.
+
+use std::pin::pin;
+
+use basalt_engine::cell::CellBatch;
+use basalt_engine::op::{Check, ColumnAppend, ColumnIncrement, CompareOp, RowUpdate};
+use basalt_engine::schema::{Durability, TableName};
+use basalt_idl::thrift2::{self, WriteHandlers, args};
+use bytes::Bytes;
+
+use crate::server::Server;
+use crate::service::{Failure, writes};
+use crate::thrift::from_thrift::{self, Puts, returns_results};
+use crate::thrift::handlers::{Context, Result};
+
+#[expect(refining_impl_trait, reason = "handlers name the type of their answer")]
+impl WriteHandlers for Context<'_> {
+    async fn put(&mut self, args: args::Put) -> Result<()> {
+        let table = from_thrift::table(Some(&args.table))?;
+        pin!(writes::apply(self.server, table, args.tput, |put| {
+            Ok(vec![from_thrift::put(put)?])
+        }))
+        .await
+    }
+
+    /// Applies puts in any form; [`Context::put_usual`] applies most.
+    async fn putMultiple(&mut self, args: args::PutMultiple) -> Result<()> {
+        let table = from_thrift::table(Some(&args.table))?;
+        pin!(writes::apply(self.server, table, args.tputs, |puts| {
+            from_thrift::all(puts, from_thrift::put)
+        }))
+        .await
+    }
+
+    async fn deleteSingle(&mut self, args: args::DeleteSingle) -> Result<()> {
+        let table = from_thrift::table(Some(&args.table))?;
+        writes::apply(self.server, table, args.tdelete, |delete| {
+            Ok(vec![from_thrift::delete(delete)?])
+        })
+        .await
+    }
+
+    async fn deleteMultiple(&mut self, args: args::DeleteMultiple) -> Result<Vec<thrift2::TDelete>> {
+        let table = from_thrift::table(Some(&args.table))?;
+        writes::apply(self.server, table, args.tdeletes, |deletes| {
+            from_thrift::all(deletes, from_thrift::delete)
+        })
+        .await?;
+        Ok(Vec::new())
+    }
+
+    async fn mutateRow(&mut self, args: args::MutateRow) -> Result<()> {
+        let table = from_thrift::table(Some(&args.table))?;
+        let table_default = default_durability(self.server, &table);
+        writes::apply(self.server, table, args.trow_mutations, move |mutations| {
+            Ok(vec![from_thrift::row_mutations(mutations, table_default)?])
+        })
+        .await
+    }
+
+    async fn checkAndPut(&mut self, args: args::CheckAndPut) -> Result<bool> {
+        let done = writes::check(self.server, args, |args| {
+            let check = equal(&args.family, &args.qualifier, args.value.as_ref());
+            Ok((&args.table, &args.row, check, from_thrift::put(&args.tput)?))
+        });
+        Ok(done.await?.processed)
+    }
+
+    async fn checkAndDelete(&mut self, args: args::CheckAndDelete) -> Result<bool> {
+        let done = writes::check(self.server, args, |args| {
+            let check = equal(&args.family, &args.qualifier, args.value.as_ref());
+            Ok((&args.table, &args.row, check, from_thrift::delete(&args.tdelete)?))
+        });
+        Ok(done.await?.processed)
+    }
+
+    async fn checkAndMutate(&mut self, args: args::CheckAndMutate) -> Result<bool> {
+        let table_default = default_durability(self.server, &from_thrift::table(Some(&args.table))?);
+        let done = writes::check(self.server, args, move |args| {
+            let check = Check {
+                op: compare_op(args.compare_operator)?,
+                ..equal(&args.family, &args.qualifier, args.value.as_ref())
+            };
+            let mutations = from_thrift::row_mutations(&args.row_mutations, table_default)?;
+            Ok((&args.table, &args.row, check, mutations))
+        });
+        Ok(done.await?.processed)
+    }
+
+    async fn increment(&mut self, args: args::Increment) -> Result<CellBatch> {
+        let returns = returns_results(args.tincrement.return_results, &args.tincrement.attributes)?;
+        let cells = self.caller.take_batch();
+        let done = pin!(writes::update(self.server, cells, args, |args| {
+            let increment = &args.tincrement;
+            let columns = increment.columns.iter().map(|column| ColumnIncrement {
+                family: &column.family,
+                qualifier: &column.qualifier,
+                amount: column.amount,
+            });
+            Ok(writes::Update {
+                table: Some(&args.table),
+                row: Some(&increment.row),
+                change: RowUpdate::Increment(columns.collect()),
+                ttl_ms: from_thrift::ttl(&increment.attributes)?,
+                durability: from_thrift::durability(increment.durability),
+            })
+        }));
+        Ok(wanted(done.await?.cells, returns))
+    }
+
+    async fn append(&mut self, args: args::Append) -> Result<CellBatch> {
+        let returns = returns_results(args.tappend.return_results, &args.tappend.attributes)?;
+        let cells = self.caller.take_batch();
+        let done = writes::update(self.server, cells, args, |args| {
+            let append = &args.tappend;
+            let columns = append.columns.iter().map(|column| ColumnAppend {
+                family: &column.family,
+                qualifier: &column.qualifier,
+                value: &column.value,
+            });
+            Ok(writes::Update {
+                table: Some(&args.table),
+                row: Some(&append.row),
+                change: RowUpdate::Append(columns.collect()),
+                ttl_ms: from_thrift::ttl(&append.attributes)?,
+                durability: from_thrift::durability(append.durability),
+            })
+        });
+        Ok(wanted(done.await?.cells, returns))
+    }
+}
+
+impl Context<'_> {
+    /// Applies puts in the usual form.
+    pub(in crate::thrift) async fn put_usual(&mut self, puts: Puts) -> Result<()> {
+        let table = from_thrift::table(Some(&puts.table()))?;
+        pin!(writes::apply(self.server, table, puts, Puts::mutations)).await
+    }
+}
+
+/// The table's durability for writes that set none. A missing table has none; the write itself will
+/// fail.
+fn default_durability(server: &Server, table: &TableName) -> Durability {
+    server
+        .engine()
+        .describe_table(table)
+        .map(|(table, _)| table.durability())
+        .unwrap_or_default()
+}
+
+/// The check that a column has a value, or is absent when no value is given.
+fn equal<'a>(family: &'a Bytes, qualifier: &'a Bytes, value: Option<&'a Bytes>) -> Check<'a> {
+    Check {
+        family,
+        qualifier,
+        op: CompareOp::Equal,
+        value: value.map(|value| &value[..]),
+    }
+}
+
+fn compare_op(op: thrift2::TCompareOperator) -> Result<CompareOp> {
+    Ok(match op {
+        thrift2::TCompareOperator::LESS => CompareOp::Less,
+        thrift2::TCompareOperator::LESS_OR_EQUAL => CompareOp::LessOrEqual,
+        thrift2::TCompareOperator::EQUAL => CompareOp::Equal,
+        thrift2::TCompareOperator::NOT_EQUAL => CompareOp::NotEqual,
+        thrift2::TCompareOperator::GREATER_OR_EQUAL => CompareOp::GreaterOrEqual,
+        thrift2::TCompareOperator::GREATER => CompareOp::Greater,
+        thrift2::TCompareOperator::NO_OP => CompareOp::NoOp,
+        other => {
+            return Err(Failure::illegal_argument(format!(
+                "unknown compare operator {other}"
+            )));
+        }
+    })
+}
+
+/// The new cells, unless the client does not want them: then the answer is an empty result.
+fn wanted(mut batch: CellBatch, returns: bool) -> CellBatch {
+    if !returns {
+        batch.clear();
+    }
+    batch
+}
