@@ -1,4 +1,4 @@
-//! The handlers of all methods, and the dispatch of a call to its handler.
+//! The methods of the three services, and where their handlers are.
 //!
 //! `basalt_idl` declares the handlers of each service as traits, one for each class of methods, and
 //! generates the dispatch. A handler is registered by being in one of these implementations:
@@ -11,19 +11,15 @@
 //!
 //! Reads and writes run on the network thread, and go to the pool themselves where they may block.
 
-use std::pin::pin;
 use std::sync::Arc;
 
 use basalt_engine::Engine;
 use basalt_engine::cell::CellBatch;
 use basalt_idl::call::MethodDescriptor;
 use basalt_idl::dispatch::Service;
-use basalt_idl::serve::{self, Reply as _};
-use basalt_idl::wire::{Reader, WireError};
+use basalt_idl::serve;
 use basalt_idl::{admin, thrift1, thrift2};
 
-use super::codec::{Codec, Reply};
-use super::from_thrift::Puts;
 use crate::observe::metrics::Api;
 use crate::server::Server;
 use crate::service::{Caller, Failure};
@@ -90,32 +86,6 @@ impl Called {
             Self::Thrift1(method) => method.descriptor(),
             Self::Thrift2(method) => method.descriptor(),
             Self::Admin(method) => method.descriptor(),
-        }
-    }
-
-    /// Runs the method. Fails, before anything is done, when the arguments do not match the
-    /// interface.
-    pub(super) async fn answer<P: Codec>(
-        self,
-        mut context: Context<'_>,
-        mut arguments: P::Reader,
-        reply: &mut Reply<'_, P>,
-    ) -> Result<(), WireError> {
-        let context = &mut context;
-        match self {
-            Self::Thrift1(method) => pin!(method.answer(context, &mut arguments, reply)).await,
-            Self::Thrift2(method) => {
-                // Bulk writes in the usual form have a decoder of their own.
-                if method == thrift2::Method::PutMultiple
-                    && let Some(puts) = Puts::decode(&mut arguments.clone(), &arguments.message())
-                {
-                    let outcome = pin!(context.put_usual(puts)).await;
-                    reply.outcome::<thrift2::args::PutMultiple>(context, outcome);
-                    return Ok(());
-                }
-                pin!(method.answer(context, &mut arguments, reply)).await
-            }
-            Self::Admin(method) => method.answer(context, &mut arguments, reply).await,
         }
     }
 }

@@ -16,6 +16,7 @@ use std::time::Instant;
 
 use basalt_idl::call::MethodDescriptor;
 use basalt_idl::dispatch::{Service, service_at, which_service};
+use basalt_idl::serve::Reply as _;
 use basalt_idl::wire::{MessageKind, Protocol, Reader, WireError};
 use basalt_idl::{TApplicationException, TApplicationExceptionType, admin, thrift1, thrift2};
 use bytes::Bytes;
@@ -47,6 +48,7 @@ mod to_thrift;
 pub(crate) use client::Client;
 use client::Speaks;
 use codec::{Binary, Codec, Compact, Reply};
+use from_thrift::Puts;
 use handlers::{Called, Context};
 
 /// Arguments up to this size are decoded without a check beforehand, as long as they take at most
@@ -279,6 +281,34 @@ impl Server {
 
 /// Copies of decoded arguments: as the interface's types and as the engine's.
 const ARGUMENT_COPIES: usize = 2;
+
+impl Called {
+    /// Runs the method. Fails, before anything is done, when the arguments do not match the
+    /// interface.
+    async fn answer<P: Codec>(
+        self,
+        mut context: Context<'_>,
+        mut arguments: P::Reader,
+        reply: &mut Reply<'_, P>,
+    ) -> Result<(), WireError> {
+        let context = &mut context;
+        match self {
+            Self::Thrift1(method) => pin!(method.answer(context, &mut arguments, reply)).await,
+            Self::Thrift2(method) => {
+                // Bulk writes in the usual form have a decoder of their own.
+                if method == thrift2::Method::PutMultiple
+                    && let Some(puts) = Puts::decode(&mut arguments.clone(), &arguments.message())
+                {
+                    let outcome = pin!(context.put_usual(puts)).await;
+                    reply.outcome::<thrift2::args::PutMultiple>(context, outcome);
+                    return Ok(());
+                }
+                pin!(method.answer(context, &mut arguments, reply)).await
+            }
+            Self::Admin(method) => method.answer(context, &mut arguments, reply).await,
+        }
+    }
+}
 
 #[cfg(test)]
 mod tests;
