@@ -104,6 +104,9 @@ pub struct Options {
     pub compaction_threads: usize,
     /// Threads for long compactions.
     pub compaction_long_threads: usize,
+    /// Maximum number of threads that read blocks for batches of gets, all batches together. They are
+    /// started when they are needed. 0: each batch reads its blocks one after the other.
+    pub read_threads: usize,
     /// A compaction that reads this many bytes is long (HBase:
     /// `hbase.regionserver.thread.compaction.throttle`, with the same default: twice the flush size
     /// for each of the most files).
@@ -153,6 +156,7 @@ impl Default for Options {
             flush_threads: 1,
             compaction_threads: 1,
             compaction_long_threads: 1,
+            read_threads: 16,
             compaction_long_bytes: 2 * 10 * 128 * MIB,
             disk_reserve_bytes: 256 * MIB,
             row_lock_wait: Duration::from_secs(30),

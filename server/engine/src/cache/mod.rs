@@ -69,6 +69,15 @@ pub enum Priority {
     InMemory,
 }
 
+impl Priority {
+    fn class(self) -> Class {
+        match self {
+            Self::Single => Class::Single,
+            Self::InMemory => Class::InMemory,
+        }
+    }
+}
+
 /// A value that knows its weight.
 pub trait Weighted: Send + Sync + 'static {
     /// Bytes it holds in memory. Asked once, when the value is put in.
@@ -152,11 +161,21 @@ impl<V: Weighted> BlockCache<V> {
     /// A block larger than a shard is counted, returned and not kept.
     pub fn insert(&self, key: BlockKey, block: Arc<V>, priority: Priority) -> Arc<V> {
         let hash = key.hash();
-        let class = match priority {
-            Priority::Single => Class::Single,
-            Priority::InMemory => Class::InMemory,
-        };
-        self.shard(hash).insert(hash, key, block, class)
+        self.shard(hash).insert(hash, key, block, priority.class())
+    }
+
+    /// The block, if it is cached, for a search that is no read: nothing is counted or marked.
+    pub(crate) fn peek(&self, key: BlockKey) -> Option<Arc<V>> {
+        let hash = key.hash();
+        self.shard(hash).peek(hash, key)
+    }
+
+    /// Inserts a block that was read from the disk before the read that needs it, and counts the miss.
+    /// That read finds the block and counts nothing: it is the block's first access, not its second.
+    /// Returns whether the block is cached now.
+    pub(crate) fn insert_ahead(&self, key: BlockKey, block: Arc<V>, priority: Priority) -> bool {
+        let hash = key.hash();
+        self.shard(hash).insert_ahead(hash, key, block, priority.class())
     }
 
     /// Accounts for a block that the caller keeps for itself, with [`ENTRY_OVERHEAD_BYTES`], and

@@ -1,7 +1,7 @@
 //! One shard of the block cache: a hash table over slots, and a CLOCK queue for each priority.
 //!
 //! ```text
-//! table: hash -> slot          slots: [ key | block | bytes | class | hit bit | links ]
+//! table: hash -> slot          slots: [ key | block | bytes | class | access | links ]
 //! queue of each class:         oldest <-> ... <-> newest        (links between slots)
 //! list of each file:           any order, for remove_file       (links between slots)
 //! ```
@@ -18,6 +18,9 @@
 //! number of insertions and hits. Moving a block from single to multi here, rather than at its
 //! second access, lets a hit do nothing but set a bit.
 //!
+//! A block that was read ahead of the read that needs it ([`Shard::insert_ahead`]) waits for that read,
+//! which is its first access: it sets no bit and is no hit.
+//!
 //! Pinned blocks are not in the table: their users own them, and only their bytes are accounted
 //! here. These bytes are subtracted from the room of the queues.
 //!
@@ -33,7 +36,16 @@ use super::{BlockKey, CacheUsage, ENTRY_OVERHEAD_BYTES, PriorityStats, Weighted}
 use crate::id::FileId;
 use crate::metrics::Counter;
 use crate::sync::RwLock;
-use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use crate::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+
+/// Not hit since it was inserted, or since its last round.
+const UNUSED: u8 = 0;
+
+/// Hit.
+const HIT: u8 = 1;
+
+/// Inserted ahead of the read that needs it, which has not come yet.
+const AHEAD: u8 = 2;
 
 /// The end of a chain of slots.
 const NONE: u32 = u32::MAX;
@@ -69,10 +81,20 @@ struct Entry<V> {
     /// Memory charged for the entry, overhead included.
     bytes: u64,
     class: Class,
-    /// Set by a hit under the shared lock, cleared when making room.
-    hit: AtomicBool,
+    /// One of [`UNUSED`], [`HIT`] and [`AHEAD`]. Set to `HIT` by a hit under the shared lock, cleared
+    /// when making room.
+    access: AtomicU8,
     in_class: Links,
     in_file: Links,
+}
+
+impl<V> Entry<V> {
+    /// Ends the wait for the first access; `false` if another reader has ended it.
+    fn end_wait(&self) -> bool {
+        self.access
+            .compare_exchange(AHEAD, UNUSED, Ordering::Relaxed, Ordering::Relaxed)
+            .is_ok()
+    }
 }
 
 /// A queue of one class.
@@ -147,30 +169,59 @@ impl<V: Weighted> Shard<V> {
         let entry = state.entry(slot);
         // Hot blocks have their bit set already; reading it first keeps their cache line shared between
         // cores.
-        if !entry.hit.load(Ordering::Relaxed) {
-            entry.hit.store(true, Ordering::Relaxed);
+        match entry.access.load(Ordering::Relaxed) {
+            HIT => {}
+            AHEAD if entry.end_wait() => return Some(Arc::clone(&entry.block)),
+            _ => entry.access.store(HIT, Ordering::Relaxed),
         }
         self.stats[entry.class as usize].hits.increment();
         Some(Arc::clone(&entry.block))
     }
 
+    /// Looks a block up without counting or marking anything.
+    pub(super) fn peek(&self, hash: u64, key: BlockKey) -> Option<Arc<V>> {
+        let state = self.state.read();
+        let slot = state.find(hash, key)?;
+        Some(Arc::clone(&state.entry(slot).block))
+    }
+
+    /// Inserts a block that waits for its first access, and counts the miss. Returns whether the block
+    /// is cached now.
+    pub(super) fn insert_ahead(&self, hash: u64, key: BlockKey, block: Arc<V>, class: Class) -> bool {
+        self.misses.increment();
+        self.insert_with(hash, key, block, class, AHEAD).1
+    }
+
     pub(super) fn insert(&self, hash: u64, key: BlockKey, block: Arc<V>, class: Class) -> Arc<V> {
+        self.insert_with(hash, key, block, class, UNUSED).0
+    }
+
+    /// Inserts a block unless one is cached. Returns the cached one, or this one and `false` if it is
+    /// too large.
+    fn insert_with(
+        &self,
+        hash: u64,
+        key: BlockKey,
+        block: Arc<V>,
+        class: Class,
+        access: u8,
+    ) -> (Arc<V>, bool) {
         let bytes = entry_bytes(&*block);
         let mut removed = Removed::new();
         let mut state = self.state.write();
         if bytes > self.evictable_bytes() {
             drop(state);
             self.rejections.increment();
-            return block;
+            return (block, false);
         }
         if let Some(slot) = state.find(hash, key) {
-            return Arc::clone(&state.entry(slot).block);
+            return (Arc::clone(&state.entry(slot).block), true);
         }
         self.make_room(&mut state, class, bytes, &mut removed);
-        state.add(hash, key, Arc::clone(&block), class, bytes);
+        state.add(hash, key, Arc::clone(&block), class, bytes, access);
         drop(state);
         self.insertions.increment();
-        block
+        (block, true)
     }
 
     /// Subtracts a block's bytes from the evictable bytes and removes the block from the table.
@@ -220,8 +271,8 @@ impl<V: Weighted> Shard<V> {
             let payer = self.payer(state, class, bytes);
             let slot = state.queues[payer as usize].oldest;
             // Relaxed: the lock is held alone.
-            if state.entry(slot).hit.load(Ordering::Relaxed) {
-                state.entry(slot).hit.store(false, Ordering::Relaxed);
+            if state.entry(slot).access.load(Ordering::Relaxed) == HIT {
+                state.entry(slot).access.store(UNUSED, Ordering::Relaxed);
                 let next = if payer == Class::Single {
                     Class::Multi
                 } else {
@@ -360,7 +411,7 @@ impl<V> State<V> {
     }
 
     /// REQUIRES: the key is not here.
-    fn add(&mut self, hash: u64, key: BlockKey, block: Arc<V>, class: Class, bytes: u64) {
+    fn add(&mut self, hash: u64, key: BlockKey, block: Arc<V>, class: Class, bytes: u64, access: u8) {
         let alone = Links {
             before: NONE,
             after: NONE,
@@ -370,7 +421,7 @@ impl<V> State<V> {
             block,
             bytes,
             class,
-            hit: AtomicBool::new(false),
+            access: AtomicU8::new(access),
             in_class: alone,
             in_file: alone,
         };

@@ -20,7 +20,8 @@ use crate::fs::{DirLock, HandleUsage};
 use crate::id::{RegionId, SeqId, Uuid};
 use crate::metrics::Counters;
 use crate::op::{
-    AtomicGroup, Check, Get, GroupStep, GroupUpdate, GroupWrite, ReadTier, RowMutation, RowUpdate, Scan,
+    AtomicGroup, Check, Get, GroupStep, GroupUpdate, GroupWrite, ReadSpec, ReadTier, RowMutation, RowUpdate,
+    Scan,
 };
 use crate::options::Background;
 use crate::recovery;
@@ -36,6 +37,7 @@ mod builder;
 mod inspect;
 mod load;
 mod read;
+mod read_ahead;
 mod rows;
 mod snapshots;
 mod table;
@@ -378,6 +380,17 @@ impl Engine {
     #[cfg(feature = "server")]
     pub fn get(&self, table: &TableName, get: &Get<'_>, out: &mut CellBatch) -> Result<()> {
         read::get(self.open_catalog()?, table, get, out)
+    }
+    /// Reads the blocks that these gets need and that are not in memory into the cache, several at a
+    /// time. Returns the number of gets, counted from the first, for which this was done; at least 1
+    /// if there is a get. Blocks that are not to be cached, and large ones, are left to the gets, and
+    /// so are all errors.
+    #[cfg(feature = "server")]
+    pub fn read_ahead<R: AsRef<[u8]>>(&self, table: &TableName, gets: &[(R, ReadSpec)]) -> usize {
+        match self.open_catalog() {
+            Ok(catalog) => read_ahead::read_ahead(catalog, &self.workers, table, gets),
+            Err(_) => gets.len(),
+        }
     }
     /// Opens a scan over one snapshot.
     #[cfg(feature = "server")]

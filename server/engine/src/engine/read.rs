@@ -21,10 +21,32 @@ use crate::store::ReadView;
 
 /// Reads one row.
 pub(super) fn get(catalog: &Catalog, table: &TableName, get: &Get<'_>, out: &mut CellBatch) -> Result<()> {
-    check_row(get.row)?;
+    let row_max_bytes = catalog.shared().options.row_max_bytes;
+    read_region(
+        catalog,
+        table,
+        get.row,
+        &get.spec,
+        |region, version, read_view| {
+            read_row(version, &get.spec, get.row, read_view, row_max_bytes, out)?;
+            region.reads.increment();
+            Ok(())
+        },
+    )
+}
+
+/// Checks a read of one row, and captures the region for `read`.
+pub(super) fn read_region<T>(
+    catalog: &Catalog,
+    table: &TableName,
+    row: &[u8],
+    spec: &ReadSpec,
+    read: impl FnOnce(&Region, &RegionVersion, ReadView) -> Result<T>,
+) -> Result<T> {
+    check_row(row)?;
     let shared = catalog.shared();
-    catalog.read_region_of(table, get.row, |region, version, read_point| {
-        check_read(&version.table, &get.spec)?;
+    catalog.read_region_of(table, row, |region, version, read_point| {
+        check_read(&version.table, spec)?;
         shared.servers.check_assigned(region)?;
         region.check_undamaged()?;
         let read_view = ReadView {
@@ -32,10 +54,7 @@ pub(super) fn get(catalog: &Catalog, table: &TableName, get: &Get<'_>, out: &mut
             now_ms: shared.coarse_now_ms(),
             ahead: shared.timestamps.ahead(),
         };
-        let row_max_bytes = shared.options.row_max_bytes;
-        read_row(version, &get.spec, get.row, read_view, row_max_bytes, out)?;
-        region.reads.increment();
-        Ok(())
+        read(region, version, read_view)
     })
 }
 

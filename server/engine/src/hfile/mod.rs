@@ -46,6 +46,7 @@ mod file_info;
 mod heads;
 mod index;
 mod marks;
+mod missing;
 mod pins;
 mod place;
 mod read_ahead;
@@ -73,6 +74,7 @@ use crate::schema::{BloomType, Compression, DataBlockEncoding, FamilyDescriptor}
 pub(crate) use blocks::Block;
 pub(crate) use cursor::FileCursor;
 pub use dump::{dump, index_entries, summary};
+pub(crate) use missing::{BloomAnswer, MissingBlock};
 pub use reader::Reader;
 pub use writer::Writer;
 

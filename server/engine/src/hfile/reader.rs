@@ -20,7 +20,7 @@ use super::pins::Pins;
 use super::read_ahead::{FileBytes, ReadAhead, Toward, WINDOW_BYTES_MAX};
 use super::trailer::{TRAILER_BYTES, Trailer};
 use super::{Access, Properties, ReadOptions, ReaderContext};
-use crate::cache::{BlockKey, Weighted};
+use crate::cache::{BlockCache, BlockKey, Weighted};
 use crate::cell::{Account, CallMemory, Key, KeyBuf, compare_keys};
 use crate::codec::Cursor;
 use crate::error::{Error, Result};
@@ -378,7 +378,22 @@ impl Reader {
         Ok(self.keep(want, handle, block, options))
     }
 
-    fn cache_key(&self, handle: Handle) -> BlockKey {
+    /// The block cache.
+    pub(super) fn cache(&self) -> &BlockCache<Block> {
+        &self.context.cache
+    }
+
+    /// The pinned index block that an entry of the root leads to.
+    pub(super) fn pinned_index(&self, entry: usize) -> Option<&Arc<Block>> {
+        self.root_pins.get(entry)
+    }
+
+    /// The pinned chunk of the general filter.
+    pub(super) fn pinned_bloom(&self, chunk: usize) -> Option<&Arc<Block>> {
+        self.bloom_pins.get(chunk)
+    }
+
+    pub(super) fn cache_key(&self, handle: Handle) -> BlockKey {
         BlockKey {
             file: self.id,
             offset: handle.offset,
@@ -394,11 +409,16 @@ impl Reader {
             cache.get(key)
         };
         match found {
-            Some(block) if block.is(want) && block.disk_bytes == handle.bytes => Ok(Some(block)),
+            Some(block) if Self::is_block(&block, want, handle) => Ok(Some(block)),
             Some(_) => Err(self.corrupt(handle.offset, "two index entries disagree about a block")),
             None if options.memory_only => Err(Error::NotInMemory),
             None => Ok(None),
         }
+    }
+
+    /// Whether a cached block is the one that an index entry describes.
+    pub(super) fn is_block(block: &Block, want: Want, handle: Handle) -> bool {
+        block.is(want) && block.disk_bytes == handle.bytes
     }
 
     /// Inserts a block that was read into the cache, if that is wanted.
@@ -420,8 +440,7 @@ impl Reader {
         options: ReadOptions,
         ahead: Option<(&mut ReadAhead, Toward)>,
     ) -> Result<Block> {
-        let end = handle.offset.checked_add(u64::from(handle.bytes));
-        if end.is_none_or(|end| end > self.trailer.load_on_open_offset) {
+        if !self.is_inside(handle) {
             return Err(self.corrupt(handle.offset, "index entry that leads out of the file"));
         }
         let _read = self.account(handle.bytes as usize, options)?;
@@ -432,9 +451,9 @@ impl Reader {
                 ahead.read(&self.file_bytes(), handle, options, toward)?.into()
             }
             _ => {
-                let file = match &self.direct {
-                    Some(direct) if options.access != Access::Sequential => direct,
-                    _ => &self.file,
+                let file = match options.access {
+                    Access::Sequential => &self.file,
+                    Access::Random | Access::SingleRow => self.point_file(),
                 };
                 let mut own = vec![0; handle.bytes as usize];
                 file.read_exact_at(&mut own, handle.offset)
@@ -442,14 +461,30 @@ impl Reader {
                 own.into()
             }
         };
-        // A few bytes on disk may unpack to many. Unpacking reports a damaged header.
-        let plain_bytes = match self.trailer.compression {
-            Compression::None => 0,
-            _ => Header::parse(&bytes).map_or(0, |header| header.plain_bytes),
-        };
-        let _unpacked = self.account(plain_bytes, options)?;
+        let _unpacked = self.account_unpacked(&bytes, options)?;
         self.parse_block(want, bytes)
             .map_err(|what| self.corrupt(handle.offset, what))
+    }
+
+    /// Whether an index entry leads to a place before the load-on-open section.
+    pub(super) fn is_inside(&self, handle: Handle) -> bool {
+        let end = handle.offset.checked_add(u64::from(handle.bytes));
+        end.is_some_and(|end| end <= self.trailer.load_on_open_offset)
+    }
+
+    /// The file for reads of single blocks.
+    pub(super) fn point_file(&self) -> &Arc<dyn File> {
+        self.direct.as_ref().unwrap_or(&self.file)
+    }
+
+    /// An account for the block that these bytes unpack to: a few bytes on disk may unpack to many.
+    /// Unpacking reports a damaged header.
+    pub(super) fn account_unpacked(&self, bytes: &[u8], options: ReadOptions) -> Result<Account> {
+        let plain_bytes = match self.trailer.compression {
+            Compression::None => 0,
+            _ => Header::parse(bytes).map_or(0, |header| header.plain_bytes),
+        };
+        self.account(plain_bytes, options)
     }
 
     /// An account with `bytes` for a call that reads a large block; an empty one otherwise.
@@ -467,7 +502,7 @@ impl Reader {
         &self.context.calls
     }
 
-    fn parse_block(&self, want: Want, bytes: Cow<'_, [u8]>) -> block::Check<Block> {
+    pub(super) fn parse_block(&self, want: Want, bytes: Cow<'_, [u8]>) -> block::Check<Block> {
         let (header, payload) = block::unpack(bytes, self.trailer.compression)?;
         if !want.accepts(header.kind) {
             return Err(format!(

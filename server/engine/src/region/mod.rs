@@ -90,7 +90,7 @@ pub use place::{Place, ServerName};
 pub(crate) use plan::{PlannedCell, RowPlan, Times, check, check_row, check_writes, family_index};
 pub(crate) use range::ScanRange;
 pub(crate) use read_points::{OpenReadView, ReadPoints};
-pub(crate) use row::{newest_cell, newest_timestamps, read_row, unpublished};
+pub(crate) use row::{missing_blocks, newest_cell, newest_timestamps, read_row, unpublished};
 pub(crate) use row_times::RowTimes;
 pub(crate) use scan::{LongRow, RegionScanner, Step, check_read};
 pub(crate) use shared::{Shared, logging_of, stronger};

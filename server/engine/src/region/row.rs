@@ -4,9 +4,9 @@ use crate::cell::{Cell, CellBatch};
 use crate::error::Result;
 use crate::id::SeqId;
 use crate::op::{Columns, FamilySelection, ReadSpec, ReadTier, TimeRange};
-use crate::region::{RegionScanner, RegionVersion, Step};
+use crate::region::{RegionScanner, RegionVersion, Step, family_index};
 use crate::seeded;
-use crate::store::ReadView;
+use crate::store::{self, BlockRead, ReadView};
 
 /// Appends the cells of `row` that `spec` selects to `out`: one row, or none. Returns whether there
 /// was one.
@@ -22,6 +22,26 @@ pub(crate) fn read_row(
         None => Ok(false),
         Some(mut scanner) => Ok(scanner.step(out)? == Step::Row),
     }
+}
+
+/// Adds to `reads` the blocks that a read of `row` needs next and that are not in memory.
+pub(crate) fn missing_blocks(
+    version: &RegionVersion,
+    spec: &ReadSpec,
+    row: &[u8],
+    read_view: ReadView,
+    reads: &mut Vec<BlockRead>,
+) -> Result<()> {
+    if spec.families.is_empty() {
+        for store in &version.stores {
+            store::missing_blocks(store, None, spec, read_view, row, reads);
+        }
+    }
+    for selection in &spec.families {
+        let store = &version.stores[family_index(&version.table, &selection.family)?];
+        store::missing_blocks(store, Some(selection), spec, read_view, row, reads);
+    }
+    Ok(())
 }
 
 /// The newest visible version of a column in `time_range`, searched for in `tier` and copied out by

@@ -40,6 +40,7 @@ use crate::metrics::EventListener;
 use crate::schema::TableName;
 use crate::seeded;
 
+mod block_read;
 pub(crate) mod compact;
 mod flush;
 mod load;
@@ -53,10 +54,11 @@ mod sorted_cells;
 mod source;
 mod version;
 
+pub(crate) use block_read::BlockRead;
 pub(crate) use flush::{Flushed, flush};
 pub use load::{CopyJob, copy_file};
 pub(crate) use merge::MergeCursor;
-pub(crate) use opening::ReadRows;
+pub(crate) use opening::{ReadRows, missing_blocks};
 pub(crate) use output::sync_names;
 pub use output::{NewFile, WrittenFile};
 pub(crate) use removals::Removals;

@@ -12,19 +12,21 @@
 //!   only older cells, which have expired as well. A raw read shows such cells.
 
 use std::cell::OnceCell;
+use std::sync::Arc;
 
 use crate::Result;
 use crate::cache::Priority;
-use crate::cell::{CellCursor, KeyBuf, OnShortage, is_from};
-use crate::hfile::{Access, Properties, ReadOptions};
+use crate::cell::{CellCursor, Key, KeyBuf, OnShortage, is_from};
+use crate::hfile::{Access, BloomAnswer, Properties, ReadOptions};
 use crate::id::SeqId;
 use crate::op::{Columns, FamilySelection, ReadSpec, ReadTier, TimeRange};
 use crate::schema::{BloomType, FamilyDescriptor, KeepDeletedCells};
 use crate::seeded;
 
+use super::block_read::BlockRead;
 use super::matcher::{Expiry, effective_range};
 use super::source::{ClippedCursor, LoadedCursor, Source, VisibleCursor};
-use super::{StoreFile, StoreVersion};
+use super::{ReadView, StoreFile, StoreVersion};
 
 /// Rows for which a scanner will be used. Only a hint for leaving files out; the caller stops by
 /// itself.
@@ -110,16 +112,11 @@ impl<'a> Opening<'a> {
     /// Adds a file to `sources` if it is needed. It is positioned where it stays: moving a source
     /// would add to the time of a get.
     fn add_file(&self, file: &StoreFile, read_point: SeqId, sources: &mut Vec<Source>) -> Result<()> {
+        if !self.may_need(file, read_point) {
+            return Ok(());
+        }
         let properties = file.properties();
-        let may_matter = properties.time_range.is_some_and(|times| self.may_matter(times));
-        if !may_matter || !self.may_hold_rows(file, properties) {
-            return Ok(());
-        }
         let is_newer = file.meta().max_seq > read_point;
-        // All cells of a bulk load have the sequence id of the load.
-        if file.meta().loaded && is_newer && !seeded::is_on("load-seen-by-open-scans") {
-            return Ok(());
-        }
         let options = self.read_options();
         if !self.passes_bloom(file, options)? {
             return Ok(());
@@ -138,9 +135,8 @@ impl<'a> Opening<'a> {
         } else {
             sources.push(Source::File(cursor));
         }
-        let family_tombstones = properties.delete_family_cells > 0 || properties.uuid.is_none();
         if let Some(source) = sources.last_mut()
-            && !self.holds_row(source, family_tombstones)?
+            && !self.holds_row(source, may_hold_family_tombstones(properties))?
         {
             sources.pop();
             if self.asks_bloom(properties) {
@@ -148,6 +144,57 @@ impl<'a> Opening<'a> {
             }
         }
         Ok(())
+    }
+
+    /// Adds to `reads` the blocks of store files that the read of a single row needs next and that are
+    /// not in memory: at most one of each file.
+    pub(super) fn missing_blocks(
+        &self,
+        version: &StoreVersion,
+        read_point: SeqId,
+        reads: &mut Vec<BlockRead>,
+    ) {
+        let ReadRows::One(row) = self.rows else { return };
+        let options = ReadOptions {
+            memory_only: false,
+            charge: Some(OnShortage::Refuse),
+            ..self.read_options()
+        };
+        for file in &version.files {
+            if !self.may_need(file, read_point) {
+                continue;
+            }
+            let missing = match self.peek_bloom(file, row) {
+                BloomAnswer::No => None,
+                BloomAnswer::Missing(block) => Some(block),
+                BloomAnswer::Maybe => {
+                    let target = self.target(row, may_hold_family_tombstones(file.properties()));
+                    file.reader().missing_block(target, options)
+                }
+            };
+            reads.extend(missing.map(|block| BlockRead::new(Arc::clone(file), block, options)));
+        }
+    }
+
+    fn peek_bloom(&self, file: &StoreFile, row: &[u8]) -> BloomAnswer {
+        let properties = file.properties();
+        match self.columns {
+            _ if !self.asks_bloom(properties) => BloomAnswer::Maybe,
+            [column] if properties.bloom == BloomType::RowCol => file.reader().peek_bloom(row, Some(column)),
+            _ => file.reader().peek_bloom(row, None),
+        }
+    }
+
+    /// Whether the read needs the file, as far as that shows without its blocks.
+    fn may_need(&self, file: &StoreFile, read_point: SeqId) -> bool {
+        let properties = file.properties();
+        let may_matter = properties.time_range.is_some_and(|times| self.may_matter(times));
+        if !may_matter || !self.may_hold_rows(file, properties) {
+            return false;
+        }
+        // All cells of a bulk load have the sequence id of the load.
+        let is_newer_load = file.meta().loaded && file.meta().max_seq > read_point;
+        !is_newer_load || seeded::is_on("load-seen-by-open-scans")
     }
 
     fn read_options(&self) -> ReadOptions {
@@ -235,6 +282,12 @@ impl<'a> Opening<'a> {
         let ReadRows::One(row) = self.rows else {
             return Ok(true);
         };
+        source.seek(self.target(row, family_tombstones))?;
+        Ok(source.cell().is_some_and(|cell| cell.key.row() == row))
+    }
+
+    /// Where the search for a single row goes in a source.
+    fn target(&self, row: &[u8], family_tombstones: bool) -> Key<'_> {
         let family = &self.family.name;
         let target = match self.columns.first() {
             Some(column) if !family_tombstones => self
@@ -242,7 +295,27 @@ impl<'a> Opening<'a> {
                 .get_or_init(|| KeyBuf::first_on_column(row, family, column)),
             _ => self.row_start.get_or_init(|| KeyBuf::first_on_row(row, family)),
         };
-        source.seek(target.as_key())?;
-        Ok(source.cell().is_some_and(|cell| cell.key.row() == row))
+        target.as_key()
     }
+}
+
+/// Adds to `reads` the blocks that a read of `row` needs next of one store and that are not in
+/// memory. `selection`: the columns to read; `None`: all.
+pub(crate) fn missing_blocks(
+    version: &StoreVersion,
+    selection: Option<&FamilySelection>,
+    spec: &ReadSpec,
+    read_view: ReadView,
+    row: &[u8],
+    reads: &mut Vec<BlockRead>,
+) {
+    Opening::new(version, selection, spec, read_view.now_ms, ReadRows::One(row)).missing_blocks(
+        version,
+        read_view.read_point,
+        reads,
+    );
+}
+
+fn may_hold_family_tombstones(properties: &Properties) -> bool {
+    properties.delete_family_cells > 0 || properties.uuid.is_none()
 }

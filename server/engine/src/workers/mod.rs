@@ -19,13 +19,17 @@ use parking_lot::{Condvar, Mutex};
 use crate::catalog::Catalog;
 use crate::error::{Error, Result};
 use crate::id::RegionId;
+use crate::options::Background;
+use crate::store::BlockRead;
 
 mod clock;
 mod queue;
+mod readers;
 mod steps;
 mod tick;
 
 use clock::ClockTold;
+use readers::BlockReaders;
 
 pub use queue::{Compacting, QueueStats, Work};
 pub(crate) use queue::{Job, Lane, Queue};
@@ -35,6 +39,8 @@ pub(crate) use queue::{Job, Lane, Queue};
 pub(crate) struct Workers {
     catalog: Arc<Catalog>,
     queue: Queue,
+    /// Reads blocks for batches of gets.
+    readers: Arc<BlockReaders>,
     /// Since when flushes wait for compaction, by region.
     flush_waits: Mutex<HashMap<RegionId, Duration>>,
     /// Whether the largest region was queued for a flush because of the sum of all memstores, and
@@ -52,9 +58,15 @@ pub(crate) struct Workers {
 impl Workers {
     /// No threads yet.
     pub(crate) fn new(catalog: Arc<Catalog>) -> Arc<Self> {
+        let options = &catalog.shared().options;
+        let read_threads = match options.background {
+            Background::Threads => options.read_threads,
+            Background::Manual => 0,
+        };
         Arc::new(Self {
             catalog,
             queue: Queue::new(),
+            readers: BlockReaders::new(read_threads),
             clock_told: Mutex::default(),
             flush_waits: Mutex::default(),
             relief_requested: AtomicBool::new(false),
@@ -95,6 +107,11 @@ impl Workers {
             })
     }
 
+    /// Reads blocks into the cache; returns whether all of them are there now.
+    pub(crate) fn read_blocks(&self, reads: Vec<BlockRead>) -> bool {
+        self.readers.run(reads)
+    }
+
     /// Queues a job.
     pub(crate) fn request(&self, job: Job) {
         self.queue.request(job);
@@ -131,6 +148,7 @@ impl Workers {
         self.stop_signal.notify_all();
         self.queue.stop();
         self.catalog.cancel_compactions();
+        self.readers.stop();
         self.catalog.shared().store.removals.stop();
     }
 

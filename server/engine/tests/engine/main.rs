@@ -21,6 +21,7 @@ mod opening;
 mod pieces;
 mod places;
 mod publication;
+mod read_ahead;
 mod regions;
 mod reset;
 mod rig;
