@@ -41,7 +41,9 @@ CACHE = [
         "Blocks asked for", "ops",
         (total("basalt_block_cache_hits_total", "priority"), "hit {{priority}}"),
         (MISSES, "miss"),
-        description="A miss is a read from disk, or from the page cache of the system.",
+        (total("basalt_blocks_read_ahead_total"), "read together for batches of gets"),
+        description="A miss is a read from disk, or from the page cache of the system. Blocks read together for batches "
+        "are misses, too.",
     ),
     graph(
         "Evictions", "ops",

@@ -91,6 +91,8 @@ pub struct Counters {
     pub bloom_skips: BusyCounter,
     /// Files read although they did not hold the row: the bloom filter was wrong.
     pub bloom_false_positives: Counter,
+    /// Blocks read for batches of gets, ahead of the gets that need them.
+    pub blocks_read_ahead: Counter,
     /// Number of times that damage was found in an open store file.
     pub damaged_reads: Counter,
     /// Flushes that wrote a file.

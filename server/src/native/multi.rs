@@ -22,6 +22,7 @@ use prost::Message;
 
 use super::group::{self, Group};
 use super::reply::{CellBlock, Reply, exception_pair};
+use super::single::LaterGets;
 use super::state::Connection;
 use super::{coprocessor, region, request, single};
 use crate::service::{Failure, writes};
@@ -113,7 +114,9 @@ async fn region_action(
     let mut results = Vec::with_capacity(group.action.len());
     let mut sent = Cells::new(&cells);
     let mut waiting = Waiting::with_capacity(group.action.len());
-    for action in group.action {
+    let mut actions = group.action.into_iter();
+    let mut ahead = 0;
+    while let Some(action) = actions.next() {
         let begin = sent.offset();
         let Action {
             index,
@@ -157,7 +160,11 @@ async fn region_action(
                 .await
             }
             (None, Some(get)) if region.contains(&get.row) => {
-                single::get_one(connection, region.table.clone(), &get, block).await
+                let later = LaterGets {
+                    actions: actions.as_slice(),
+                    ahead: &mut ahead,
+                };
+                single::get_one(connection, region.table.clone(), &get, Some(later), block).await
             }
             (None, Some(_)) => Err(Failure::wrong_region("the row of a get is not in its region")),
         };

@@ -1,6 +1,7 @@
 //! Get and Mutate of ClientService, and the same operations as actions of Multi.
 
-use basalt_idl::native::messages::{self, GetRequest, GetResponse, MutateRequest, MutateResponse};
+use basalt_engine::op::ReadSpec;
+use basalt_idl::native::messages::{self, Action, GetRequest, GetResponse, MutateRequest, MutateResponse};
 use bytes::Bytes;
 
 use super::group::{self, Group};
@@ -20,16 +21,40 @@ pub(super) async fn get(connection: &Connection, call: GetRequest, reply: &mut R
     };
     let mut block = connection.cell_block(codec);
     let region = region::serving(&connection.server, &call.region, Some(&call.get.row))?;
-    let result = get_one(connection, region.table.clone(), &call.get, &mut block).await?;
+    let result = get_one(connection, region.table.clone(), &call.get, None, &mut block).await?;
     reply.with_cells(&GetResponse { result: Some(result) }, block);
     Ok(())
 }
 
-/// Runs one get and appends its cells to `block`.
+/// Gets of a Multi that follow the current one.
+pub(super) struct LaterGets<'a> {
+    /// The actions that follow.
+    pub(super) actions: &'a [Action],
+    /// Number of gets among them whose blocks were read ahead.
+    pub(super) ahead: &'a mut usize,
+}
+
+impl LaterGets<'_> {
+    /// The gets whose blocks are to be read ahead: none while there are others that were. Filters do
+    /// not matter for that.
+    fn wanted(&self) -> Vec<(Bytes, ReadSpec)> {
+        if *self.ahead > 0 {
+            return Vec::new();
+        }
+        let gets = self.actions.iter().filter_map(|action| action.get.as_ref());
+        gets.take(reads::AHEAD_MAX)
+            .map_while(|get| Some((get.row.clone(), request::get(get, None).ok()?)))
+            .collect()
+    }
+}
+
+/// Runs one get and appends its cells to `block`. If it has to read from disk, blocks of `later`
+/// gets are read together with its own.
 pub(super) async fn get_one(
     connection: &Connection,
     table: basalt_engine::schema::TableName,
     get: &messages::Get,
+    later: Option<LaterGets<'_>>,
     block: &mut CellBlock,
 ) -> Result<messages::Result, Failure> {
     let filter = request::filter(&connection.server, &table, get.filter.as_ref()).await?;
@@ -37,7 +62,13 @@ pub(super) async fn get_one(
     let mut filters = FilterMemory::default();
     filters.add_of(&connection.server, &spec)?;
     let mut caller = connection.caller_of_get();
-    let mut batch = reads::get_one(&connection.server, &mut caller, table, get.row.clone(), spec).await?;
+    let wanted = vec![(get.row.clone(), spec)];
+    let next = || later.as_ref().map(LaterGets::wanted).unwrap_or_default();
+    let found = reads::get_before(&connection.server, &mut caller, table, wanted, next).await?;
+    if let Some(later) = later {
+        *later.ahead = found.ahead.max(later.ahead.saturating_sub(1));
+    }
+    let mut batch = found.batch;
     if get.existence_only == Some(true) {
         return Ok(messages::Result {
             exists: Some(!batch.is_empty()),

@@ -4,7 +4,7 @@ use basalt_engine::filter::FilterSpec;
 use basalt_idl::thrift2::{self, args as two};
 use bytes::Bytes;
 
-use crate::client::{Wire, bytes, raw, shown, some};
+use crate::client::{Wire, bytes, raw, restarted, shown, some, start};
 
 fn time_range(min_stamp: i64, max_stamp: i64) -> thrift2::TTimeRange {
     thrift2::TTimeRange { min_stamp, max_stamp }
@@ -376,4 +376,61 @@ fn raw_reads_of_thrift_2() {
         },
     };
     assert_eq!(types(&[wire.ok(&get)]), types(&all));
+}
+
+/// Goal: rows of a getMultiple that are not in memory are read together, and are those of single
+/// gets. Method: more and fewer rows than a network thread reads from memory, after a restart, in two
+/// regions and two families, some of them not there; then from memory.
+#[test]
+fn a_batch_of_gets_reads_its_blocks_together() {
+    let mut shared = start(&[]);
+    let mut wire = Wire::to(shared);
+    let row = |number: usize| format!("row-{number:04}");
+    wire.create("batch", &["row-0300"]);
+    for number in 0..600 {
+        for column in ["f:q", "g:q"] {
+            wire.put(
+                "batch",
+                &row(number),
+                column,
+                &number.to_string().repeat(700),
+                Some(1),
+            );
+        }
+    }
+    for count in [40, 130] {
+        shared = restarted(wire.shared, &[]);
+        wire = Wire::to(shared);
+        let numbers: Vec<usize> = (0..count).map(|index| index * 97 % 700).collect();
+        let tgets: Vec<_> = numbers
+            .iter()
+            .map(|number| thrift2::TGet {
+                row: bytes(&row(*number)),
+                ..Default::default()
+            })
+            .collect();
+        for round in 0..2 {
+            let found = wire.ok(&two::GetMultiple {
+                table: bytes("batch"),
+                tgets: tgets.clone(),
+            });
+            for (number, result) in numbers.iter().zip(found) {
+                let values: Vec<_> = result
+                    .column_values
+                    .iter()
+                    .map(|cell| cell.value.clone())
+                    .collect();
+                let expected = Bytes::from(number.to_string().repeat(700));
+                let expected = if *number < 600 {
+                    vec![expected; 2]
+                } else {
+                    Vec::new()
+                };
+                assert_eq!(values, expected, "{number} in round {round}");
+            }
+        }
+        let read = wire.shared.server.metric("basalt_blocks_read_ahead_total");
+        let misses = wire.shared.server.metric("basalt_block_cache_misses_total");
+        assert!(read > 10 && misses < read + 10, "{read} of {misses}");
+    }
 }

@@ -109,6 +109,37 @@ fn a_scan_and_calls_survive_a_restart() {
     rig.server.stop();
 }
 
+/// The gets of a batch that are not in memory read their blocks together, and the results are those
+/// of single gets. Method: a batch after a restart, in several regions, with rows that are not there.
+#[test]
+fn a_batch_reads_its_blocks_together() {
+    let mut rig = Rig::start();
+    let table = rig.table(&["row-300"]);
+    rig.runtime.block_on(async {
+        let put = |number: usize| Put::new(row(number)).cell("f", "q", vec![number as u8; 3_000]);
+        table.put_multiple((0..900).map(put)).await.expect("written");
+    });
+    let address = rig.server.thrift;
+    rig.server.stop();
+    rig.server = start_again(&rig.dir, address);
+    let numbers: Vec<usize> = (0..100).map(|index| index * 97 % 1_000).collect();
+    let read = rig
+        .runtime
+        .block_on(table.get_multiple(numbers.iter().map(|number| Get::new(row(*number)))))
+        .expect("read");
+    for (number, found) in numbers.iter().zip(&read) {
+        let value = found
+            .as_ref()
+            .map(|found| found.value("f", "q").expect("a value"));
+        let expected = (*number < 900).then(|| vec![*number as u8; 3_000]);
+        assert_eq!(value.map(|value| value.to_vec()), expected, "{number}");
+    }
+    let ahead = rig.server.metric("basalt_blocks_read_ahead_total");
+    let misses = rig.server.metric("basalt_block_cache_misses_total");
+    assert!(ahead > 20 && misses < ahead + 10, "{ahead} of {misses}");
+    rig.server.stop();
+}
+
 /// While the server is away, calls wait for it.
 #[test]
 fn calls_wait_for_a_server_that_is_away() {

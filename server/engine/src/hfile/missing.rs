@@ -168,9 +168,11 @@ impl Reader {
         let index = missing.leaf.as_ref().map_or(&self.root, |block| block.index());
         let is_misplaced = missing.want == Want::Data
             && compare_keys(block.data().first_key(), index.key(missing.entry)).is_lt();
-        !is_misplaced
-            && self
-                .cache()
-                .insert_ahead(self.cache_key(missing.handle), Arc::new(block), options.priority)
+        if is_misplaced {
+            return false;
+        }
+        self.count_read_ahead();
+        self.cache()
+            .insert_ahead(self.cache_key(missing.handle), Arc::new(block), options.priority)
     }
 }

@@ -383,6 +383,11 @@ impl Reader {
         &self.context.cache
     }
 
+    /// Counts a block that was read ahead.
+    pub(super) fn count_read_ahead(&self) {
+        self.context.counters.blocks_read_ahead.increment();
+    }
+
     /// The pinned index block that an entry of the root leads to.
     pub(super) fn pinned_index(&self, entry: usize) -> Option<&Arc<Block>> {
         self.root_pins.get(entry)

@@ -124,6 +124,7 @@ fn a_batch_reads_what_single_gets_read() {
         read_ahead(&engine, &wanted);
         let ahead = engine.cache_usage();
         assert_eq!(ahead.misses, single.misses, "{bloom}");
+        assert_eq!(engine.counters().blocks_read_ahead.get(), ahead.misses);
         assert_eq!(ahead.hits, [0; 3], "a search is no read");
         let (found, result) = run(&engine, &wanted, ReadTier::Memory);
         result.unwrap();

@@ -161,6 +161,8 @@ metric_names! {
     counter FILE_OPENS = "basalt_store_file_opens_total", Unit::Count, "Store files opened for reading.";
     counter FILE_EVICTIONS = "basalt_store_file_evictions_total", Unit::Count,
         "Store files closed because another one needed the descriptor.";
+    counter BLOCKS_READ_AHEAD = "basalt_blocks_read_ahead_total", Unit::Count,
+        "Blocks read together for the gets of a batch.";
     counter BLOOM_CHECKS = "basalt_bloom_checks_total", Unit::Count, "Bloom filters asked.";
     counter BLOOM_SKIPS = "basalt_bloom_skips_total", Unit::Count, "Store files left out of a read by their bloom filter.";
     counter BLOOM_FALSE_POSITIVES = "basalt_bloom_false_positives_total", Unit::Count,

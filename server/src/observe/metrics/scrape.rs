@@ -49,6 +49,7 @@ fn publish_engine(engine: &Engine, memstore_limit_bytes: u64) {
         ),
         (names::SPLITS, counters.splits.get()),
         (names::MERGES, counters.merges.get()),
+        (names::BLOCKS_READ_AHEAD, counters.blocks_read_ahead.get()),
         (names::BLOOM_CHECKS, counters.bloom_checks.get()),
         (names::BLOOM_SKIPS, counters.bloom_skips.get()),
         (names::BLOOM_FALSE_POSITIVES, counters.bloom_false_positives.get()),
