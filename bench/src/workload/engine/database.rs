@@ -55,6 +55,7 @@ impl Database {
             block_cache_bytes: arguments.cache_size,
             direct_reads: arguments.use_direct_reads,
             memstore_flush_bytes: arguments.write_buffer_size,
+            read_threads: arguments.read_threads as usize,
             compaction_enabled: !arguments.disable_auto_compactions,
             ..Options::default()
         };

@@ -10,6 +10,7 @@
 //! | `fillsync` | `fillrandom` with a sync for each write, over a thousandth of the keys |
 //! | `overwrite` | random writes into the present keys |
 //! | `readrandom`, `readmissing` | get a random key; one that is not there |
+//! | `multireadrandom` | get `--batch-size` random keys together; each key is an operation, each batch a latency |
 //! | `seekrandom` | open a scan at a random key and read `--seek-nexts` rows behind the first |
 //! | `readseq`, `readreverse` | one scan of `--reads` rows: forward; backward from the last key |
 //! | `deleteseq` | delete every key, in key order |
@@ -90,6 +91,13 @@ pub(crate) struct Arguments {
     /// Writes of each thread. Default: --num.
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) writes: Option<u64>,
+    /// Keys that multireadrandom gets together.
+    #[arg(long, alias = "batch_size", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) batch_size: u32,
+    /// Threads that read blocks for multireadrandom. 0: its gets run one after the other, each with its
+    /// own reads.
+    #[arg(long, default_value_t = 16, value_parser = clap::value_parser!(u32).range(..=1024))]
+    pub(crate) read_threads: u32,
     /// Seconds that each benchmark runs instead of a number of operations; for benchmarks in random order.
     #[arg(long, default_value_t = 0, value_name = "S")]
     pub(crate) duration: u64,
@@ -135,6 +143,7 @@ pub(crate) enum Benchmark {
     Overwrite,
     ReadRandom,
     ReadMissing,
+    MultiReadRandom,
     SeekRandom,
     ReadSeq,
     ReadReverse,
@@ -152,6 +161,7 @@ impl Benchmark {
             Benchmark::Overwrite => "overwrite",
             Benchmark::ReadRandom => "readrandom",
             Benchmark::ReadMissing => "readmissing",
+            Benchmark::MultiReadRandom => "multireadrandom",
             Benchmark::SeekRandom => "seekrandom",
             Benchmark::ReadSeq => "readseq",
             Benchmark::ReadReverse => "readreverse",

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use basalt_engine::Kind;
 use basalt_engine::cell::CellBatch;
 use basalt_engine::engine::{Fetched, Scanner};
-use basalt_engine::op::{FetchLimits, Get, ReadSpec, RowMutation, Scan, Write};
+use basalt_engine::op::{FetchLimits, Get, ReadSpec, ReadTier, RowMutation, Scan, Write};
 use basalt_engine::schema::Durability;
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
@@ -176,6 +176,7 @@ impl<'a> Task<'a> {
             Benchmark::ReadRandom | Benchmark::ReadMissing | Benchmark::ReadWhileWriting => {
                 self.read_random(reads, num)?;
             }
+            Benchmark::MultiReadRandom => self.multi_read_random(reads, num)?,
             Benchmark::SeekRandom => self.seek_random(reads, num)?,
             Benchmark::ReadSeq => self.read_in_order(reads, false)?,
             Benchmark::ReadReverse => self.read_in_order(reads, true)?,
@@ -300,6 +301,65 @@ impl<'a> Task<'a> {
             self.finish(began);
         }
         self.tally.found = Some(found);
+        Ok(())
+    }
+
+    fn multi_read_random(&mut self, reads: u64, num: u64) -> Result<()> {
+        let mut found = 0;
+        let bound = self.bound(reads);
+        while !bound.is_reached(self.tally.operations) {
+            let size = match bound.until {
+                Some(_) => u64::from(self.arguments.batch_size),
+                None => u64::from(self.arguments.batch_size).min(reads - self.tally.operations),
+            };
+            let gets: Vec<_> = (0..size)
+                .map(|_| (key(self.random.random_range(0..num)), ReadSpec::default()))
+                .collect();
+            let began = self.begin();
+            self.batch.clear();
+            self.get_all(gets)?;
+            for result in self.batch.rows() {
+                found += 1;
+                let values = result.cells().map(|cell| cell.value.len()).sum::<usize>();
+                self.tally.bytes += (KEY_BYTES + values) as u64;
+            }
+            self.finish(began);
+            self.tally.operations += size - 1;
+        }
+        self.tally.found = Some(found);
+        Ok(())
+    }
+
+    /// Gets rows into `batch` as the server does for one call: from memory up to the first row that
+    /// has to be read from disk, then with the blocks of the others read ahead.
+    fn get_all(&mut self, mut gets: Vec<([u8; KEY_BYTES], ReadSpec)>) -> Result<()> {
+        let Database { engine, table, .. } = self.database;
+        let mut ahead = if self.arguments.read_threads > 0 {
+            0
+        } else {
+            gets.len()
+        };
+        let mut done = 0;
+        while let Some((row, spec)) = gets.get_mut(done) {
+            spec.tier = if done < ahead {
+                ReadTier::All
+            } else {
+                ReadTier::Memory
+            };
+            let get = Get {
+                row: &row[..],
+                spec: std::mem::take(spec),
+            };
+            let result = engine.get(table, &get, &mut self.batch);
+            *spec = get.spec;
+            if matches!(result, Err(basalt_engine::Error::NotInMemory)) {
+                self.batch.abandon_row();
+                ahead = done + engine.read_ahead(table, &gets[done..]);
+                continue;
+            }
+            during("get", result)?;
+            done += 1;
+        }
         Ok(())
     }
 

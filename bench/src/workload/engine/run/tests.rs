@@ -46,6 +46,19 @@ fn benchmarks_do_what_they_say() {
             (missing.operations, missing.found, missing.bytes),
             (4_000, Some(0), 0)
         );
+        for more in [
+            &["--batch-size", "7"][..],
+            &["--batch-size", "7", "--read-threads", "0"],
+        ] {
+            let batches = self::arguments(&dir, &[&["--threads", "2", "--histogram"], more].concat());
+            let together = check(Benchmark::MultiReadRandom, &batches, &database);
+            assert_eq!(
+                (together.operations, together.found, together.bytes),
+                (4_000, Some(4_000), 4_000 * 46)
+            );
+            // 286 batches of each thread, the last one of five keys.
+            assert_eq!(together.latencies.unwrap().report().count, 2 * 286);
+        }
         let in_order = check(Benchmark::ReadSeq, &arguments, &database);
         assert_eq!((in_order.operations, in_order.bytes), (4_000, 4_000 * 46));
         let backward = check(Benchmark::ReadReverse, &arguments, &database);
