@@ -194,7 +194,9 @@ fn errors_are_those_of_single_gets() {
             let damaged = engine.counters().damaged_reads.get();
             assert_eq!(damaged, u64::from(is_damage));
             outcomes.push((rows, error.to_string()));
-            fault.map(|fault| disk.heal(fault));
+            if let Some(fault) = fault {
+                disk.heal(fault);
+            }
         }
         assert!(!outcomes[0].0.is_empty(), "some gets come before the damage");
         assert_eq!(outcomes[0], outcomes[1]);
