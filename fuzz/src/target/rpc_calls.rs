@@ -151,8 +151,8 @@ fn multi(call: &pb::MultiRequest, cells: &Bytes) -> Result<()> {
         mutations
             .clone()
             .try_for_each(|mutation| write(mutation, &mut block))?;
-        let together: Vec<MutationProto> = mutations.cloned().collect();
-        if !together.iter().any(request::is_update) {
+        let together: Vec<&MutationProto> = mutations.collect();
+        if !together.iter().any(|mutation| request::is_update(mutation)) {
             assert!(request::rows(&together, &own)?.len() <= together.len());
         }
         for action in &group.action {

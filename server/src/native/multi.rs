@@ -339,11 +339,14 @@ fn outcome(index: Option<u32>, result: Result<messages::Result, Failure>) -> Res
 /// The mutations of an atomic or conditional group, which may have no other actions. The text is
 /// HBase's.
 fn mutations(actions: Vec<Action>) -> Result<Vec<MutationProto>, Failure> {
-    let mutations = actions.into_iter().map(|action| match action.mutation {
-        Some(mutation) if action.get.is_none() => Ok(*mutation),
-        _ => Err(Failure::do_not_retry("Atomic put and/or delete only, not a Get")),
-    });
-    mutations.collect()
+    let mut mutations = Vec::with_capacity(actions.len());
+    for action in actions {
+        match action.mutation {
+            Some(mutation) if action.get.is_none() => mutations.push(*mutation),
+            _ => return Err(Failure::do_not_retry("Atomic put and/or delete only, not a Get")),
+        }
+    }
+    Ok(mutations)
 }
 
 /// Runs an atomic or conditional group. Clients send no index in such a group and expect the position

@@ -94,9 +94,10 @@ static SCAN: Shape = Shape(&[
     field(19, TIME_RANGE, &LEAF),
 ]);
 static ACTION: Shape = Shape(&[
+    // An atomic group moves its mutations out of their boxes.
     field(
         2,
-        size_of::<MutationProto>() + WAITING_BYTES + GROWTH * size_of::<RowMutation<'_>>(),
+        2 * size_of::<MutationProto>() + WAITING_BYTES + GROWTH * size_of::<RowMutation<'_>>(),
         &MUTATION,
     ),
     field(3, size_of::<Get>(), &GET),
