@@ -11,8 +11,8 @@
 //! A method without a handler does not compile. A handler has its method's name in the IDL.
 //!
 //! A handler returns an [`Answer`]: a value of the interface's type, or a type of the server that encodes
-//! as one, so that results need not be copied into the interface's types. What a failure is on the wire is
-//! decided by the reply.
+//! as one, so that results need not be copied into the interface's types. The reply decides how a failure
+//! is written.
 
 use crate::call::{Call, ServiceException};
 use crate::schema::Encode;

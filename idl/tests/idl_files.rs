@@ -308,7 +308,7 @@ fn legacy_methods_are_marked() {
     assert_eq!(legacy(&admin::SERVICE), [""; 0]);
 }
 
-/// What may be retried changes no data, and what runs on a network thread is not for administration.
+/// Idempotent methods change no data, and methods of administration do not run on network threads.
 #[test]
 fn attributes_agree_with_each_other() {
     let services = [&thrift1::SERVICE, &thrift2::SERVICE, &admin::SERVICE];

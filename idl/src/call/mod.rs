@@ -141,7 +141,7 @@ pub struct MethodDescriptor {
     pub returns: TypeDescriptor,
     /// The declared exceptions.
     pub throws: &'static [ThrowsDescriptor],
-    /// What it works on.
+    /// The kind of work.
     pub class: MethodClass,
     /// Whether calling it twice has the effect of calling it once.
     pub idempotent: bool,
@@ -153,7 +153,7 @@ pub struct MethodDescriptor {
     pub recode_result: Recode,
 }
 
-/// What a method works on.
+/// Kinds of work that methods do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MethodClass {
     /// Reads data, or says what there is and where.

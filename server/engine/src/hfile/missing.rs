@@ -1,8 +1,8 @@
 //! Blocks that a point read needs and that are not in memory.
 //!
 //! A batch of gets looks for the missing blocks of all its rows, reads them in parallel into the
-//! cache, and then runs the gets. The search reads and marks nothing, and reports no damage: the
-//! get does, when it comes to the same place.
+//! cache, and then runs the gets. The search reads and marks nothing. It reports no damage: the get
+//! that reads the same block does.
 
 use std::sync::Arc;
 
@@ -36,7 +36,7 @@ impl MissingBlock {
     }
 }
 
-/// What memory knows about a bloom filter's answer.
+/// A bloom filter's answer, as far as it is in memory.
 #[derive(Debug)]
 pub(crate) enum BloomAnswer {
     /// The file may have the key, or no filter can tell.
@@ -47,7 +47,7 @@ pub(crate) enum BloomAnswer {
     Missing(MissingBlock),
 }
 
-/// What the cache has at the place of a block.
+/// Content of the cache at the place of a block.
 enum Peeked {
     Block(Arc<Block>),
     Missing,

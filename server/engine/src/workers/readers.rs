@@ -1,7 +1,7 @@
 //! Threads that read blocks for batches of gets, several at a time.
 //!
 //! 1. A caller puts its batch of reads into the queue, wakes threads, and reads, too.
-//! 2. Everyone who works on a batch takes its next read until none is left.
+//! 2. The caller and the threads each take the next read of the batch until none is left.
 //! 3. The caller waits for the reads that others have taken.
 //!
 //! A caller never waits for a thread to be free: without any it reads all blocks itself, in order, as
