@@ -5,7 +5,8 @@
 //! each: a protobuf struct and the engine's form of it. The walk itself allocates nothing.
 //!
 //! A message that is malformed ends the walk early. Decoding it fails at the same place, so no more
-//! than was counted has been allocated by then.
+//! than was counted has been allocated by then. Like prost, the walk does not confine a field to its
+//! message: a field that goes beyond its message's end is decoded whole before that is an error.
 
 use std::mem::size_of;
 use std::ops::Range;
@@ -42,6 +43,9 @@ struct Field {
     /// Memory for each byte of an element.
     factor: usize,
     shape: &'static Shape,
+    /// Whether the element is bytes for the decoder of this message. A message in them is decoded
+    /// later, by itself.
+    is_bytes: bool,
 }
 
 const fn field(tag: u32, element: usize, shape: &'static Shape) -> Field {
@@ -50,6 +54,17 @@ const fn field(tag: u32, element: usize, shape: &'static Shape) -> Field {
         element,
         factor: 0,
         shape,
+        is_bytes: false,
+    }
+}
+
+const fn message_in_bytes(tag: u32, shape: &'static Shape) -> Field {
+    Field {
+        tag,
+        element: 0,
+        factor: 0,
+        shape,
+        is_bytes: true,
     }
 }
 
@@ -59,6 +74,7 @@ const fn filter(tag: u32) -> Field {
         element: 0,
         factor: FILTER_FACTOR,
         shape: &LEAF,
+        is_bytes: false,
     }
 }
 
@@ -122,7 +138,7 @@ static ENDPOINT: Shape = Shape(&[
     field(2, 0, &SCAN),
     field(5, GROWTH * CONDITION_BYTES, &CONDITION),
 ]);
-static ENDPOINT_CALL: Shape = Shape(&[field(4, 0, &ENDPOINT)]);
+static ENDPOINT_CALL: Shape = Shape(&[message_in_bytes(4, &ENDPOINT)]);
 static EXEC_SERVICE: Shape = Shape(&[field(2, 0, &ENDPOINT_CALL)]);
 static GET_REQUEST: Shape = Shape(&[field(2, 0, &GET)]);
 static SCAN_REQUEST: Shape = Shape(&[field(2, 0, &SCAN)]);
@@ -140,38 +156,45 @@ pub fn memory_bytes(method: Method, parameter: &Bytes, cells: &Bytes) -> usize {
     };
     let written = Cells::new(cells).take_while(Result::is_ok).count();
     // The frame's size once more, for the log record of a write.
-    message_bytes(parameter.clone(), shape) + parameter.len() + cells.len() + written * CELL
+    message_bytes(parameter, shape) + parameter.len() + cells.len() + written * CELL
 }
 
 /// Most memory that the request of an endpoint takes in a batch, as in [`memory_bytes`].
 pub fn endpoint_bytes(request: &Bytes) -> usize {
-    message_bytes(request.clone(), &ENDPOINT)
+    message_bytes(request, &ENDPOINT)
 }
 
-fn message_bytes(mut message: Bytes, shape: &Shape) -> usize {
+fn message_bytes(message: &[u8], shape: &Shape) -> usize {
     let mut memory = 0;
-    while message.has_remaining() {
-        let Ok((tag, wire_type)) = decode_key(&mut message) else {
-            break;
-        };
+    walk(&mut &*message, 0, shape, &mut memory);
+    memory
+}
+
+/// Walks a message that ends where `after` bytes remain, and adds its memory. `None` where decoding
+/// fails.
+fn walk(rest: &mut &[u8], after: usize, shape: &Shape, memory: &mut usize) -> Option<()> {
+    while rest.len() > after {
+        let (tag, wire_type) = decode_key(rest).ok()?;
         let known = shape.0.iter().find(|field| field.tag == tag);
         let (Some(field), WireType::LengthDelimited) = (known, wire_type) else {
-            if skip_field(wire_type, tag, &mut message, DecodeContext::default()).is_err() {
-                break;
-            }
+            skip_field(wire_type, tag, rest, DecodeContext::default()).ok()?;
             continue;
         };
-        memory += field.element;
-        let Ok(length) = decode_varint(&mut message) else {
-            break;
-        };
-        if length > message.len() as u64 {
-            break;
+        *memory += field.element;
+        let length = usize::try_from(decode_varint(rest).ok()?).ok()?;
+        let content = rest.get(..length)?;
+        *memory += field.factor * length;
+        if field.is_bytes {
+            *memory += message_bytes(content, field.shape);
         }
-        let content = message.split_to(length as usize);
-        memory += field.factor * content.len() + message_bytes(content, field.shape);
+        if field.is_bytes || field.shape.0.is_empty() {
+            rest.advance(length);
+        } else {
+            let after = rest.len() - length;
+            walk(rest, after, field.shape, memory)?;
+        }
     }
-    memory
+    (rest.len() == after).then_some(())
 }
 
 #[cfg(test)]
@@ -310,6 +333,33 @@ mod tests {
         for bytes in [alone, in_batch] {
             assert!(bytes >= 1_000 * CONDITION_BYTES, "{bytes}");
         }
+    }
+
+    /// The mutation has one byte and its column goes on behind it: prost decodes all of the column
+    /// before it finds that out.
+    #[test]
+    fn a_field_beyond_its_message_is_counted() {
+        use basalt_idl::native::messages::MutateRequest;
+        let values = b"\x12\0".repeat(100);
+        let parameter = [&b"\x12\x01\x1a\xc8\x01"[..], &values].concat();
+        assert!(MutateRequest::decode(&parameter[..]).is_err());
+        let mutate = Method::Client(ClientServiceMethod::Mutate);
+        let bytes = memory_bytes(mutate, &parameter.into(), &Bytes::new());
+        assert!(bytes >= 100 * size_of::<QualifierValue>(), "{bytes}");
+    }
+
+    /// The request of an endpoint is decoded by itself: if it is malformed, the actions behind it are
+    /// decoded nevertheless.
+    #[test]
+    fn a_malformed_request_of_an_endpoint_does_not_end_the_walk() {
+        let call = CoprocessorServiceCall {
+            request: Bytes::from_static(b"\x0a\x05\x1a"),
+            ..CoprocessorServiceCall::default()
+        };
+        let mut actions = vec![Action::default(); 1_000];
+        actions[0].service_call = Some(Box::new(call));
+        let bytes = of_multi(&multi(actions));
+        assert!(bytes >= 1_000 * size_of::<Action>(), "{bytes}");
     }
 
     #[test]
