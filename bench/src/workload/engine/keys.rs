@@ -11,8 +11,11 @@ use rand::{RngExt, SeedableRng};
 /// Bytes of a key.
 pub(super) const KEY_BYTES: usize = 16;
 
+/// A key.
+pub(super) type Key = [u8; KEY_BYTES];
+
 /// The key of a number.
-pub(super) fn key(number: u64) -> [u8; KEY_BYTES] {
+pub(super) fn key(number: u64) -> Key {
     let mut key = [b'0'; KEY_BYTES];
     key[..8].copy_from_slice(&number.to_be_bytes());
     key
@@ -30,6 +33,7 @@ pub(super) fn missing_key(number: u64) -> [u8; KEY_BYTES + 1] {
 pub(super) struct Values {
     data: Vec<u8>,
     value_bytes: usize,
+    /// Number of the next value.
     next: usize,
 }
 
@@ -53,14 +57,13 @@ impl Values {
         }
     }
 
-    /// The next value.
-    pub(super) fn next(&mut self) -> &[u8] {
-        if self.next + self.value_bytes > self.data.len() {
-            self.next = 0;
-        }
-        let value = &self.data[self.next..self.next + self.value_bytes];
-        self.next += self.value_bytes;
-        value
+    /// The next `count` values.
+    pub(super) fn next(&mut self, count: usize) -> impl Iterator<Item = &[u8]> {
+        let (data, bytes, first) = (&self.data, self.value_bytes, self.next);
+        // Values that follow each other in the data; behind the last one that fits, from its beginning on.
+        let values = data.len().checked_div(bytes).unwrap_or(1);
+        self.next = (first + count) % values;
+        (0..count).map(move |value| &data[(first + value) % values * bytes..][..bytes])
     }
 }
 
@@ -79,13 +82,25 @@ mod tests {
     fn values_have_their_length_and_repeat_by_the_ratio() {
         let mut values = Values::new(1, 250, 0.5);
         for _ in 0..10_000 {
-            assert_eq!(values.next().len(), 250);
+            assert_eq!(values.next(1).map(<[u8]>::len).sum::<usize>(), 250);
         }
         let mut values = Values::new(1, 100, 0.5);
-        let value = values.next();
+        let first: Vec<Vec<u8>> = values.next(2).map(<[u8]>::to_vec).collect();
+        let value = &first[0];
         assert_eq!(value[..50], value[50..]);
         assert_ne!(value[..25], value[25..50]);
-        assert_eq!(Values::new(1, 3 << 20, 1.0).next().len(), 3 << 20);
-        assert!(Values::new(1, 0, 1.0).next().is_empty());
+        let mut again = Values::new(1, 100, 0.5);
+        let singly: Vec<Vec<u8>> = (0..2)
+            .flat_map(|_| again.next(1).map(<[u8]>::to_vec).collect::<Vec<_>>())
+            .collect();
+        assert_eq!(first, singly);
+        let lengths = |value_bytes, count| -> Vec<usize> {
+            Values::new(1, value_bytes, 1.0)
+                .next(count)
+                .map(<[u8]>::len)
+                .collect()
+        };
+        assert_eq!(lengths(3 << 20, 2), [3 << 20, 3 << 20]);
+        assert_eq!(lengths(0, 2), [0, 0]);
     }
 }

@@ -91,7 +91,7 @@ pub(crate) struct Arguments {
     /// Writes of each thread. Default: --num.
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) writes: Option<u64>,
-    /// Keys that multireadrandom gets together.
+    /// Keys that fills, overwrite and multireadrandom write or get together.
     #[arg(long, alias = "batch_size", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) batch_size: u32,
     /// Threads that read blocks for multireadrandom. 0: its gets run one after the other, each with its

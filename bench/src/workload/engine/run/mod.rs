@@ -13,7 +13,7 @@ use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 
 use super::database::{Database, FAMILY, during};
-use super::keys::{KEY_BYTES, Values, key, missing_key};
+use super::keys::{KEY_BYTES, Key, Values, key, missing_key};
 use super::outcome::{Outcome, Tally};
 use super::standing::Standing;
 use super::{Arguments, Benchmark};
@@ -210,8 +210,13 @@ impl<'a> Task<'a> {
     }
 
     fn fill_in_order(&mut self, writes: u64, num: u64, sync: bool) -> Result<()> {
-        for number in 0..writes {
-            self.write(number % num, sync)?;
+        while self.tally.operations < writes {
+            let first = self.tally.operations;
+            let count = u64::from(self.arguments.batch_size).min(writes - first);
+            self.write(
+                (first..first + count).map(|number| key(number % num)).collect(),
+                sync,
+            )?;
         }
         Ok(())
     }
@@ -219,10 +224,25 @@ impl<'a> Task<'a> {
     fn write_random(&mut self, writes: u64, num: u64, sync: bool) -> Result<()> {
         let bound = self.bound(writes);
         while !bound.is_reached(self.tally.operations) {
-            let number = self.random.random_range(0..num);
-            self.write(number, sync)?;
+            let keys = self.random_keys(self.batch(&bound), num);
+            self.write(keys, sync)?;
         }
         Ok(())
+    }
+
+    /// Keys of the next batch: no more than the operations that are left.
+    fn batch(&self, bound: &Bound) -> u64 {
+        let size = u64::from(self.arguments.batch_size);
+        match bound.until {
+            Some(_) => size,
+            None => size.min(bound.operations - self.tally.operations),
+        }
+    }
+
+    fn random_keys(&mut self, count: u64, num: u64) -> Vec<Key> {
+        (0..count)
+            .map(|_| key(self.random.random_range(0..num)))
+            .collect()
     }
 
     /// The writer of readwhilewriting.
@@ -230,8 +250,8 @@ impl<'a> Task<'a> {
         let started = Instant::now();
         let limit = self.arguments.benchmark_write_rate_limit;
         while !over.load(Ordering::Relaxed) {
-            let number = self.random.random_range(0..self.arguments.num);
-            self.write(number, self.arguments.sync)?;
+            let keys = self.random_keys(1, self.arguments.num);
+            self.write(keys, self.arguments.sync)?;
             if limit > 0 {
                 let due = Duration::from_secs_f64(self.tally.bytes as f64 / limit as f64);
                 std::thread::sleep(
@@ -243,19 +263,25 @@ impl<'a> Task<'a> {
         Ok(self.tally)
     }
 
-    fn write(&mut self, number: u64, sync: bool) -> Result<()> {
+    /// Puts the next values under these keys, together.
+    fn write(&mut self, keys: Vec<Key>, sync: bool) -> Result<()> {
         let began = self.begin();
-        let value = self.values.next();
-        let put = Write::Put {
-            family: FAMILY,
-            qualifier: b"",
-            timestamp: None,
-            value,
-            ttl_ms: None,
-        };
-        self.tally.bytes += (KEY_BYTES + value.len()) as u64;
-        self.tally.stalls += mutate(self.database, number, put, sync)?;
+        let count = keys.len() as u64;
+        let rows = keys.into_iter().zip(self.values.next(count as usize));
+        let rows = rows.map(|(key, value)| {
+            let put = Write::Put {
+                family: FAMILY,
+                qualifier: b"",
+                timestamp: None,
+                value,
+                ttl_ms: None,
+            };
+            (key, put)
+        });
+        self.tally.stalls += mutate(self.database, &rows.collect::<Vec<_>>(), sync)?;
+        self.tally.bytes += count * (KEY_BYTES as u64 + u64::from(self.arguments.value_size));
         self.finish(began);
+        self.tally.operations += count - 1;
         Ok(())
     }
 
@@ -267,7 +293,7 @@ impl<'a> Task<'a> {
                 timestamp: None,
             };
             self.tally.bytes += KEY_BYTES as u64;
-            self.tally.stalls += mutate(self.database, number, delete, self.arguments.sync)?;
+            self.tally.stalls += mutate(self.database, &[(key(number), delete)], self.arguments.sync)?;
             self.finish(began);
         }
         Ok(())
@@ -308,13 +334,9 @@ impl<'a> Task<'a> {
         let mut found = 0;
         let bound = self.bound(reads);
         while !bound.is_reached(self.tally.operations) {
-            let size = match bound.until {
-                Some(_) => u64::from(self.arguments.batch_size),
-                None => u64::from(self.arguments.batch_size).min(reads - self.tally.operations),
-            };
-            let gets: Vec<_> = (0..size)
-                .map(|_| (key(self.random.random_range(0..num)), ReadSpec::default()))
-                .collect();
+            let size = self.batch(&bound);
+            let keys = self.random_keys(size, num).into_iter();
+            let gets = keys.map(|key| (key, ReadSpec::default())).collect();
             let began = self.begin();
             self.batch.clear();
             self.get_all(gets)?;
@@ -332,7 +354,7 @@ impl<'a> Task<'a> {
 
     /// Gets rows into `batch` as the server does for one call: from memory up to the first row that
     /// has to be read from disk, then with the blocks of the others read ahead.
-    fn get_all(&mut self, mut gets: Vec<([u8; KEY_BYTES], ReadSpec)>) -> Result<()> {
+    fn get_all(&mut self, mut gets: Vec<(Key, ReadSpec)>) -> Result<()> {
         let Database { engine, table, .. } = self.database;
         let mut ahead = if self.arguments.read_threads > 0 {
             0
@@ -429,18 +451,19 @@ impl<'a> Task<'a> {
     }
 }
 
-/// Applies one write to row `number`; returns how often it was refused and retried.
-fn mutate(database: &Database, number: u64, write: Write<'_>, sync: bool) -> Result<u64> {
-    let row = key(number);
-    let mutations = [RowMutation {
-        row: &row,
-        writes: [write].into(),
-        durability: if sync {
-            Durability::FsyncWal
-        } else {
-            Durability::UseDefault
-        },
-    }];
+/// Applies one write to each of these rows, together; returns how often they were refused and retried.
+fn mutate(database: &Database, writes: &[(Key, Write<'_>)], sync: bool) -> Result<u64> {
+    let durability = if sync {
+        Durability::FsyncWal
+    } else {
+        Durability::UseDefault
+    };
+    let mutations = writes.iter().map(|(key, write)| RowMutation {
+        row: &key[..],
+        writes: [*write].into(),
+        durability,
+    });
+    let mutations: Vec<_> = mutations.collect();
     let mut stalls = 0;
     loop {
         let written = database.engine.mutate(&database.table, &mutations);

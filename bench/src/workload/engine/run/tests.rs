@@ -77,6 +77,28 @@ fn benchmarks_do_what_they_say() {
     database.close().unwrap();
 }
 
+/// Fills and overwrites with batches write what those without do: every key once in order, and as many
+/// operations as asked for, the last batch being shorter.
+#[test]
+fn fills_write_in_batches() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path().join("db");
+    let arguments = arguments(&dir, &["--batch-size", "7", "--histogram"]);
+    let database = Database::open(&arguments).unwrap();
+    for benchmark in [Benchmark::FillSeq, Benchmark::FillRandom, Benchmark::Overwrite] {
+        let written = check(benchmark, &arguments, &database);
+        assert_eq!((written.operations, written.bytes), (2_000, 2_000 * 46));
+        assert_eq!(written.latencies.unwrap().report().count, 286);
+        let read = check(Benchmark::ReadSeq, &arguments, &database);
+        assert_eq!(
+            (read.operations, read.bytes),
+            (2_000, 2_000 * 46),
+            "{benchmark:?}"
+        );
+    }
+    database.close().unwrap();
+}
+
 #[test]
 fn the_database_is_described_as_it_stands() {
     let dir = tempfile::tempdir().unwrap();
