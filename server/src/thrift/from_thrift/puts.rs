@@ -5,6 +5,9 @@
 //! the usual form of these arguments is read into two lists of numbers, and the engine's mutations
 //! borrow from the message.
 //!
+//! Without it, batches of 100 rows have 0.88 of their rate. A call with one row has few slices: their
+//! reference counts are 0.6 % of a get, so other arguments are not borrowed.
+//!
 //! Unusual forms are left to the interface's own decoder: attributes, a cell visibility, a field
 //! that comes twice, one that is missing, anything malformed. So both decoders agree on the meaning
 //! of a message, and errors come from the interface's; only a list that it refuses for the memory
