@@ -46,6 +46,11 @@ fn generate(dir: &Path) -> String {
         .boxed(".hbase.pb.Action.mutation")
         .boxed(".hbase.pb.Action.get")
         .boxed(".hbase.pb.Action.service_call")
+        // Most results of a batch say no more than that the action was done.
+        .boxed(".hbase.pb.ResultOrException.exception")
+        .boxed(".hbase.pb.ResultOrException.service_result")
+        .boxed(".hbase.pb.ResultOrException.load_stats")
+        .boxed(".hbase.pb.MutationProto.time_range")
         .service_generator(Box::new(Methods))
         .disable_comments(["."]);
     let modules = config.generate(request).unwrap();

@@ -474,7 +474,7 @@ impl<'a> Outcomes<'a> {
             let exists = action.result.as_ref().and_then(|result| result.exists) == Some(true);
             let row = block.row(action.result.unwrap_or_default())?;
             let outcome = match action.exception {
-                Some(pair) => Err(failed(pair)),
+                Some(pair) => Err(failed(*pair)),
                 None if exists && row.is_none() => Ok(Some(self.without_cells(place)?)),
                 None => Ok(row),
             };

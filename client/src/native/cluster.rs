@@ -104,7 +104,7 @@ impl RegionRequest for MultiRequest {
         response.region_action_result.iter_mut().find_map(|result| {
             let mut actions = result.result_or_exception.iter_mut();
             let of_action = actions.find_map(|action| action.exception.take());
-            result.exception.take().or(of_action)
+            result.exception.take().or(of_action.map(|pair| *pair))
         })
     }
 }

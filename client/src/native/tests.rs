@@ -351,10 +351,10 @@ fn multi_response(seen: &Seen<'_>, fails: impl Fn(&str) -> Option<&'static str>)
             if let Some(class) = fails(row) {
                 return ResultOrException {
                     index: action.index,
-                    exception: Some(NameBytesPair {
+                    exception: Some(Box::new(NameBytesPair {
                         name: format!("org.apache.hadoop.hbase.{class}"),
                         value: Some(Bytes::from_static(b"text")),
-                    }),
+                    })),
                     ..ResultOrException::default()
                 };
             }

@@ -127,7 +127,7 @@ fn write<'a>(mutation: &'a MutationProto, block: &mut Cells<'a>) -> Result<()> {
     }
     request::update(mutation, block)?;
     request::ttl(mutation)?;
-    request::time_range(mutation.time_range.as_ref())?;
+    request::time_range(mutation.time_range.as_deref())?;
     request::durability(mutation);
     request::returns_results(mutation);
     Ok(())

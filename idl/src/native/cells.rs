@@ -111,11 +111,13 @@ impl<'a> Cells<'a> {
     }
 
     /// The next cell, which a message has announced; an error at the end of the block.
+    #[inline]
     pub fn require(&mut self) -> Result<WireCell<'a>, CellError> {
         self.next().unwrap_or(Err(CellError::Missing(self.taken)))
     }
 
     /// Moves past the next cell, which a message has announced, without decoding it.
+    #[inline]
     pub fn skip_one(&mut self) -> Result<(), CellError> {
         let at = self.at;
         let mut rest = &self.block[at..];
@@ -180,6 +182,7 @@ impl<'a> Cells<'a> {
 impl<'a> Iterator for Cells<'a> {
     type Item = Result<WireCell<'a>, CellError>;
 
+    #[inline]
     fn next(&mut self) -> Option<Self::Item> {
         if self.is_empty() {
             return None;

@@ -800,8 +800,8 @@ pub struct MutationProto {
         default = "UseDefault"
     )]
     pub durability: ::core::option::Option<i32>,
-    #[prost(message, optional, tag = "7")]
-    pub time_range: ::core::option::Option<TimeRange>,
+    #[prost(message, optional, boxed, tag = "7")]
+    pub time_range: ::core::option::Option<::prost::alloc::boxed::Box<TimeRange>>,
     #[prost(int32, optional, tag = "8")]
     pub associated_cell_count: ::core::option::Option<i32>,
     #[prost(uint64, optional, tag = "9")]
@@ -1272,10 +1272,12 @@ pub struct ResultOrException {
     pub index: ::core::option::Option<u32>,
     #[prost(message, optional, tag = "2")]
     pub result: ::core::option::Option<Result>,
-    #[prost(message, optional, tag = "3")]
-    pub exception: ::core::option::Option<NameBytesPair>,
-    #[prost(message, optional, tag = "4")]
-    pub service_result: ::core::option::Option<CoprocessorServiceResult>,
+    #[prost(message, optional, boxed, tag = "3")]
+    pub exception: ::core::option::Option<::prost::alloc::boxed::Box<NameBytesPair>>,
+    #[prost(message, optional, boxed, tag = "4")]
+    pub service_result: ::core::option::Option<
+        ::prost::alloc::boxed::Box<CoprocessorServiceResult>,
+    >,
     #[prost(message, optional, tag = "5")]
     pub load_stats: ::core::option::Option<RegionLoadStats>,
 }

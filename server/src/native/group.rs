@@ -155,7 +155,7 @@ fn step<'a>(mutation: &'a MutationProto, block: &mut Cells<'a>) -> Result<Step<'
         row: request::row(mutation)?,
         change: request::update(mutation, block)?,
         ttl_ms: request::ttl(mutation)?,
-        time_range: request::time_range(mutation.time_range.as_ref())?,
+        time_range: request::time_range(mutation.time_range.as_deref())?,
         durability: request::durability(mutation),
         returns: request::returns_results(mutation),
     })

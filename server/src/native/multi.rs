@@ -6,9 +6,9 @@
 //! one, so that each has its own result. As in HBase, a get does not see the puts before it in its
 //! group.
 
-use std::ops::Range;
 use std::sync::Arc;
 
+use basalt_engine::Commit;
 use basalt_engine::engine::RegionInfo;
 use basalt_engine::seeded;
 use basalt_idl::native::cells::Cells;
@@ -77,12 +77,22 @@ pub(super) async fn call(
 
 /// Takes the cells of one group off the block, so that the next group begins at its own cells.
 fn cells_of(group: &RegionAction, block: &Bytes, sent: &mut Cells<'_>) -> Result<Bytes, Failure> {
+    let actions = group.action.iter();
+    take_cells(
+        actions.filter_map(|action| action.mutation.as_deref()),
+        block,
+        sent,
+    )
+}
+
+/// Takes the cells of these mutations off the block.
+fn take_cells<'a>(
+    mutations: impl IntoIterator<Item = &'a MutationProto>,
+    block: &Bytes,
+    sent: &mut Cells<'_>,
+) -> Result<Bytes, Failure> {
     let begin = sent.offset();
-    for mutation in group
-        .action
-        .iter()
-        .filter_map(|action| action.mutation.as_deref())
-    {
+    for mutation in mutations {
         request::skip_cells(mutation, sent)?;
     }
     Ok(block.slice(begin..sent.offset()))
@@ -112,32 +122,31 @@ async fn region_action(
         return atomic(connection, group, block).await;
     }
     let mut results = Vec::with_capacity(group.action.len());
+    // At the first cell of the writes that wait.
     let mut sent = Cells::new(&cells);
     let mut waiting = Waiting::with_capacity(group.action.len());
     let mut actions = group.action.into_iter();
     let mut ahead = 0;
     while let Some(action) = actions.next() {
-        let begin = sent.offset();
         let Action {
             index,
             mutation,
             get,
             service_call,
         } = action;
-        if let Some(mutation) = &mutation {
-            request::skip_cells(mutation, &mut sent)?;
-        }
-        let own = begin..sent.offset();
         let update = match mutation {
             Some(mutation) if is_write(&mutation) => {
-                waiting.push(index, mutation, own);
+                waiting.push(index, mutation);
                 continue;
             }
             other => other,
         };
-        if update.is_some() {
+        let mut own = Bytes::new();
+        if let Some(update) = &update {
             let written = std::mem::take(&mut waiting);
-            write_all(connection, &region, written, &cells, &mut results).await;
+            let cells_written = take_cells(written.mutations(), &cells, &mut sent)?;
+            write_all(connection, &region, written, cells_written, &mut results).await;
+            own = take_cells([&**update], &cells, &mut sent)?;
         }
         if let (None, None, Some(call)) = (&update, &get, service_call) {
             results.push(endpoint(connection, &region, index, *call, block).await);
@@ -149,15 +158,7 @@ async fn region_action(
                 "the action has neither mutation, get nor service call",
             )),
             (Some(mutation), _) => {
-                apply_update(
-                    connection,
-                    &region,
-                    *mutation,
-                    nonce_group,
-                    cells.slice(own),
-                    block,
-                )
-                .await
+                apply_update(connection, &region, *mutation, nonce_group, own, block).await
             }
             (None, Some(get)) if region.contains(&get.row) => {
                 let later = LaterGets {
@@ -170,7 +171,8 @@ async fn region_action(
         };
         results.push(outcome(index, result));
     }
-    write_all(connection, &region, waiting, &cells, &mut results).await;
+    let rest = cells.slice(sent.offset()..);
+    write_all(connection, &region, waiting, rest, &mut results).await;
     Ok(RegionActionResult {
         result_or_exception: results,
         ..RegionActionResult::default()
@@ -199,8 +201,6 @@ fn is_write(mutation: &MutationProto) -> bool {
 struct Waiting {
     indices: Vec<Option<u32>>,
     mutations: Vec<Box<MutationProto>>,
-    /// For each, where its cells are in the block. Between them are no other actions' cells.
-    cells: Vec<Range<usize>>,
 }
 
 impl Waiting {
@@ -208,68 +208,74 @@ impl Waiting {
         Self {
             indices: Vec::with_capacity(count),
             mutations: Vec::with_capacity(count),
-            cells: Vec::with_capacity(count),
         }
     }
 
-    fn push(&mut self, index: Option<u32>, mutation: Box<MutationProto>, cells: Range<usize>) {
+    fn push(&mut self, index: Option<u32>, mutation: Box<MutationProto>) {
         self.indices.push(index);
         self.mutations.push(mutation);
-        self.cells.push(cells);
+    }
+
+    fn mutations(&self) -> impl Iterator<Item = &MutationProto> {
+        self.mutations.iter().map(|mutation| &**mutation)
     }
 }
 
-/// Applies puts and deletes together, or one by one if that fails.
+/// Applies puts and deletes together, or one by one if that fails. `cells` are theirs.
 async fn write_all(
     connection: &Arc<Connection>,
     region: &Arc<RegionInfo>,
     waiting: Waiting,
-    cells: &Bytes,
+    cells: Bytes,
     results: &mut Vec<ResultOrException>,
 ) {
     let misplaced =
         |mutation: &MutationProto| !mutation.row.as_deref().is_some_and(|row| region.contains(row));
-    let Waiting {
-        indices,
-        mutations,
-        cells: places,
-    } = waiting;
-    let (Some(first), Some(last)) = (places.first(), places.last()) else {
+    let Waiting { indices, mutations } = waiting;
+    if mutations.is_empty() {
         return;
-    };
+    }
     // Shared: they are needed again if they cannot be applied together.
     let mutations = Arc::new(mutations);
     if !mutations.iter().any(|mutation| misplaced(mutation)) {
-        let own = cells.slice(first.start..last.end);
-        let applied = apply(connection, region, Arc::clone(&mutations), own).await;
-        if applied.is_ok() || indices.len() == 1 {
-            let done = |index| outcome(index, applied.clone().map(|()| messages::Result::default()));
+        let begun = begin(connection, region, Arc::clone(&mutations), cells.clone()).await;
+        if begun.is_ok() || indices.len() == 1 {
+            drop(mutations);
+            let applied = writes::end(begun).await;
+            let done = |index| match &applied {
+                Ok(()) => ResultOrException {
+                    index,
+                    result: Some(messages::Result::default()),
+                    ..ResultOrException::default()
+                },
+                Err(failure) => outcome(index, Err(failure.clone())),
+            };
             results.extend(indices.into_iter().map(done));
             return;
         }
     }
-    let each = Arc::unwrap_or_clone(mutations).into_iter().zip(places);
-    for (index, (mutation, own)) in indices.into_iter().zip(each) {
-        let applied = if misplaced(&mutation) {
-            Err(Failure::wrong_region(
+    let mut sent = Cells::new(&cells);
+    for (index, mutation) in indices.into_iter().zip(Arc::unwrap_or_clone(mutations)) {
+        let applied = match take_cells([&*mutation], &cells, &mut sent) {
+            Ok(_) if misplaced(&mutation) => Err(Failure::wrong_region(
                 "the row of a mutation is not in its region",
-            ))
-        } else {
-            apply(connection, region, Arc::new(vec![mutation]), cells.slice(own)).await
+            )),
+            Ok(own) => writes::end(begin(connection, region, Arc::new(vec![mutation]), own).await).await,
+            Err(failure) => Err(failure),
         };
         results.push(outcome(index, applied.map(|()| messages::Result::default())));
     }
 }
 
-/// Applies puts and deletes of one region, each row atomically, and waits until they are durable.
-async fn apply(
+/// Applies puts and deletes of one region, each row atomically; the caller waits for the commit.
+async fn begin(
     connection: &Connection,
     region: &RegionInfo,
     mutations: Arc<Vec<Box<MutationProto>>>,
     cells: Bytes,
-) -> Result<(), Failure> {
+) -> Result<Option<Commit>, Failure> {
     let arguments = (mutations, cells);
-    writes::apply(
+    writes::begin(
         &connection.server,
         region.table.clone(),
         arguments,
@@ -317,7 +323,7 @@ async fn endpoint(
     match answered.await {
         Ok(value) => ResultOrException {
             index,
-            service_result: Some(CoprocessorServiceResult { value: Some(value) }),
+            service_result: Some(Box::new(CoprocessorServiceResult { value: Some(value) })),
             ..ResultOrException::default()
         },
         Err(failure) => outcome(index, Err(failure)),
@@ -331,7 +337,7 @@ fn outcome(index: Option<u32>, result: Result<messages::Result, Failure>) -> Res
     };
     match result {
         Ok(result) => outcome.result = Some(result),
-        Err(failure) => outcome.exception = Some(exception_pair(&failure)),
+        Err(failure) => outcome.exception = Some(Box::new(exception_pair(&failure))),
     }
     outcome
 }

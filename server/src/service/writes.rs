@@ -49,8 +49,8 @@ fn write(server: &Server, table: &TableName, mutations: &[RowMutation<'_>]) -> R
     Ok(commit)
 }
 
-/// Applies the writes that `build` makes of `arguments`, each row atomically, and waits until it is
-/// durable and visible. `arguments` is owned because the work may move to the pool.
+/// Applies the writes that `build` makes of `arguments`, each row atomically, and waits until they
+/// are durable and visible. `arguments` is owned because the work may move to the pool.
 pub(crate) async fn apply<A, B>(
     server: &Arc<Server>,
     table: TableName,
@@ -61,13 +61,38 @@ where
     A: Send + Sync + 'static,
     B: for<'a> Fn(&'a A) -> Result<Vec<RowMutation<'a>>, Failure> + Send + 'static,
 {
+    let begun = pin!(begin(server, table, arguments, build)).await;
+    pin!(end(begun)).await
+}
+
+/// Waits for writes that were begun ([`begin`]).
+pub(crate) async fn end(begun: Result<Option<Commit>, Failure>) -> Result<(), Failure> {
+    match begun? {
+        Some(commit) => committed(commit).await,
+        None => Ok(()),
+    }
+}
+
+/// Applies writes as [`apply`] does; the caller waits for the commit ([`end`]). `None` if there
+/// are none. `arguments` is dropped: while many batches wait for the log, their arguments would push
+/// each other out of the processor's cache.
+pub(crate) async fn begin<A, B>(
+    server: &Arc<Server>,
+    table: TableName,
+    arguments: A,
+    build: B,
+) -> Result<Option<Commit>, Failure>
+where
+    A: Send + Sync + 'static,
+    B: for<'a> Fn(&'a A) -> Result<Vec<RowMutation<'a>>, Failure> + Send + 'static,
+{
     server.admission().admit()?;
     let (until, on_pool, commit) = {
         let mutations = build(&arguments)?;
         let cells: usize = mutations.iter().map(|mutation| mutation.writes.len()).sum();
         check_cells(server, cells)?;
         if mutations.iter().all(|mutation| mutation.writes.is_empty()) {
-            return Ok(());
+            return Ok(None);
         }
         let until = server.charge_writes(&table, &mutations)?.until();
         let on_pool = cells > INLINE_CELLS || mutations.iter().any(reads);
@@ -87,7 +112,7 @@ where
         }
         None => write(server, &table, &build(&arguments)?)?,
     };
-    pin!(committed(commit)).await
+    Ok(Some(commit))
 }
 
 /// Waits for a commit, and as long as the engine wants its writer slowed down.

@@ -263,7 +263,7 @@ impl Writer<'_> {
         };
         let action = group.result_or_exception.into_iter().next();
         let of_action = action.and_then(|action| action.exception);
-        match group.exception.or(of_action) {
+        match group.exception.or(of_action.map(|pair| *pair)) {
             None => Ended::Done(()),
             Some(exception) if exception.name.ends_with(".DoNotRetryIOException") => self.native.found(
                 format!("the server answered {}: {:?}", exception.name, exception.value),

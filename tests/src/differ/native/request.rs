@@ -264,7 +264,7 @@ pub(super) fn mutation(of: Fields<'_>, cells: &mut CellsOut) -> Made<MutationPro
         timestamp: of.int("timestamp")?,
         attribute: of.attributes()?,
         durability: of.int("durability")?,
-        time_range: of.time_range()?,
+        time_range: of.time_range()?.map(Box::new),
         nonce: of.int("nonce")?,
         ..MutationProto::default()
     };

@@ -137,7 +137,7 @@ impl<'a> CellsIn<'a> {
         Ok(record([
             ("index", Some(i64::from(answer.index()).into())),
             ("result", result.map(|result| self.result(result)).transpose()?),
-            ("exception", answer.exception.as_ref().map(failure)),
+            ("exception", answer.exception.as_deref().map(failure)),
         ]))
     }
 }
