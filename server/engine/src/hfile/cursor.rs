@@ -15,9 +15,9 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use super::blocks::{Block, Want};
+use super::current_cell::CurrentCell;
 use super::data_block::Stepped;
 use super::index::{Handle, IndexBlock};
-use super::place::Place;
 use super::read_ahead::{ReadAhead, Toward};
 use super::reader::{Reader, row_start};
 use super::row_starts::{RowStarts, RowsBefore, SteppedBack};
@@ -96,7 +96,7 @@ pub struct FileCursor {
     /// The data block; `None` before the first seek and past the end.
     block: Option<Arc<Block>>,
     /// The cell in it.
-    place: Place,
+    current: CurrentCell,
     /// Past the end, in contrast to "before the first seek".
     ended: bool,
     ahead: ReadAhead,
@@ -121,7 +121,7 @@ impl FileCursor {
             root_entry: 0,
             path: SmallVec::new(),
             block: None,
-            place: Place::default(),
+            current: CurrentCell::default(),
             ended: false,
             ahead: ReadAhead::default(),
             backward: None,
@@ -156,7 +156,7 @@ impl FileCursor {
         self.ended = true;
     }
 
-    /// The place is one of that block now.
+    /// Makes `block` the block of the current cell.
     fn stand(&mut self, block: Arc<Block>) {
         let large_bytes = block.large_bytes();
         self.block = Some(block);
@@ -290,7 +290,7 @@ impl FileCursor {
             self.end();
             return Ok(());
         };
-        if block.data().seek(target, &mut self.place) {
+        if block.data().seek(target, &mut self.current) {
             self.stand(block);
             return Ok(());
         }
@@ -305,7 +305,7 @@ impl FileCursor {
         }
         match self.next_block()? {
             Some(block) => {
-                block.data().first(&mut self.place);
+                block.data().first(&mut self.current);
                 self.stand(block);
             }
             None => self.end(),
@@ -334,7 +334,9 @@ impl FileCursor {
     /// Steps back by the list of rows.
     fn step_back(&mut self, row: &[u8]) -> SteppedBack {
         match (&self.block, &mut self.backward) {
-            (Some(block), Some(backward)) => block.data().step_back(row, &mut backward.rows, &mut self.place),
+            (Some(block), Some(backward)) => {
+                block.data().step_back(row, &mut backward.rows, &mut self.current)
+            }
             _ => SteppedBack::Elsewhere,
         }
     }
@@ -349,12 +351,12 @@ impl FileCursor {
         let data = block.data();
         match data.rows_before(target, begins_row, rows) {
             RowsBefore::None => return Ok(false),
-            RowsBefore::Listed => rows.place_last(data, &mut self.place),
+            RowsBefore::Listed => rows.move_to_last(data, &mut self.current),
             RowsBefore::StartsEarlier => {
                 let start = row_start(rows.last_key(data));
                 rows.clear();
                 let is_here = begins_row || data.first_key().row() != start.as_key().row();
-                if !(is_here && data.seek(start.as_key(), &mut self.place)) {
+                if !(is_here && data.seek(start.as_key(), &mut self.current)) {
                     return self.search(start.as_key(), Toward::Start).map(|()| true);
                 }
             }
@@ -410,7 +412,7 @@ impl FileCursor {
 impl CellCursor for FileCursor {
     #[inline]
     fn cell(&self) -> Option<Cell<'_>> {
-        Some(self.block.as_ref()?.data().cell(&self.place))
+        Some(self.block.as_ref()?.data().cell(&self.current))
     }
 
     #[inline]
@@ -419,14 +421,14 @@ impl CellCursor for FileCursor {
             return Ok(());
         };
         if let Some(backward) = &self.backward
-            && block.data().next_listed(&backward.rows, &mut self.place)
+            && block.data().next_listed(&backward.rows, &mut self.current)
         {
             return Ok(());
         }
-        if block.data().next(&mut self.place) {
+        if block.data().next(&mut self.current) {
             return Ok(());
         }
-        let row_is_over = self.row_is_over(block.data().key(&self.place).row());
+        let row_is_over = self.row_is_over(block.data().key(&self.current).row());
         self.enter_next_block(row_is_over)
     }
 
@@ -443,11 +445,11 @@ impl CellCursor for FileCursor {
         };
         let data = block.data();
         if let Some(backward) = &self.backward
-            && data.step_to_listed(target, &backward.rows, &mut self.place)
+            && data.step_to_listed(target, &backward.rows, &mut self.current)
         {
             return Ok(());
         }
-        let stepped = data.step_to(target, &mut self.place, STEPS_MAX);
+        let stepped = data.step_to(target, &mut self.current, STEPS_MAX);
         if stepped == Stepped::Found {
             return Ok(());
         }
@@ -458,7 +460,7 @@ impl CellCursor for FileCursor {
         if !in_this_block {
             return self.seek(target);
         }
-        if data.seek(target, &mut self.place) {
+        if data.seek(target, &mut self.current) {
             return Ok(());
         }
         self.enter_next_block(self.row_is_over(target.row()))

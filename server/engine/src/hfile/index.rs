@@ -20,6 +20,7 @@
 use std::cmp::Ordering;
 
 use super::block::Check;
+use super::search_index::partition_point;
 use crate::cell::{Key, KeyBuf, compare_keys};
 use crate::codec::{Cursor, put_vlong, vlong_len};
 
@@ -79,8 +80,8 @@ impl IndexBlock {
         let entries_bytes = block.bytes.len() - 4 * (count + 2);
         let mut from = 0;
         for entry in 0..count {
-            let start = block.mark(entry);
-            let end = block.mark(entry + 1);
+            let start = block.start(entry);
+            let end = block.start(entry + 1);
             if start != from || end < start + ENTRY_FIXED_BYTES || end > entries_bytes {
                 return Err(format!("index entry {entry} of {count} is out of place"));
             }
@@ -126,8 +127,9 @@ impl IndexBlock {
         self.bytes.len()
     }
 
+    /// Start of an entry, relative to the first; of `count`: the end of the last one.
     /// REQUIRES: `entry <= count`, and the block has been parsed as far as its offsets go.
-    fn mark(&self, entry: usize) -> usize {
+    fn start(&self, entry: usize) -> usize {
         let at = 4 * (entry + 1);
         u32::from_be_bytes([
             self.bytes[at],
@@ -139,7 +141,7 @@ impl IndexBlock {
 
     fn entry(&self, entry: usize) -> &[u8] {
         let base = 4 * (self.count + 2);
-        &self.bytes[base + self.mark(entry)..base + self.mark(entry + 1)]
+        &self.bytes[base + self.start(entry)..base + self.start(entry + 1)]
     }
 
     fn offset_is_sane(&self, entry: usize) -> bool {
@@ -176,17 +178,8 @@ impl IndexBlock {
     }
 
     /// Number of entries for which `is_before` holds; they come first.
-    fn partition(&self, mut is_before: impl FnMut(&[u8]) -> bool) -> usize {
-        let (mut low, mut high) = (0, self.count);
-        while low < high {
-            let middle = usize::midpoint(low, high);
-            if is_before(self.key_bytes(middle)) {
-                low = middle + 1;
-            } else {
-                high = middle;
-            }
-        }
-        low
+    fn partition(&self, is_before: impl Fn(&[u8]) -> bool) -> usize {
+        partition_point(self.count, |entry| is_before(self.key_bytes(entry)))
     }
 
     /// The last entry whose key is at or before `target`.
@@ -254,11 +247,11 @@ impl Entries {
     fn to_leaf(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(self.leaf_bytes());
         out.extend_from_slice(&(self.len() as u32).to_be_bytes());
-        let mut mark = 0;
+        let mut end = 0;
         out.extend_from_slice(&0_u32.to_be_bytes());
         for (key, _) in self.iter() {
-            mark += ENTRY_FIXED_BYTES + key.len();
-            out.extend_from_slice(&(mark as u32).to_be_bytes());
+            end += ENTRY_FIXED_BYTES + key.len();
+            out.extend_from_slice(&(end as u32).to_be_bytes());
         }
         for (key, handle) in self.iter() {
             out.extend_from_slice(&handle.offset.to_be_bytes());

@@ -2,7 +2,7 @@
 //!
 //! Opening reads the trailer and the load-on-open section in two reads and keeps root index, file info and
 //! the places of bloom chunks. Every other block is read when it is needed, in one read of exactly the size
-//! its index entry says, verified, and put into the block cache, or kept here (see [`super::pins`]). Shared
+//! its index entry says, verified, and put into the block cache, or kept here (see [`super::pinned`]). Shared
 //! by all threads; takes no lock but the cache's.
 
 use std::borrow::Cow;
@@ -16,7 +16,7 @@ use super::cell_layout::{CellLayout, DataLayout};
 use super::data_block::DataBlock;
 use super::file_info::FileInfo;
 use super::index::{Handle, IndexBlock, KeyForm, LEVELS_MAX, Middle};
-use super::pins::Pins;
+use super::pinned::PinnedBlocks;
 use super::read_ahead::{FileBytes, ReadAhead, Toward, WINDOW_BYTES_MAX};
 use super::trailer::{TRAILER_BYTES, Trailer};
 use super::{Access, Properties, ReadOptions, ReaderContext};
@@ -50,9 +50,9 @@ pub struct Reader {
     bloom: Option<Bloom>,
     delete_bloom: Option<Bloom>,
     /// Blocks that the root leads to, unless these are data blocks.
-    root_pins: Pins,
+    pinned_indexes: PinnedBlocks,
     /// Chunks of the general filter.
-    bloom_pins: Pins,
+    pinned_blooms: PinnedBlocks,
 }
 
 /// One block of the load-on-open section.
@@ -123,8 +123,8 @@ impl Reader {
             id,
             file,
             direct,
-            root_pins: Pins::new(index_blocks),
-            bloom_pins: Pins::new(chunks),
+            pinned_indexes: PinnedBlocks::new(index_blocks),
+            pinned_blooms: PinnedBlocks::new(chunks),
             context,
             trailer,
             layout: parts.layout,
@@ -182,8 +182,8 @@ impl Reader {
             .into_iter()
             .flatten()
             .map(Bloom::weight);
-        let pins = self.root_pins.weight() + self.bloom_pins.weight();
-        (self.root.weight() + blooms.sum::<usize>() + pins) as u64
+        let slots = self.pinned_indexes.weight() + self.pinned_blooms.weight();
+        (self.root.weight() + blooms.sum::<usize>() + slots) as u64
     }
 
     /// The general and the delete-family filter.
@@ -291,12 +291,12 @@ impl Reader {
         let Some(chunk) = bloom.chunk(key) else {
             return Ok(false);
         };
-        if let Some(block) = self.bloom_pins.get(chunk) {
+        if let Some(block) = self.pinned_blooms.get(chunk) {
             return Ok(block.may_contain(key, bloom));
         }
         let handle = bloom.handle(chunk);
         let block = self.block(Want::Bloom, handle, options)?;
-        self.pin(&self.bloom_pins, chunk, &block, handle, options);
+        self.pin(&self.pinned_blooms, chunk, &block, handle, options);
         Ok(block.may_contain(key, bloom))
     }
 
@@ -352,20 +352,27 @@ impl Reader {
     /// The index block that an entry of the root leads to.
     /// REQUIRES: the index has more than one level.
     pub(super) fn under_root(&self, want: Want, entry: usize, options: ReadOptions) -> Result<Arc<Block>> {
-        if let Some(block) = self.root_pins.get(entry) {
+        if let Some(block) = self.pinned_indexes.get(entry) {
             return Ok(Arc::clone(block));
         }
         let handle = self.root.handle(entry);
         let block = self.block(want, handle, options)?;
-        self.pin(&self.root_pins, entry, &block, handle, options);
+        self.pin(&self.pinned_indexes, entry, &block, handle, options);
         Ok(block)
     }
 
     /// Keeps a block while the file is open, if the read is a point read: a sequential read gains
     /// nothing.
-    fn pin(&self, pins: &Pins, entry: usize, block: &Arc<Block>, handle: Handle, options: ReadOptions) {
+    fn pin(
+        &self,
+        pinned: &PinnedBlocks,
+        entry: usize,
+        block: &Arc<Block>,
+        handle: Handle,
+        options: ReadOptions,
+    ) {
         if options.access != Access::Sequential {
-            pins.pin(entry, block, &self.context.cache, self.cache_key(handle));
+            pinned.pin(entry, block, &self.context.cache, self.cache_key(handle));
         }
     }
 
@@ -390,12 +397,12 @@ impl Reader {
 
     /// The pinned index block that an entry of the root leads to.
     pub(super) fn pinned_index(&self, entry: usize) -> Option<&Arc<Block>> {
-        self.root_pins.get(entry)
+        self.pinned_indexes.get(entry)
     }
 
     /// The pinned chunk of the general filter.
     pub(super) fn pinned_bloom(&self, chunk: usize) -> Option<&Arc<Block>> {
-        self.bloom_pins.get(chunk)
+        self.pinned_blooms.get(chunk)
     }
 
     pub(super) fn cache_key(&self, handle: Handle) -> BlockKey {
@@ -568,9 +575,11 @@ impl Reader {
 impl Drop for Reader {
     fn drop(&mut self) {
         let (cache, root) = (&self.context.cache, &self.root);
-        self.root_pins.unpin(cache, self.id, |entry| root.handle(entry));
+        self.pinned_indexes
+            .unpin(cache, self.id, |entry| root.handle(entry));
         if let Some(bloom) = &self.bloom {
-            self.bloom_pins.unpin(cache, self.id, |chunk| bloom.handle(chunk));
+            self.pinned_blooms
+                .unpin(cache, self.id, |chunk| bloom.handle(chunk));
         }
     }
 }

@@ -15,7 +15,7 @@
 //! 4. When the list is used up, the cursor refills it from the stretch before, or from the block
 //!    before.
 //!
-//! Stretches begin where searches can begin (`marks`, `sections`) and grow while the walk
+//! Stretches begin at entries of the search index (`search_index`) and grow while the walk
 //! continues, so that a single step costs little. The list has at most [`BYTES_MAX`] bytes and a
 //! row: of a larger stretch it keeps only the last rows.
 //!
@@ -23,8 +23,8 @@
 //! - The rows of the list are consecutive: no other row starts between two of them.
 //! - A list belongs to one block. The cursor clears it before it moves to another.
 
+use super::current_cell::{CellOffsets, CurrentCell};
 use super::data_block::DataBlock;
-use super::place::{Place, Position};
 use crate::cell::{Key, compare_keys};
 
 /// Maximum memory of a list, not counting its last row.
@@ -36,7 +36,7 @@ const GROWTH_MAX: u32 = 3;
 /// The first cell of a row.
 #[derive(Clone, Copy, Debug)]
 struct Start {
-    position: Position,
+    offsets: CellOffsets,
     /// The end of its key in `RowStarts::keys`; the key starts where that of the row before ends.
     /// Plain blocks hold their keys themselves.
     key_end: u32,
@@ -55,7 +55,7 @@ pub(super) struct RowStarts {
     first_is_inside: bool,
     growth: u32,
     /// Walks over the stretch.
-    walker: Place,
+    walker: CurrentCell,
 }
 
 /// The result of [`DataBlock::rows_before`].
@@ -73,7 +73,7 @@ pub(super) enum RowsBefore {
 /// The result of [`DataBlock::step_back`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SteppedBack {
-    /// The place is at the start of the row.
+    /// The current cell is the first one of the row.
     Found,
     /// The row before the target starts before all rows of the list, which is empty now.
     UsedUp,
@@ -98,7 +98,7 @@ impl RowStarts {
     fn key<'a>(&'a self, at: usize, block: &'a DataBlock) -> Key<'a> {
         let start = &self.starts[at];
         if block.is_plain() {
-            return block.plain_key(&start.position);
+            return block.plain_key(&start.offsets);
         }
         Key::trusted(&self.keys[self.key_start(at)..start.key_end as usize])
     }
@@ -123,33 +123,33 @@ impl RowStarts {
             self.keys.extend_from_slice(&self.walker.key);
         }
         self.starts.push(Start {
-            position: self.walker.position,
+            offsets: self.walker.offsets,
             key_end: self.keys.len() as u32,
             is_single: false,
         });
         self.listed = self.starts.len();
     }
 
-    /// Moves a place to the last row.
+    /// Moves `current` to the last row.
     /// REQUIRES: the list has a row.
-    pub(super) fn place_last(&self, block: &DataBlock, place: &mut Place) {
-        self.place_at(self.listed - 1, block, place);
+    pub(super) fn move_to_last(&self, block: &DataBlock, current: &mut CurrentCell) {
+        self.move_to(self.listed - 1, block, current);
     }
 
-    fn place_at(&self, at: usize, block: &DataBlock, place: &mut Place) {
-        place.position = self.starts[at].position;
+    fn move_to(&self, at: usize, block: &DataBlock, current: &mut CurrentCell) {
+        current.offsets = self.starts[at].offsets;
         if !block.is_plain() {
-            place.key.clear();
-            place.key.extend_from_slice(self.key(at, block).bytes());
+            current.key.clear();
+            current.key.extend_from_slice(self.key(at, block).bytes());
         }
     }
 
-    /// The number of the entry behind the last row, if a place is at that row and the entry is the
-    /// next cell.
+    /// The number of the entry behind the last row, if `current` is the first cell of that row and the
+    /// entry is the next cell.
     #[inline]
-    fn next_of(&self, place: &Place) -> Option<usize> {
+    fn next_of(&self, current: &CurrentCell) -> Option<usize> {
         let last = self.starts.get(self.listed.checked_sub(1)?)?;
-        let is_next = last.is_single && last.position.next == place.position.next;
+        let is_next = last.is_single && last.offsets.next == current.offsets.next;
         is_next.then_some(self.listed)
     }
 
@@ -174,9 +174,10 @@ impl DataBlock {
         if before == 0 {
             return RowsBefore::None;
         }
-        let from = before.saturating_sub(self.search_entries_of_a_stretch() << rows.growth);
+        let first_stretch = if self.is_plain() { 8 } else { 2 };
+        let from = before.saturating_sub(first_stretch << rows.growth);
         rows.growth = (rows.growth + 1).min(GROWTH_MAX);
-        self.begin_at_search_entry(from, &mut rows.walker);
+        self.move_to_search_entry(from, &mut rows.walker);
         rows.first_is_inside = from > 0 || !begins_row;
         // Number of cells of the last row so far.
         let mut cells = 0_usize;
@@ -208,11 +209,16 @@ impl DataBlock {
         }
     }
 
-    /// Moves a place to the start of the greatest row before `row`, if the list has it.
+    /// Moves `current` to the start of the greatest row before `row`, if the list has it.
     /// REQUIRES: `rows` is a list of this block; its last row, if any, is the one that was found
     /// last.
     #[inline]
-    pub(super) fn step_back(&self, row: &[u8], rows: &mut RowStarts, place: &mut Place) -> SteppedBack {
+    pub(super) fn step_back(
+        &self,
+        row: &[u8],
+        rows: &mut RowStarts,
+        current: &mut CurrentCell,
+    ) -> SteppedBack {
         if rows.is_used_up() || rows.last_key(self).row() < row {
             return SteppedBack::Elsewhere;
         }
@@ -223,39 +229,44 @@ impl DataBlock {
                 return SteppedBack::UsedUp;
             }
             if rows.last_key(self).row() < row {
-                rows.place_last(self, place);
+                rows.move_to_last(self, current);
                 return SteppedBack::Found;
             }
         }
     }
 
-    /// Moves a place of this block to the next cell, if the list has that cell decoded.
+    /// Moves `current`, a cell of this block, to the next cell, if the list has that cell decoded.
     #[inline]
-    pub(super) fn next_listed(&self, rows: &RowStarts, place: &mut Place) -> bool {
+    pub(super) fn next_listed(&self, rows: &RowStarts, current: &mut CurrentCell) -> bool {
         if self.is_plain() {
             return false;
         }
-        let next = rows.next_of(place);
+        let next = rows.next_of(current);
         if let Some(next) = next {
-            rows.place_at(next, self, place);
+            rows.move_to(next, self, current);
         }
         next.is_some()
     }
 
-    /// Moves a place of this block forward to the first cell at or after `target`, if that is the
-    /// current or the next cell and the list has the next one decoded.
-    pub(super) fn step_to_listed(&self, target: Key<'_>, rows: &RowStarts, place: &mut Place) -> bool {
+    /// Moves `current`, a cell of this block, forward to the first cell at or after `target`, if that
+    /// is the current or the next cell and the list has the next one decoded.
+    pub(super) fn step_to_listed(
+        &self,
+        target: Key<'_>,
+        rows: &RowStarts,
+        current: &mut CurrentCell,
+    ) -> bool {
         if self.is_plain() {
             return false;
         }
-        let Some(next) = rows.next_of(place) else {
+        let Some(next) = rows.next_of(current) else {
             return false;
         };
-        if compare_keys(self.key(place), target).is_lt() {
+        if compare_keys(self.key(current), target).is_lt() {
             if compare_keys(rows.key(next, self), target).is_lt() {
                 return false;
             }
-            rows.place_at(next, self, place);
+            rows.move_to(next, self, current);
         }
         true
     }

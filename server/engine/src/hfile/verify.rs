@@ -20,8 +20,8 @@ use super::ReadOptions;
 use super::block::{self, BlockKind, HEADER_BYTES, Header};
 use super::blocks::{Block, Want};
 use super::bloom::Bloom;
+use super::current_cell::CurrentCell;
 use super::index::{Handle, IndexBlock};
-use super::place::Place;
 use super::read_ahead::{ReadAhead, Toward};
 use super::reader::Reader;
 use super::trailer::TRAILER_BYTES;
@@ -186,11 +186,11 @@ impl Reader {
             let block = self.data_block(index, entry, first && entry == 0, OPTIONS, ahead, Toward::End)?;
             walk.blocks.push(handle);
             let data = block.data();
-            let mut place = Place::default();
-            data.first(&mut place);
+            let mut current = CurrentCell::default();
+            data.first(&mut current);
             loop {
-                self.verify_cell(data.cell(&place), handle, walk)?;
-                if !data.next(&mut place) {
+                self.verify_cell(data.cell(&current), handle, walk)?;
+                if !data.next(&mut current) {
                     break;
                 }
             }

@@ -6,7 +6,8 @@ use super::*;
 use crate::cell::{CellType, KeyBuf};
 use crate::hfile::encoding::BlockEncoder;
 use crate::hfile::row_starts::{RowStarts, RowsBefore, SteppedBack};
-use crate::hfile::sections::SECTION_BYTES;
+use crate::hfile::search_index::ENCODED_ENTRY_BYTES;
+use crate::id::SeqId;
 
 /// A cell of a test.
 #[derive(Clone, Debug)]
@@ -48,9 +49,9 @@ fn block(cells: &[Own], layout: DataLayout) -> DataBlock {
     DataBlock::parse(payload, layout.encoding != DataBlockEncoding::None, layout).unwrap()
 }
 
-/// Index of the cell at a place of the block.
-fn number_of(block: &DataBlock, place: &Place, cells: &[Own]) -> usize {
-    let found = block.cell(place);
+/// Number of the current cell of the block.
+fn number_of(block: &DataBlock, current: &CurrentCell, cells: &[Own]) -> usize {
+    let found = block.cell(current);
     let number = cells
         .iter()
         .position(|own| own.key.as_key() == found.key)
@@ -64,21 +65,21 @@ fn number_of(block: &DataBlock, place: &Place, cells: &[Own]) -> usize {
 }
 
 /// Every move, from every cell and to the neighbourhood of every cell, agrees with a linear search;
-/// a move that finds no cell leaves the place unchanged.
+/// a move that finds no cell leaves the current cell unchanged.
 fn moves_are_right(cells: &[Own], targets: &[KeyBuf], layout: DataLayout) {
     let block = block(cells, layout);
     assert_eq!(block.first_key(), cells[0].key.as_key());
-    let mut walked = Place::default();
+    let mut walked = CurrentCell::default();
     block.first(&mut walked);
-    let mut places = Vec::new();
+    let mut all = Vec::new();
     loop {
-        assert_eq!(number_of(&block, &walked, cells), places.len());
-        places.push(walked.clone());
+        assert_eq!(number_of(&block, &walked, cells), all.len());
+        all.push(walked.clone());
         if !block.next(&mut walked) {
             break;
         }
     }
-    assert_eq!(places.len(), cells.len());
+    assert_eq!(all.len(), cells.len());
     assert_eq!(
         number_of(&block, &walked, cells),
         cells.len() - 1,
@@ -89,11 +90,11 @@ fn moves_are_right(cells: &[Own], targets: &[KeyBuf], layout: DataLayout) {
         let before = cells.partition_point(|own| compare_keys(own.key.as_key(), target.as_key()).is_lt());
         // From somewhere else in the block.
         let from = before * 7 % cells.len();
-        let mut place = places[from].clone();
-        let found = block.seek(target.as_key(), &mut place);
+        let mut current = all[from].clone();
+        let found = block.seek(target.as_key(), &mut current);
         assert_eq!(found, before < cells.len());
         assert_eq!(
-            number_of(&block, &place, cells),
+            number_of(&block, &current, cells),
             if found { before } else { from },
             "{target:?}"
         );
@@ -103,8 +104,8 @@ fn moves_are_right(cells: &[Own], targets: &[KeyBuf], layout: DataLayout) {
             before.saturating_sub(3),
             before.min(cells.len() - 1),
         ] {
-            let mut place = places[from].clone();
-            let stepped = block.step_to(target.as_key(), &mut place, 4);
+            let mut current = all[from].clone();
+            let stepped = block.step_to(target.as_key(), &mut current, 4);
             let (expected, now) = if before <= from {
                 (Stepped::Found, from)
             } else if before < cells.len() && before < from + 4 {
@@ -120,7 +121,7 @@ fn moves_are_right(cells: &[Own], targets: &[KeyBuf], layout: DataLayout) {
             } else {
                 assert_eq!(stepped, expected, "from {from} to {before} of {}", cells.len());
             }
-            assert_eq!(number_of(&block, &place, cells), now);
+            assert_eq!(number_of(&block, &current, cells), now);
         }
     }
 }
@@ -138,11 +139,11 @@ fn steps_back_are_right(cells: &[Own], layout: DataLayout) {
     // One list for all walks, as a cursor has: its stretches grow.
     let mut rows = RowStarts::default();
     for own in cells {
-        let mut place = Place::default();
+        let mut current = CurrentCell::default();
         let mut row = own.key.as_key().row().to_vec();
         loop {
             let expected = start_before(cells, &row);
-            let stepped = block.step_back(&row, &mut rows, &mut place);
+            let stepped = block.step_back(&row, &mut rows, &mut current);
             if stepped != SteppedBack::Found {
                 let target = KeyBuf::first_on_row(&row, b"");
                 match block.rows_before(Some(target.as_key()), true, &mut rows) {
@@ -150,32 +151,36 @@ fn steps_back_are_right(cells: &[Own], layout: DataLayout) {
                         assert_eq!(expected, None);
                         break;
                     }
-                    RowsBefore::Listed => rows.place_last(&block, &mut place),
+                    RowsBefore::Listed => rows.move_to_last(&block, &mut current),
                     RowsBefore::StartsEarlier => {
                         let start = KeyBuf::first_on_row(rows.last_key(&block).row(), b"");
                         rows.clear();
-                        assert!(block.seek(start.as_key(), &mut place));
+                        assert!(block.seek(start.as_key(), &mut current));
                     }
                 }
             }
-            assert_eq!(Some(number_of(&block, &place, cells)), expected, "before {row:?}");
-            row = block.key(&place).row().to_vec();
+            assert_eq!(
+                Some(number_of(&block, &current, cells)),
+                expected,
+                "before {row:?}"
+            );
+            row = block.key(&current).row().to_vec();
         }
     }
     // A row with nothing before it, and one that the list does not reach.
     assert_eq!(
-        block.step_back(b"", &mut rows, &mut Place::default()),
+        block.step_back(b"", &mut rows, &mut CurrentCell::default()),
         SteppedBack::Elsewhere
     );
     if block.rows_before(None, true, &mut rows) == RowsBefore::Listed {
-        let mut place = Place::default();
-        rows.place_last(&block, &mut place);
+        let mut current = CurrentCell::default();
+        rows.move_to_last(&block, &mut current);
         assert_eq!(
-            Some(number_of(&block, &place, cells)),
+            Some(number_of(&block, &current, cells)),
             start_before(cells, &[255; 9])
         );
         assert_eq!(
-            block.step_back(&[255; 9], &mut rows, &mut place),
+            block.step_back(&[255; 9], &mut rows, &mut current),
             SteppedBack::Elsewhere
         );
     }
@@ -256,16 +261,15 @@ fn a_block_takes_the_memory_of_its_encoding() {
         let weight = |encoding| {
             let block = block(&cells, layout(encoding, false));
             let beside = block.weight() - block.bytes.capacity();
-            if let Cells::Encoded(sections) = &block.cells {
-                // The first and the last cell are kept whatever the share is.
-                let ends = 2 * (SECTION_BYTES + cells[0].key.as_key().bytes().len());
-                assert!(
-                    beside <= block.bytes.len() / 20 + ends,
-                    "{beside} of {}",
-                    block.bytes.len()
-                );
-                assert!(sections.len() > 2);
-            }
+            // The first and the last cell are kept whatever the share is.
+            let ends = 2 * (ENCODED_ENTRY_BYTES + cells[0].key.as_key().bytes().len());
+            let share = if block.is_plain() { 10 } else { 20 };
+            assert!(
+                beside <= block.bytes.len() / share + ends,
+                "{encoding}: {beside} of {}",
+                block.bytes.len()
+            );
+            assert!(block.index.len() > 2);
             block.bytes.len() + beside
         };
         let plain = weight(DataBlockEncoding::None);
@@ -276,7 +280,7 @@ fn a_block_takes_the_memory_of_its_encoding() {
         ] {
             let encoded = weight(encoding);
             if value_bytes > 1_000 {
-                // Each cell is a section.
+                // Each cell is an entry.
                 assert!(encoded < plain + plain / 50, "{encoding}: {encoded} and {plain}");
             } else {
                 // A cell begins with its two lengths, and its key is similar to the one before.
@@ -357,26 +361,26 @@ proptest! {
         let Ok(block) = DataBlock::parse(payload, encoded, layout) else {
             return Ok(());
         };
-        let mut place = Place::default();
-        block.first(&mut place);
+        let mut current = CurrentCell::default();
+        block.first(&mut current);
         let mut count = 1;
-        while block.next(&mut place) {
+        while block.next(&mut current) {
             count += 1;
         }
         prop_assert!(count >= 1);
         for own in &cells {
             let target = own.key.as_key();
-            if block.seek(target, &mut place) {
-                let _ = block.cell(&place);
+            if block.seek(target, &mut current) {
+                let _ = block.cell(&current);
             }
             let start = KeyBuf::first_on_row(target.row(), b"");
             let mut rows = RowStarts::default();
             if block.rows_before(Some(start.as_key()), false, &mut rows) == RowsBefore::Listed {
-                rows.place_last(&block, &mut place);
-                let _ = block.step_back(target.row(), &mut rows, &mut place);
-                let _ = block.cell(&place);
+                rows.move_to_last(&block, &mut current);
+                let _ = block.step_back(target.row(), &mut rows, &mut current);
+                let _ = block.cell(&current);
             }
-            let _ = block.step_to(target, &mut place, 4);
+            let _ = block.step_to(target, &mut current, 4);
         }
     }
 }

@@ -14,7 +14,7 @@
 use super::{common_key_bytes, size};
 use crate::cell::{Cell, Key};
 use crate::codec::{Cursor, put_varint};
-use crate::hfile::place::Position;
+use crate::hfile::current_cell::CellOffsets;
 
 const SAME_KEY_LENGTH: u8 = 1;
 const SAME_VALUE_LENGTH: u8 = 1 << 1;
@@ -30,13 +30,13 @@ fn significant_bytes(value: i64) -> usize {
     (8 - (value.leading_zeros() / 8) as usize).max(1)
 }
 
-/// Decodes one cell up to the end of its value. `key` and `position` are those of the cell before,
+/// Decodes one cell up to the end of its value. `key` and `offsets` are those of the cell before,
 /// and become this one's. The family is written once in a block, in front of the first cell.
 pub(super) fn decode(
     input: &mut Cursor<'_>,
     payload: &[u8],
     key: &mut Vec<u8>,
-    position: &mut Position,
+    offsets: &mut CellOffsets,
 ) -> Option<()> {
     let mut start = Cursor::new(payload.get(super::CELLS_AT..)?);
     let family_bytes = usize::from(start.u8()?);
@@ -56,7 +56,7 @@ pub(super) fn decode(
         size(input)?
     };
     let value_bytes = if flags & SAME_VALUE_LENGTH != 0 {
-        position.value_bytes as usize
+        offsets.value_bytes as usize
     } else {
         size(input)?
     };
@@ -79,7 +79,7 @@ pub(super) fn decode(
     } else {
         input.u8()?
     });
-    position.take_value(input, value_bytes)
+    offsets.take_value(input, value_bytes)
 }
 
 /// Turns the key before (nothing before the first cell) into the part of this one before its

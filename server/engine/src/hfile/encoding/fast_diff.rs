@@ -14,7 +14,7 @@ use super::diff::{put_row_and_qualifier, replace_row_and_qualifier};
 use super::{common_bytes, common_key_bytes, size};
 use crate::cell::{Cell, Key};
 use crate::codec::{Cursor, put_varint};
-use crate::hfile::place::Position;
+use crate::hfile::current_cell::CellOffsets;
 
 const TIMESTAMP_COMMON_MASK: u8 = 7;
 const SAME_KEY_LENGTH: u8 = 1 << 3;
@@ -22,16 +22,16 @@ const SAME_VALUE_LENGTH: u8 = 1 << 4;
 const SAME_TYPE: u8 = 1 << 5;
 const SAME_VALUE: u8 = 1 << 6;
 
-/// Decodes one cell up to the end of its value. `key` and `position` are those of the cell before,
+/// Decodes one cell up to the end of its value. `key` and `offsets` are those of the cell before,
 /// and become this one's.
-pub(super) fn decode(input: &mut Cursor<'_>, key: &mut Vec<u8>, position: &mut Position) -> Option<()> {
+pub(super) fn decode(input: &mut Cursor<'_>, key: &mut Vec<u8>, offsets: &mut CellOffsets) -> Option<()> {
     let flags = input.u8()?;
     let key_bytes = if flags & SAME_KEY_LENGTH != 0 {
         key.len()
     } else {
         size(input)?
     };
-    let previous_value_bytes = position.value_bytes as usize;
+    let previous_value_bytes = offsets.value_bytes as usize;
     let value_bytes = if flags & SAME_VALUE_LENGTH != 0 {
         previous_value_bytes
     } else {
@@ -40,7 +40,7 @@ pub(super) fn decode(input: &mut Cursor<'_>, key: &mut Vec<u8>, position: &mut P
     let common = size(input)?;
     if key.is_empty() {
         key.extend_from_slice(input.bytes(key_bytes)?);
-        return position.take_value(input, value_bytes);
+        return offsets.take_value(input, value_bytes);
     }
     let previous = Key::trusted(key);
     let (mut time, type_code) = (previous.timestamp().to_be_bytes(), previous.type_code());
@@ -60,7 +60,7 @@ pub(super) fn decode(input: &mut Cursor<'_>, key: &mut Vec<u8>, position: &mut P
         input.u8()?
     });
     if flags & SAME_VALUE == 0 {
-        return position.take_value(input, value_bytes);
+        return offsets.take_value(input, value_bytes);
     }
     // The value stays where it is.
     (value_bytes == previous_value_bytes).then_some(())

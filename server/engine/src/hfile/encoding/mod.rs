@@ -19,12 +19,12 @@
 mod diff;
 mod fast_diff;
 mod prefix;
+pub(super) mod row_index;
 mod tags;
 
 use super::block::{Check, PLAIN_BYTES_MAX};
 use super::cell_layout::{self, CellLayout, DataLayout};
-use super::place::{Place, Position, offset};
-use super::row_offsets;
+use super::current_cell::{CellOffsets, CurrentCell, offset};
 use crate::cell::{Cell, Key};
 use crate::codec::{Cursor, put_varint, put_vlong, vlong_len};
 use crate::id::SeqId;
@@ -50,7 +50,7 @@ fn size(input: &mut Cursor<'_>) -> Option<usize> {
 }
 
 /// Bytes that two slices have in common at their start.
-fn common_bytes(left: &[u8], right: &[u8]) -> usize {
+pub(super) fn common_bytes(left: &[u8], right: &[u8]) -> usize {
     left.iter()
         .zip(right)
         .take_while(|(left, right)| left == right)
@@ -82,20 +82,20 @@ fn common_key_bytes(left: Key<'_>, right: Key<'_>, with_time_and_type: bool) -> 
 /// Position of the first cell of a block: behind the encoding's id and the plain size.
 pub(super) const CELLS_AT: usize = 6;
 
-/// Decodes key and value of the cell behind `place`, which becomes that cell's. Returns the end of
+/// Decodes key and value of the cell behind `current`, which becomes that cell's. Returns the end of
 /// the value part: [`after_value`], or the dictionary of compressed tags, decodes the rest. For the
-/// first cell, `place` is [`before_first`].
+/// first cell, `current` is [`before_first`].
 #[inline]
-fn key_and_value(payload: &[u8], encoding: DataBlockEncoding, place: &mut Place) -> Option<usize> {
+fn key_and_value(payload: &[u8], encoding: DataBlockEncoding, current: &mut CurrentCell) -> Option<usize> {
     let mut input = Cursor::new(payload);
-    input.bytes(place.position.next as usize)?;
-    let Place { position, key } = place;
+    input.bytes(current.offsets.next as usize)?;
+    let CurrentCell { offsets, key } = current;
     match encoding {
-        DataBlockEncoding::Prefix => prefix::decode(&mut input, key, position),
-        DataBlockEncoding::Diff => diff::decode(&mut input, payload, key, position),
-        _ => fast_diff::decode(&mut input, key, position),
+        DataBlockEncoding::Prefix => prefix::decode(&mut input, key, offsets),
+        DataBlockEncoding::Diff => diff::decode(&mut input, payload, key, offsets),
+        _ => fast_diff::decode(&mut input, key, offsets),
     }?;
-    position.key_bytes = key.len() as u32;
+    offsets.key_bytes = key.len() as u32;
     Some(input.position())
 }
 
@@ -107,51 +107,51 @@ pub(super) fn after_value(
     payload: &[u8],
     cell: CellLayout,
     at: usize,
-    position: &mut Position,
+    offsets: &mut CellOffsets,
 ) -> Option<()> {
     let mut input = Cursor::new(payload);
     input.bytes(at)?;
     if cell.tags {
         let tags_bytes = u16::try_from(size(&mut input)?).ok()?;
-        position.tags_at = offset(input.position()).ok()?;
-        position.tags_bytes = u32::from(tags_bytes);
+        offsets.tags_at = offset(input.position()).ok()?;
+        offsets.tags_bytes = u32::from(tags_bytes);
         input.bytes(usize::from(tags_bytes))?;
     }
     if cell.seq {
-        position.seq = SeqId(u64::try_from(input.vlong()?).ok()?);
+        offsets.seq = SeqId(u64::try_from(input.vlong()?).ok()?);
     }
-    position.next = offset(input.position()).ok()?;
+    offsets.next = offset(input.position()).ok()?;
     Some(())
 }
 
 /// In front of the first cell of a block.
-fn before_first(place: &mut Place) {
-    place.key.clear();
-    place.position = Position {
+fn before_first(current: &mut CurrentCell) {
+    current.key.clear();
+    current.offsets = CellOffsets {
         next: CELLS_AT as u32,
-        ..Position::default()
+        ..CellOffsets::default()
     };
 }
 
-/// Moves `place` to the next cell of a block; `false` at its end.
-/// REQUIRES: [`check`] has been through the block, and `place` is in it.
+/// Moves `current` to the next cell of a block.
+/// REQUIRES: [`check`] has been through the block, and `current` is a cell of it, but not the last.
 #[inline]
-pub(super) fn step(payload: &[u8], layout: DataLayout, place: &mut Place) -> bool {
-    if place.position.next as usize >= payload.len() {
-        return false;
-    }
-    key_and_value(payload, layout.encoding, place)
-        .and_then(|at| after_value(payload, layout.cell, at, &mut place.position))
+pub(super) fn step(payload: &[u8], layout: DataLayout, current: &mut CurrentCell) {
+    key_and_value(payload, layout.encoding, current)
+        .and_then(|at| after_value(payload, layout.cell, at, &mut current.offsets))
         .expect("a block's cells were decoded once before when it was read");
-    true
 }
 
 /// Walks the cells of a block whose tags are not compressed and checks each. Calls `visit` with
 /// each cell and the end of its value part.
-pub(super) fn check(payload: &[u8], layout: DataLayout, mut visit: impl FnMut(&Place, usize)) -> Check<()> {
-    check_with(payload, layout, |place, at| {
-        after_value(payload, layout.cell, at, &mut place.position)?;
-        visit(place, at);
+pub(super) fn check(
+    payload: &[u8],
+    layout: DataLayout,
+    mut visit: impl FnMut(&CurrentCell, usize),
+) -> Check<()> {
+    check_with(payload, layout, |current, at| {
+        after_value(payload, layout.cell, at, &mut current.offsets)?;
+        visit(current, at);
         Some(())
     })
 }
@@ -162,7 +162,7 @@ pub(super) fn decode(payload: &[u8], layout: DataLayout) -> Check<Vec<u8>> {
     let mut plain = Vec::new();
     let mut dictionary = tags::Dictionary::default();
     let mut tags = Vec::new();
-    check_with(payload, layout, |place, at| {
+    check_with(payload, layout, |current, at| {
         let mut input = Cursor::new(payload);
         input.bytes(at)?;
         tags.clear();
@@ -170,18 +170,18 @@ pub(super) fn decode(payload: &[u8], layout: DataLayout) -> Check<Vec<u8>> {
             let tags_bytes = u16::try_from(size(&mut input)?).ok()?;
             dictionary.uncompress(&mut input, usize::from(tags_bytes), &mut tags)?;
         }
-        let position = &mut place.position;
-        position.tags_bytes = tags.len() as u32;
+        let offsets = &mut current.offsets;
+        offsets.tags_bytes = tags.len() as u32;
         if layout.cell.seq {
-            position.seq = SeqId(u64::try_from(input.vlong()?).ok()?);
+            offsets.seq = SeqId(u64::try_from(input.vlong()?).ok()?);
         }
-        position.next = offset(input.position()).ok()?;
-        let value_at = position.value_at as usize;
+        offsets.next = offset(input.position()).ok()?;
+        let value_at = offsets.value_at as usize;
         let parts = cell_layout::CellParts {
-            key: &place.key,
-            value: &payload[value_at..value_at + position.value_bytes as usize],
+            key: &current.key,
+            value: &payload[value_at..value_at + offsets.value_bytes as usize],
             tags: layout.cell.tags.then_some(&*tags),
-            seq: layout.cell.seq.then_some(position.seq),
+            seq: layout.cell.seq.then_some(offsets.seq),
         };
         parts.put(&mut plain);
         Some(())
@@ -194,7 +194,7 @@ pub(super) fn decode(payload: &[u8], layout: DataLayout) -> Check<Vec<u8>> {
 fn check_with(
     payload: &[u8],
     layout: DataLayout,
-    mut after: impl FnMut(&mut Place, usize) -> Option<()>,
+    mut after: impl FnMut(&mut CurrentCell, usize) -> Option<()>,
 ) -> Check<()> {
     let mut input = Cursor::new(payload);
     let declared = input.u16_be().and_then(|_| input.u32_be());
@@ -205,15 +205,15 @@ fn check_with(
         ));
     }
     let (mut decoded, mut count) = (0, 0);
-    let mut place = Place::default();
-    before_first(&mut place);
-    while (place.position.next as usize) < payload.len() {
-        let cell = key_and_value(payload, layout.encoding, &mut place).and_then(|at| {
-            Key::parse(&place.key)?;
-            after(&mut place, at)
+    let mut current = CurrentCell::default();
+    before_first(&mut current);
+    while (current.offsets.next as usize) < payload.len() {
+        let cell = key_and_value(payload, layout.encoding, &mut current).and_then(|at| {
+            Key::parse(&current.key)?;
+            after(&mut current, at)
         });
         if cell.is_some() {
-            decoded += plain_bytes_of(&place, layout.cell);
+            decoded += plain_bytes_of(&current, layout.cell);
         }
         if cell.is_none() || decoded > plain_bytes {
             return Err(format!(
@@ -236,19 +236,19 @@ fn check_with(
 }
 
 /// Bytes that a cell takes in the plain layout.
-fn plain_bytes_of(place: &Place, cell: CellLayout) -> usize {
-    let position = &place.position;
+fn plain_bytes_of(current: &CurrentCell, cell: CellLayout) -> usize {
+    let offsets = &current.offsets;
     let tags = if cell.tags {
-        2 + position.tags_bytes as usize
+        2 + offsets.tags_bytes as usize
     } else {
         0
     };
     let seq = if cell.seq {
-        vlong_len(position.seq.0 as i64)
+        vlong_len(offsets.seq.0 as i64)
     } else {
         0
     };
-    cell_layout::LENGTHS_BYTES + place.key.len() + position.value_bytes as usize + tags + seq
+    cell_layout::LENGTHS_BYTES + current.key.len() + offsets.value_bytes as usize + tags + seq
 }
 
 /// Builds the payload of one data block after the other.
@@ -321,7 +321,7 @@ impl BlockEncoder {
     pub(super) fn payload_bytes_with(&self, cell: Cell<'_>, new_row: bool) -> usize {
         let cells = self.payload.len() + cell_layout::cell_bytes(cell, self.tags);
         if self.encoding == DataBlockEncoding::RowIndexV1 {
-            cells + row_offsets::tail_bytes(self.rows.len() + usize::from(new_row))
+            cells + row_index::tail_bytes(self.rows.len() + usize::from(new_row))
         } else {
             cells
         }
@@ -367,7 +367,7 @@ impl BlockEncoder {
             self.payload[2..6].copy_from_slice(&(self.plain_bytes as u32).to_be_bytes());
         }
         if self.encoding == DataBlockEncoding::RowIndexV1 {
-            row_offsets::put_tail(&mut self.payload, &self.rows);
+            row_index::put_tail(&mut self.payload, &self.rows);
         }
         &self.payload
     }

@@ -4,11 +4,11 @@
 use super::{common_key_bytes, size};
 use crate::cell::{Cell, Key};
 use crate::codec::{Cursor, put_varint};
-use crate::hfile::place::Position;
+use crate::hfile::current_cell::CellOffsets;
 
-/// Decodes one cell up to the end of its value. `key` and `position` are those of the cell before,
+/// Decodes one cell up to the end of its value. `key` and `offsets` are those of the cell before,
 /// and become this one's.
-pub(super) fn decode(input: &mut Cursor<'_>, key: &mut Vec<u8>, position: &mut Position) -> Option<()> {
+pub(super) fn decode(input: &mut Cursor<'_>, key: &mut Vec<u8>, offsets: &mut CellOffsets) -> Option<()> {
     let rest = size(input)?;
     let value_bytes = size(input)?;
     let common = size(input)?;
@@ -17,7 +17,7 @@ pub(super) fn decode(input: &mut Cursor<'_>, key: &mut Vec<u8>, position: &mut P
     }
     key.truncate(common);
     key.extend_from_slice(input.bytes(rest)?);
-    position.take_value(input, value_bytes)
+    offsets.take_value(input, value_bytes)
 }
 
 /// Encodes one cell without its tags and sequence id.

@@ -15,9 +15,9 @@ use crate::id::FileId;
 
 /// One slot for each entry of an index.
 #[derive(Debug)]
-pub(super) struct Pins(Box<[OnceLock<Arc<Block>>]>);
+pub(super) struct PinnedBlocks(Box<[OnceLock<Arc<Block>>]>);
 
-impl Pins {
+impl PinnedBlocks {
     /// Empty slots for this many entries.
     pub(super) fn new(entries: usize) -> Self {
         Self((0..entries).map(|_| OnceLock::new()).collect())
