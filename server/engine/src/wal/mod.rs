@@ -28,9 +28,9 @@
 //! end.
 //!
 //! `reader` has the rule that distinguishes a torn tail from damage. Parts: `batch` (a group's
-//! bytes), `commit` (an edit until it is published), `group` (who leads, who waits), `room` (space
-//! that may be reserved), `segment` (one file), `spare` (the next one), `writer` (the leader's
-//! work), `reader`, `recover`, `dump`.
+//! bytes), `commit` (an edit until it is published), `group` (who leads, who waits), `roll` (from
+//! one file to the next), `room` (space that may be reserved), `segment` (one file), `spare` (the
+//! next one), `writer` (the leader's work), `reader`, `recover`, `dump`.
 //!
 //! Lock order: `group`'s state, then the list of old segments. No I/O under either.
 
@@ -41,6 +41,7 @@ mod group;
 mod layout;
 mod reader;
 mod recover;
+mod roll;
 mod room;
 mod segment;
 mod spare;
@@ -65,11 +66,12 @@ use crate::{Error, Result};
 use self::group::Queue;
 use self::layout::segment_path;
 use self::reader::{list_segments, read_header, read_sealed};
+use self::roll::{OldSegment, OldSegments};
 use self::room::{OVERHEAD_BYTES, Room, cost_of};
 use self::segment::Sealed;
 use self::spare::Spare;
 use self::watch::Watch;
-use self::writer::{OldSegment, OldSegments, Writer, begin_segment};
+use self::writer::{Writer, begin_segment};
 
 pub(crate) use self::batch::EDIT_BYTES_MAX;
 pub(crate) use self::commit::Appended;
@@ -103,8 +105,8 @@ pub struct WalOptions {
     pub segment_bytes: u64,
     /// The meaning of `Logging::Sync`.
     pub sync: WalSync,
-    /// Start a thread that commits groups for callers that do not block (`Commit` as a future). Off in
-    /// simulation.
+    /// Start a thread that commits groups for callers that do not block (`Commit` as a future), and one for
+    /// each roll. Off in simulation.
     pub commit_thread: bool,
 }
 
@@ -124,7 +126,7 @@ struct Shared {
     vfs: Arc<dyn Vfs>,
     dir: PathBuf,
     old: OldSegments,
-    /// Number of the open segment.
+    /// Number of the newest segment that has its name.
     newest: Arc<AtomicU64>,
     room: Arc<Room>,
     watch: Arc<Watch>,
@@ -175,6 +177,9 @@ impl Wal {
             listener,
             busy: false,
             spare: None,
+            pending: None,
+            failed: None,
+            threads: options.commit_thread,
             spare_pause_ticks: 0,
             room: Arc::clone(&room),
             watch: Arc::clone(&watch),

@@ -486,7 +486,7 @@ pub(super) fn read_header(vfs: &dyn Vfs, dir: &Path, number: u64) -> Result<Segm
 }
 
 /// The header of a segment file, or the reason to reject it.
-fn header_of(vfs: &dyn Vfs, path: &Path) -> Result<std::result::Result<SegmentHeader, BadHeader>> {
+pub(super) fn header_of(vfs: &dyn Vfs, path: &Path) -> Result<std::result::Result<SegmentHeader, BadHeader>> {
     let mut block = vec![0; HEADER_BLOCK_BYTES];
     let read = vfs
         .open(path, Open::Read)

@@ -32,6 +32,7 @@
 //!
 //! A segment gets its name when its header and its size are durable. So whatever a crash does, a
 //! segment has an intact header, and without a seal it is not shorter than its preallocated size.
+//! It may get frames before it gets its name (see `roll`), but none whose sync was promised.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -45,7 +46,7 @@ use crate::record::{FRAME_HEADER_BYTES, fill_header, reserve_header};
 use crate::seeded;
 use crate::{Error, Result};
 
-use super::layout::{HEADER_BLOCK_BYTES, MARKER_BYTES, RESERVED_BYTES, segment_path};
+use super::layout::{HEADER_BLOCK_BYTES, MARKER_BYTES, RESERVED_BYTES, SEAL_BYTES, segment_path};
 use super::spare::Spare;
 
 /// Where the header block's checksum stands.
@@ -67,8 +68,8 @@ pub(super) const KIND_MARKER: u8 = 2;
 pub(super) const KIND_SEAL: u8 = 3;
 
 /// Unsynced bytes after which the system is advised to begin to write them. Otherwise the sync that
-/// ends a segment, which all writers wait for, would have a whole segment to write (with `wal.sync
-/// = "os"`).
+/// ends a segment would have a whole segment to write (with `wal.sync = "os"`), and all other syncs
+/// would wait behind it.
 const WRITE_BACK_BYTES: u64 = 2 << 20;
 
 /// The end of a segment, as its successor records it.
@@ -234,11 +235,16 @@ impl SegmentWriter {
             .map_err(|e| Error::io("creating", &path, e))?;
         file.allocate(bytes)
             .map_err(|e| Error::io("preallocating", &path, e))?;
-        Self::begin(vfs, Spare { file, path, bytes }, number, first_seq, predecessor)
+        let segment = Self::begin(vfs, Spare { file, path, bytes }, number, first_seq, predecessor)?;
+        segment
+            .file
+            .sync_all()
+            .map_err(|e| Error::io("syncing", &segment.path, e))?;
+        Ok(segment)
     }
 
-    /// Makes a file of zeros segment `number`: writes its header, and makes header and size durable. The name
-    /// is the caller's.
+    /// Makes a file of zeros segment `number`: writes its header, without a sync. [`Unnamed::name`] makes it
+    /// durable.
     pub(super) fn begin(
         vfs: &dyn Vfs,
         spare: Spare,
@@ -259,7 +265,6 @@ impl SegmentWriter {
         );
         file.write_at(&block, 0)
             .map_err(|e| Error::io("writing", &path, e))?;
-        file.sync_all().map_err(|e| Error::io("syncing", &path, e))?;
         Ok(Self {
             file,
             path,
@@ -275,16 +280,18 @@ impl SegmentWriter {
         })
     }
 
-    /// Renames the file to a segment's name, durably.
-    pub(super) fn name(&mut self, vfs: &dyn Vfs, dir: &Path) -> Result<()> {
-        let path = segment_path(dir, self.number);
-        vfs.rename(&self.path, &path)
-            .map_err(|e| Error::io("renaming", &self.path, e))?;
-        self.path = path;
-        if seeded::is_on("no-dir-sync-after-segment-rename") {
-            return Ok(());
+    /// The file as long as it has another name than a segment's.
+    pub(super) fn unnamed(&self) -> Unnamed {
+        Unnamed {
+            file: Arc::clone(&self.file),
+            path: self.path.clone(),
+            number: self.number,
         }
-        vfs.sync_dir(dir).map_err(|e| Error::io("syncing", dir, e))
+    }
+
+    /// Notes that [`Unnamed::name`] has given the file its name.
+    pub(super) fn note_name(&mut self, dir: &Path) {
+        self.path = segment_path(dir, self.number);
     }
 
     /// Bytes of frames that it can still take without new space.
@@ -395,15 +402,20 @@ impl SegmentWriter {
         Ok(())
     }
 
-    /// Ends the segment: makes its frames durable, then writes a seal that states so, and frees
+    /// The seal that ends the segment here, before which [`Self::seal`] makes everything durable.
+    pub(super) fn plan_seal(&self, next_seq: SeqId) -> Seal {
+        Seal::plan(&self.uuid, self.end, self.chain, next_seq)
+    }
+
+    /// Ends the segment: makes its frames durable, then writes the seal that states so, and frees
     /// unused space.
-    pub(super) fn seal(&mut self, next_seq: SeqId) -> Result<Sealed> {
+    /// REQUIRES: the seal was planned after the last frame.
+    pub(super) fn seal(&mut self, seal: &Seal) -> Result<()> {
         if self.is_dirty() {
             self.sync()?;
         }
-        let mut payload = vec![KIND_SEAL];
-        payload.extend_from_slice(&self.chain.to_le_bytes());
-        self.write_frame(next_seq, &payload)?;
+        self.write(&seal.frame)?;
+        assert_eq!(self.end, seal.sealed.bytes, "the seal is the segment's end");
         if !seeded::is_on("seal-not-synced") {
             self.file
                 .sync_all()
@@ -417,11 +429,57 @@ impl SegmentWriter {
             .map_err(|e| Error::io("truncating", &self.path, e))?;
         self.file
             .advise(self.dropped, self.end - self.dropped, Advice::DontNeed);
-        Ok(Sealed {
-            uuid: self.uuid,
-            bytes: self.end,
-            chain: self.chain,
-        })
+        Ok(())
+    }
+}
+
+/// The last frame of a segment, and what a successor states of the segment then.
+#[derive(Clone, Debug)]
+pub(super) struct Seal {
+    pub(super) frame: Vec<u8>,
+    pub(super) sealed: Sealed,
+}
+
+impl Seal {
+    /// The seal of segment `uuid` behind `end` bytes with this chain.
+    pub(super) fn plan(uuid: &Uuid, end: u64, chain: u32, next_seq: SeqId) -> Self {
+        let mut frame = Vec::with_capacity(SEAL_BYTES);
+        reserve_header(&mut frame);
+        frame.push(KIND_SEAL);
+        frame.extend_from_slice(&chain.to_le_bytes());
+        let durable = if seeded::is_on("no-durable-upto") { 0 } else { end };
+        let checksum = fill_header(&mut frame, uuid, end, next_seq.0, durable);
+        Self {
+            sealed: Sealed {
+                uuid: *uuid,
+                bytes: end + frame.len() as u64,
+                chain: chain_after(chain, checksum),
+            },
+            frame,
+        }
+    }
+}
+
+/// A segment's file that does not have its name yet.
+#[derive(Debug)]
+pub(super) struct Unnamed {
+    file: Arc<dyn File>,
+    path: PathBuf,
+    pub(super) number: u64,
+}
+
+impl Unnamed {
+    /// Makes header and size durable, then renames the file to its segment's name, durably.
+    pub(super) fn name(&self, vfs: &dyn Vfs, dir: &Path) -> Result<()> {
+        self.file
+            .sync_all()
+            .map_err(|e| Error::io("syncing", &self.path, e))?;
+        vfs.rename(&self.path, &segment_path(dir, self.number))
+            .map_err(|e| Error::io("renaming", &self.path, e))?;
+        if seeded::is_on("no-dir-sync-after-segment-rename") {
+            return Ok(());
+        }
+        vfs.sync_dir(dir).map_err(|e| Error::io("syncing", dir, e))
     }
 }
 
@@ -466,7 +524,7 @@ mod tests {
             assert!(to.is_multiple_of(4096) && to - before >= WRITE_BACK_BYTES);
             assert!(to - before < WRITE_BACK_BYTES + 2 * frames.len() as u64);
         }
-        segment.seal(SeqId(9)).unwrap();
+        segment.seal(&segment.plan_seal(SeqId(9))).unwrap();
         assert_eq!(ranges().last(), Some(&(second.1, segment.end())));
     }
 }

@@ -1,8 +1,9 @@
 //! The spare: a preallocated file that will become the next segment.
 //!
 //! It lies beside the segments under a name of its own, holds zeros and is not durable: a start
-//! removes it. A roll gives it a header, syncs it and renames it. So a roll needs no new space from
-//! the disk, and the next spare is allocated when no write depends on it: a disk that refuses
+//! removes it. A roll gives it a header, then syncs and renames it, perhaps after groups were
+//! written to it (`roll`); a start completes a roll that was cut short. So a roll needs no new space
+//! from the disk, and the next spare is allocated when no write depends on it: a disk that refuses
 //! leaves the log without a spare, and nothing else.
 
 use std::path::{Path, PathBuf};

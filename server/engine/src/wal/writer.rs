@@ -1,4 +1,4 @@
-//! The leader's work on a group: one write, perhaps one sync, now and then the next segment.
+//! The leader's work on a group: one write, perhaps one sync, now and then the next segment (`roll`).
 //!
 //! Everything that a group needs is preallocated (`room` explains why that holds before the group
 //! is closed), so only a broken disk fails a write here, and that is final. In contrast,
@@ -7,22 +7,21 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
 use std::time::{Duration, Instant};
 
-use parking_lot::Mutex;
-
-use crate::Result;
 use crate::fs::Vfs;
 use crate::id::SeqId;
 use crate::metrics::{Counters, EventListener};
 use crate::options::WalSync;
 use crate::seeded;
+use crate::{Error, Result};
 
 use super::batch::Batch;
 use super::group::Lead;
 use super::layout::remove_if_there;
 use super::layout::{MARKER_BYTES, bytes_for};
+use super::roll::{OldSegments, Pending, Roll};
 use super::room::Room;
 use super::segment::{Sealed, SegmentWriter};
 use super::spare::Spare;
@@ -30,17 +29,6 @@ use super::watch::Watch;
 
 /// Ticks between two attempts to get a spare from a disk that has refused one: about a second.
 const SPARE_PAUSE_TICKS: u32 = 10;
-
-/// A sealed segment that still exists, as does its successor.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct OldSegment {
-    pub(super) number: u64,
-    /// No row in it has a greater sequence id.
-    pub(super) last_seq: SeqId,
-}
-
-/// Sealed segments, oldest first. Grows by the leader, shrinks by `Wal::remove_before`.
-pub(super) type OldSegments = Arc<Mutex<Vec<OldSegment>>>;
 
 /// The open segment and the state for beginning the next one.
 #[derive(Debug)]
@@ -51,14 +39,20 @@ pub(super) struct Writer {
     pub(super) sync: WalSync,
     pub(super) segment: SegmentWriter,
     pub(super) old: OldSegments,
-    /// Number of the open segment, for others.
+    /// Number of the newest segment that has its name, for others.
     pub(super) newest: Arc<AtomicU64>,
     pub(super) counters: Arc<Counters>,
     pub(super) listener: Arc<dyn EventListener>,
     /// Whether a group was written since the last tick.
     pub(super) busy: bool,
-    /// The file that will be the next segment. `None` while the disk refuses it.
+    /// The file that will be the next segment. `None` during a roll, and while the disk refuses it.
     pub(super) spare: Option<Spare>,
+    /// The roll to the open segment, until it is complete.
+    pub(super) pending: Option<Pending>,
+    /// Why a roll could not be completed. Final.
+    pub(super) failed: Option<Error>,
+    /// Whether rolls are completed by threads.
+    pub(super) threads: bool,
     /// Ticks to go before the disk is asked for it again.
     pub(super) spare_pause_ticks: u32,
     /// Told of every change of the rest of the segment and of the spare.
@@ -71,12 +65,13 @@ impl Lead for Writer {
     fn write(&mut self, batch: &mut Batch) -> Result<()> {
         let watch = Arc::clone(&self.watch);
         let _working = watch.begin();
+        self.take_roll()?;
         if batch.len() > 0 {
             self.busy = true;
-            let before = self.capacity();
             if self.must_roll(batch) {
                 self.roll(batch)?;
             }
+            let before = self.capacity();
             let segment = &mut self.segment;
             let mut ahead = 0;
             batch.for_each_frame(|frame, first_seq| {
@@ -87,7 +82,7 @@ impl Lead for Writer {
             self.counters.wal_groups.increment();
             self.counters.wal_bytes.add(batch.len() as u64);
             self.room.changed(before, self.capacity(), batch.reserved());
-            if self.spare.is_none() && self.spare_pause_ticks == 0 {
+            if self.spare.is_none() && self.pending.is_none() && self.spare_pause_ticks == 0 {
                 self.ask_for_spare();
             }
         }
@@ -95,7 +90,7 @@ impl Lead for Writer {
         // Also without bytes of its own: a tick that found the log busy asks the open group for the
         // sync, whatever its content.
         let wants_sync = batch.wants_sync() && !(seeded::is_on("ack-before-sync") && batch.len() > 0);
-        if wants_sync && self.segment.is_dirty() {
+        if wants_sync && self.is_dirty() {
             synced = Some(self.sync()?);
         }
         if batch.len() > 0 {
@@ -122,38 +117,83 @@ impl Writer {
             .max(self.spare.as_ref().map_or(0, Spare::room))
     }
 
-    /// Seals the segment and begins the next one in the spare. The seal is durable before the successor
-    /// exists, and the successor, header and name, before anything is written to it: recovery relies on both.
+    /// Begins the next segment in the spare, and starts to seal the full one (`roll`). For a group that
+    /// wants a sync, it also completes the roll.
     fn roll(&mut self, batch: &mut Batch) -> Result<()> {
+        self.complete_roll()?;
+        let before = self.capacity();
         let mut next_seq = None;
         batch.for_each_frame(|_, first_seq| {
             next_seq.get_or_insert(first_seq);
         });
         let next_seq = SeqId(next_seq.expect("a group that rolls has a frame"));
-        let sealed = self.seal(next_seq)?;
+        let seal = self.segment.plan_seal(next_seq);
         let number = self.segment.number() + 1;
         let spare = match self.spare.take() {
             Some(spare) => spare,
             // Not reached: a group that does not fit into the rest was promised the spare.
             None => Spare::create(&*self.vfs, &self.dir, self.segment_bytes)?,
         };
-        let successor = begin_segment(&*self.vfs, &self.dir, spare, number, next_seq, &sealed)?;
-        let sealed = std::mem::replace(&mut self.segment, successor);
-        // Only now may it be removed: a successor whose creation was cut short is known by the segment before
-        // it.
-        self.old.lock().push(OldSegment {
-            number: sealed.number(),
+        let successor = SegmentWriter::begin(&*self.vfs, spare, number, next_seq, &seal.sealed)?;
+        let roll = Roll {
+            vfs: Arc::clone(&self.vfs),
+            dir: self.dir.clone(),
+            segment_bytes: self.segment_bytes,
+            successor: successor.unnamed(),
+            full: std::mem::replace(&mut self.segment, successor),
+            seal,
             last_seq: SeqId(next_seq.0 - 1),
-        });
-        self.newest.store(number, Ordering::Release);
-        self.counters.wal_syncs.increment();
+            old: Arc::clone(&self.old),
+            newest: Arc::clone(&self.newest),
+            counters: Arc::clone(&self.counters),
+        };
+        let waits = batch.wants_sync();
+        // A thread would not be faster for a group that waits.
+        self.pending = Some(Pending::start(roll, self.threads && !waits));
+        self.room.changed(before, self.capacity(), 0);
+        if waits { self.complete_roll() } else { Ok(()) }
+    }
+
+    /// Takes over the result of a roll that a thread has done; without threads, does it.
+    fn take_roll(&mut self) -> Result<()> {
+        match &self.pending {
+            Some(roll) if !roll.is_done() && !roll.is_due() => Ok(()),
+            _ => self.complete_roll(),
+        }
+    }
+
+    /// Completes the roll to the open segment, if that is pending.
+    fn complete_roll(&mut self) -> Result<()> {
+        if let Some(error) = &self.failed {
+            return Err(error.clone());
+        }
+        let Some(roll) = self.pending.take() else {
+            return Ok(());
+        };
+        let next = roll
+            .complete()
+            .inspect_err(|error| self.failed = Some(error.clone()))?;
+        self.segment.note_name(&self.dir);
+        let before = self.capacity();
+        self.take_spare(before, next);
         Ok(())
+    }
+
+    /// Whether something was written and not synced.
+    fn is_dirty(&self) -> bool {
+        self.segment.is_dirty() || self.pending.is_some()
     }
 
     /// Asks the disk for a spare. Without one the log goes on for as long as there is room.
     pub(super) fn ask_for_spare(&mut self) {
         let before = self.capacity();
-        match Spare::create(&*self.vfs, &self.dir, self.segment_bytes) {
+        let created = Spare::create(&*self.vfs, &self.dir, self.segment_bytes);
+        self.take_spare(before, created);
+    }
+
+    /// Takes over a spare, or the reason why there is none.
+    fn take_spare(&mut self, before: u64, created: Result<Spare>) {
+        match created {
             Ok(spare) => {
                 self.spare = Some(spare);
                 self.room.set_lacks(None);
@@ -169,12 +209,17 @@ impl Writer {
     /// Tries to make this many bytes available for promises. Without effect when the disk refuses
     /// them.
     pub(super) fn make_room(&mut self, bytes: u64) -> Result<()> {
-        let shortfall = self.room.shortfall(bytes);
-        if shortfall == 0 {
+        if self.room.shortfall(bytes) == 0 {
             return Ok(());
         }
         let watch = Arc::clone(&self.watch);
         let _working = watch.begin();
+        // Its next spare may be all that is needed.
+        self.complete_roll()?;
+        let shortfall = self.room.shortfall(bytes);
+        if shortfall == 0 {
+            return Ok(());
+        }
         let before = self.capacity();
         let room = before.saturating_add(shortfall);
         match &mut self.spare {
@@ -192,6 +237,7 @@ impl Writer {
 
     /// Seals the log for good, and gives the spare's space back.
     pub(super) fn close(&mut self, next_seq: SeqId) -> Result<()> {
+        self.complete_roll()?;
         self.seal(next_seq)?;
         let Some(spare) = self.spare.take() else {
             return Ok(());
@@ -200,13 +246,13 @@ impl Writer {
         remove_if_there(&*self.vfs, &spare.path)
     }
 
-    /// Seals the open segment. It does not count among the old ones before it has a successor.
-    fn seal(&mut self, next_seq: SeqId) -> Result<Sealed> {
-        let before = self.segment.end();
-        let sealed = self.segment.seal(next_seq)?;
+    /// Seals the open segment for good: it gets no successor.
+    fn seal(&mut self, next_seq: SeqId) -> Result<()> {
+        let seal = self.segment.plan_seal(next_seq);
+        self.segment.seal(&seal)?;
         self.counters.wal_syncs.increment();
-        self.counters.wal_bytes.add(self.segment.end() - before);
-        Ok(sealed)
+        self.counters.wal_bytes.add(seal.frame.len() as u64);
+        Ok(())
     }
 
     /// Syncs edits of groups without a sync; when nothing was written since the last call, writes
@@ -219,7 +265,8 @@ impl Writer {
         let watch = Arc::clone(&self.watch);
         let _working = watch.begin();
         let idle = !std::mem::take(&mut self.busy);
-        if self.segment.is_dirty() && (self.sync == WalSync::Fsync || idle) && !self.segment.is_stated() {
+        self.take_roll()?;
+        if self.is_dirty() && (self.sync == WalSync::Fsync || idle) && !self.segment.is_stated() {
             self.sync()?;
         }
         // A marker needs room as well, or a group that was promised it would not fit. Without room a later
@@ -230,7 +277,7 @@ impl Writer {
             self.counters.wal_bytes.add(MARKER_BYTES as u64);
             self.room.changed(before, self.capacity(), MARKER_BYTES as u64);
         }
-        if self.spare.is_none() {
+        if self.spare.is_none() && self.pending.is_none() {
             self.spare_pause_ticks = self.spare_pause_ticks.saturating_sub(1);
             if self.spare_pause_ticks == 0 {
                 self.ask_for_spare();
@@ -241,6 +288,7 @@ impl Writer {
 
     fn sync(&mut self) -> Result<Duration> {
         let begun = Instant::now();
+        self.complete_roll()?;
         if !(seeded::is_on("some-groups-not-synced") && self.segment.end().is_multiple_of(5)) {
             self.segment.sync()?;
         }
@@ -259,6 +307,7 @@ pub(super) fn begin_segment(
     predecessor: &Sealed,
 ) -> Result<SegmentWriter> {
     let mut segment = SegmentWriter::begin(vfs, spare, number, first_seq, predecessor)?;
-    segment.name(vfs, dir)?;
+    segment.unnamed().name(vfs, dir)?;
+    segment.note_name(dir);
     Ok(segment)
 }
