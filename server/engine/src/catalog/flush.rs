@@ -54,6 +54,10 @@ const BATCH_BYTES: u64 = 64 << 20;
 /// Maximum number of threads that write the files of a batch. They wait for syncs most of the time.
 const BATCH_THREADS: usize = 32;
 
+/// How often the lock of a region's writers is tried for before it is waited for. None in the model
+/// checker, which would try every number of them.
+const LOCK_TRIES: u32 = if cfg!(loom) { 0 } else { 1_000 };
+
 /// One family's share of a flush.
 struct FamilyFlush {
     family: Vec<u8>,
@@ -175,7 +179,7 @@ impl Catalog {
         let frozen: Vec<_> = regions
             .iter()
             .map(|region| {
-                let blocked = region.updates.write();
+                let blocked = block_writers(region);
                 (*region, region.freeze(&self.shared.wal, &blocked))
             })
             .collect();
@@ -511,6 +515,19 @@ impl Catalog {
         )
         .mark_obsolete();
     }
+}
+
+/// Locks out the writers of a region. A thread that sleeps until it gets the lock keeps new writers
+/// out until a processor is free for it, which takes tens of milliseconds when all are busy. So the
+/// lock is tried for while writers have it, and waited for only if that never succeeds.
+fn block_writers(region: &Region) -> RwLockWriteGuard<'_, ()> {
+    for _ in 0..LOCK_TRIES {
+        if let Some(blocked) = region.updates.try_write() {
+            return blocked;
+        }
+        thread::yield_now();
+    }
+    region.updates.write()
 }
 
 /// Number of leading regions that make a batch: at least one.

@@ -99,6 +99,16 @@ impl<T> RwLock<T> {
         self.0.read().expect(NO_POISON)
     }
 
+    /// Locks for writing if there is no other holder.
+    #[track_caller]
+    pub fn try_write(&self) -> Option<RwLockWriteGuard<'_, T>> {
+        match self.0.try_write() {
+            Ok(guard) => Some(guard),
+            Err(std::sync::TryLockError::WouldBlock) => None,
+            Err(std::sync::TryLockError::Poisoned(_)) => panic!("{NO_POISON}"),
+        }
+    }
+
     /// Locks for writing; waits until all other holders are gone.
     #[track_caller]
     pub fn write(&self) -> RwLockWriteGuard<'_, T> {
