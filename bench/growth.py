@@ -43,6 +43,7 @@ def measure(options, millions):
     return {
         "cells": num,
         "write_micros": fill["seconds"] * 1e6 / fill["operations"],
+        "write_p999_s": fill["latency_seconds"]["p999"],
         "write_max_s": fill["latency_seconds"]["max"],
         "write_amplification": sum(written[what] for what in ("wal_bytes", "flush_bytes", "compaction_bytes")) / user_bytes,
         "open_after_fill_s": log_open["database"]["open_seconds"],
@@ -73,12 +74,12 @@ def main():
     options = parser.parse_args()
     if shutil.which(options.basalt_bench) is None:
         sys.exit(f"{options.basalt_bench} is not there; see --help")
-    print("| writes | µs a write | longest write, s | write amplification | open with its log, s | open, s | µs a get | blocks read a get "
+    print("| writes | µs a write | p99.9, µs | longest write, ms | write amplification | open with its log, s | open, s | µs a get | blocks read a get "
           "| µs a get of nothing | index and bloom, MiB a million cells | store files, MB |")
-    print("| ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
+    print("| ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
     for millions in (int(size) for size in options.millions.split(",")):
         at = measure(options, millions)
-        print(f"| {millions} M | {at['write_micros']:.2f} | {at['write_max_s']:.3f} | {at['write_amplification']:.2f} "
+        print(f"| {millions} M | {at['write_micros']:.2f} | {at['write_p999_s'] * 1e6:.0f} | {at['write_max_s'] * 1e3:.0f} | {at['write_amplification']:.2f} "
               f"| {at['open_after_fill_s']:.2f} | {at['open_s']:.3f} | {at['read_micros']:.2f} | {at['blocks_per_read']:.2f} "
               f"| {at['missing_micros']:.2f} | {at['index_bytes_per_million'] / (1 << 20):.2f} | {at['store_bytes'] / 1e6:.0f} |", flush=True)
 

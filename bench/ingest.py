@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A long ingest at full speed: the longest pause of a write, the slowest stretch, and what it costs in bytes, beside RocksDB.
+"""A long ingest at full speed: the longest pause of a write and its 99.9th percentile, the slowest stretch, and what it costs in bytes, beside RocksDB.
 
     cargo build --release -p basalt-bench
     bench/ingest.py --seconds 1800 --rocksdb-seconds 300
@@ -46,9 +46,9 @@ def words(options, seconds, db):
             "--compression_type=none", "--bloom_bits=10", "--write_buffer_size=67108864", "--histogram=true"]
 
 
-def print_row(name, writes, seconds, longest, slowest, median, amplification, space):
+def print_row(name, writes, seconds, p999, longest, slowest, median, amplification, space):
     windows = "" if median is None else f"{slowest / 1e3:.0f} k, {slowest / median:.2f} of the median"
-    print(f"| {name} | {seconds:.0f} | {writes / 1e6:.1f} M | {writes / seconds / 1e3:.0f} k | {longest:.3f} | {windows} "
+    print(f"| {name} | {seconds:.0f} | {writes / 1e6:.1f} M | {writes / seconds / 1e3:.0f} k | {p999 * 1e6:.0f} | {longest * 1e3:.0f} | {windows} "
           f"| {amplification:.2f} | {space:.2f} |", flush=True)
 
 
@@ -64,7 +64,8 @@ def basalt(options, db):
     standing = report["database"]
     written = sum(standing[what] for what in ("wal_bytes", "flush_bytes", "compaction_bytes"))
     pair = KEY_BYTES + options.value_size
-    print_row("Basalt", report["operations"], report["seconds"], report["latency_seconds"]["max"], min(windows), statistics.median(windows),
+    print_row("Basalt", report["operations"], report["seconds"], report["latency_seconds"]["p999"],
+              report["latency_seconds"]["max"], min(windows), statistics.median(windows),
               written / (report["operations"] * pair), standing["disk_bytes"] / (distinct(report["operations"], options.keys) * pair))
 
 
@@ -77,8 +78,9 @@ def rocksdb(options, db):
     ticker = {name: int(count) for name, count in re.findall(r"^(rocksdb\.[\w.]+) COUNT : (\d+)$", text, re.M)}
     written = sum(ticker[f"rocksdb.{what}"] for what in ("wal.bytes", "flush.write.bytes", "compact.write.bytes"))
     longest = float(re.search(r"Max: ([\d.]+)", text).group(1)) / 1e6
+    p999 = float(re.search(r"P99\.9: ([\d.]+)", text).group(1)) / 1e6
     pair = KEY_BYTES + options.value_size
-    print_row("RocksDB", writes, seconds, longest, None, None, written / (writes * pair),
+    print_row("RocksDB", writes, seconds, p999, longest, None, None, written / (writes * pair),
               bytes_below(db) / (distinct(writes, options.keys) * pair))
 
 
@@ -98,8 +100,8 @@ def main():
         if shutil.which(program) is None:
             sys.exit(f"{program} is not there; see --help")
     print(f"{options.keys} keys of {KEY_BYTES} bytes, values of {options.value_size} bytes.\n")
-    print(f"| | seconds | writes | writes/s | longest write, s | slowest {WINDOW_S} s, writes/s | write amplification | space amplification |")
-    print("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
+    print(f"| | seconds | writes | writes/s | p99.9, µs | longest write, ms | slowest {WINDOW_S} s, writes/s | write amplification | space amplification |")
+    print("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
     with tempfile.TemporaryDirectory(prefix="ingest-", dir=options.dir) as scratch:
         if options.seconds:
             basalt(options, str(Path(scratch) / "basalt"))
