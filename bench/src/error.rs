@@ -5,40 +5,67 @@ use std::path::PathBuf;
 use basalt_client::keys::KeyError;
 
 /// The result of everything here that can fail.
-pub(crate) type Result<T, E = Error> = std::result::Result<T, E>;
+pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// Why a run ended without a result.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Error {
+pub enum Error {
     /// The requested run is not possible.
     #[error("{0}")]
     Usage(String),
     /// A call to the target failed.
     #[error("{during}: {source}")]
     Target {
+        /// The call.
         during: String,
+        /// What it failed with.
         source: basalt_client::Error,
     },
     /// No server listens there.
     #[error(
         "no server answers at {target} ({source}): start one with `basalt serve`, or name another with --target"
     )]
-    NoServer { target: String, source: std::io::Error },
+    NoServer {
+        /// Its address.
+        target: String,
+        /// What connecting failed with.
+        source: std::io::Error,
+    },
     /// The engine failed.
     #[error("{during}: {source}")]
     Engine {
+        /// The step that failed.
         during: &'static str,
+        /// What it failed with.
         source: basalt_engine::Error,
+    },
+    /// Another engine under test failed.
+    #[error("{during}: {source}")]
+    OtherEngine {
+        /// The step that failed.
+        during: &'static str,
+        /// What it failed with.
+        source: Box<dyn std::error::Error + Send + Sync>,
     },
     /// A key does not fit a design.
     #[error(transparent)]
     Key(#[from] KeyError),
     /// A file cannot be read or written.
     #[error("{}: {source}", path.display())]
-    File { path: PathBuf, source: std::io::Error },
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What reading or writing it failed with.
+        source: std::io::Error,
+    },
     /// A file does not hold flights.
     #[error("{}: {what}", path.display())]
-    Input { path: PathBuf, what: String },
+    Input {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        what: String,
+    },
     /// The report's template or JSON failed.
     #[error("report: {0}")]
     Report(String),

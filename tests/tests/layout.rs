@@ -16,7 +16,7 @@ const ROOTS: [&str; 9] = [
     "server/engine/src/lib.rs",
     "client/src/lib.rs",
     "client/shell/src/lib.rs",
-    "bench/src/main.rs",
+    "bench/src/lib.rs",
     "tests/src/lib.rs",
     "histcheck/src/lib.rs",
     "fuzz/src/lib.rs",

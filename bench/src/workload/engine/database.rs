@@ -1,42 +1,31 @@
-//! The database under test: opening, emptying, closing.
+//! The database under test and its directory: opening, emptying, closing.
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use basalt_engine::Engine;
-use basalt_engine::options::{Options, WalSync};
-use basalt_engine::schema::{FamilyDescriptor, TableDescriptor, TableName};
-
-use super::{Arguments, Compression};
+use super::standing::{Standing, bytes_below, bytes_written};
+use super::store::Store;
 use crate::error::{Error, Result};
 
-/// The family of all cells.
-pub(super) const FAMILY: &[u8] = b"f";
-
-/// An open engine with the one table of the benchmarks.
+/// An open database, and where it is.
 #[derive(Debug)]
-pub(super) struct Database {
-    pub(super) engine: Arc<Engine>,
-    pub(super) table: TableName,
-    pub(super) dir: PathBuf,
-    /// How long the engine took to open.
-    pub(super) open_time: Duration,
-}
-
-/// Names the step that failed.
-pub(super) fn during<T>(during: &'static str, result: basalt_engine::Result<T>) -> Result<T> {
-    result.map_err(|source| Error::Engine { during, source })
+pub(super) struct Database<S> {
+    pub(super) store: S,
+    dir: PathBuf,
+    /// How long it took to open.
+    open_time: Duration,
+    /// Bytes that this process had written before.
+    written_before: Option<u64>,
 }
 
 /// A file by which a directory is known that this tool made, and so may empty.
 const MARK: &str = "BASALT-BENCH";
 
-impl Database {
-    /// Opens the directory, and creates the table if it is not there.
-    pub(super) fn open(arguments: &Arguments) -> Result<Database> {
-        let dir = arguments.db.clone();
+impl<S: Store> Database<S> {
+    /// Opens a database in a subdirectory of `dir`.
+    pub(super) fn open(dir: &Path, open: &impl Fn(&Path) -> Result<S>) -> Result<Database<S>> {
+        let dir = dir.to_owned();
         let file = |source| Error::File {
             path: dir.clone(),
             source,
@@ -50,63 +39,45 @@ impl Database {
                 dir.display()
             )));
         }
-        let options = Options {
-            wal_sync: WalSync::Os,
-            block_cache_bytes: arguments.cache_size,
-            direct_reads: arguments.use_direct_reads,
-            memstore_flush_bytes: arguments.write_buffer_size,
-            read_threads: arguments.read_threads as usize,
-            compaction_enabled: !arguments.disable_auto_compactions,
-            ..Options::default()
-        };
+        let written_before = bytes_written();
         let began = Instant::now();
-        let opened = Engine::builder().options(options).open(dir.join("data"));
-        let engine = during("opening the database", opened)?;
-        let open_time = began.elapsed();
-        let table = during("table name", TableName::parse(b"bench"))?;
-        if engine.describe_table(&table).is_err() {
-            let descriptor = TableDescriptor::new(table.clone(), vec![family(arguments)?]);
-            during("creating the table", engine.create_table(descriptor, Vec::new()))?;
-        }
+        let store = open(&dir.join("data"))?;
         Ok(Database {
-            engine,
-            table,
+            store,
             dir,
-            open_time,
+            open_time: began.elapsed(),
+            written_before,
         })
     }
 
     /// An empty database with the same options.
-    pub(super) fn emptied(self, arguments: &Arguments) -> Result<Database> {
+    pub(super) fn emptied(self, open: &impl Fn(&Path) -> Result<S>) -> Result<Database<S>> {
         let dir = self.dir.clone();
         self.close()?;
         let data = dir.join("data");
         fs::remove_dir_all(&data).map_err(|source| Error::File { path: data, source })?;
-        Database::open(arguments)
+        Database::open(&dir, open)
+    }
+
+    /// Figures of the database, its directory and its process.
+    pub(super) fn standing(&self) -> Result<Standing> {
+        let written = bytes_written().zip(self.written_before);
+        Ok(Standing {
+            open_seconds: self.open_time.as_secs_f64(),
+            disk_bytes: bytes_below(&self.dir).map_err(|source| Error::File {
+                path: self.dir.clone(),
+                source,
+            })?,
+            written_bytes: written.map(|(now, before)| now - before),
+            ..self.store.standing()?
+        })
     }
 
     pub(super) fn close(self) -> Result<()> {
-        during("closing the database", self.engine.close())
+        self.store.close()
     }
 }
 
 fn is_empty(dir: &Path) -> std::io::Result<bool> {
     Ok(fs::read_dir(dir)?.next().is_none())
-}
-
-fn family(arguments: &Arguments) -> Result<FamilyDescriptor> {
-    let with =
-        |family: FamilyDescriptor, name, value: &str| during("family options", family.with(name, value));
-    let mut family = FamilyDescriptor::new(FAMILY);
-    if arguments.compression != Compression::None {
-        family = with(family, "COMPRESSION", arguments.compression.as_attribute())?;
-    }
-    family = with(family, "DATA_BLOCK_ENCODING", arguments.encoding.as_attribute())?;
-    if arguments.bloom_bits == 0 {
-        family = with(family, "BLOOMFILTER", "NONE")?;
-    }
-    if arguments.block_size > 0 {
-        family = with(family, "BLOCKSIZE", &arguments.block_size.to_string())?;
-    }
-    Ok(family)
 }

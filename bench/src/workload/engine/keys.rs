@@ -9,10 +9,10 @@ use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 
 /// Bytes of a key.
-pub(super) const KEY_BYTES: usize = 16;
+pub const KEY_BYTES: usize = 16;
 
 /// A key.
-pub(super) type Key = [u8; KEY_BYTES];
+pub type Key = [u8; KEY_BYTES];
 
 /// The key of a number.
 pub(super) fn key(number: u64) -> Key {

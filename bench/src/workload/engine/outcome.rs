@@ -163,16 +163,18 @@ pub(super) struct OutcomeReport {
 
 /// The JSON of a run.
 #[derive(Debug, Serialize)]
-pub(super) struct EngineReport {
+pub(super) struct EngineReport<'a> {
     pub(super) format: u32,
     pub(super) workload: &'static str,
     pub(super) tool: &'static str,
+    pub(super) engine: &'static str,
+    pub(super) engine_version: &'a str,
     pub(super) num: u64,
     pub(super) value_bytes: u32,
     pub(super) threads: u32,
     pub(super) cache_bytes: u64,
     pub(super) compression: &'static str,
-    pub(super) encoding: &'static str,
+    pub(super) encoding: Option<&'static str>,
     pub(super) benchmarks: Vec<OutcomeReport>,
 }
 

@@ -1,42 +1,28 @@
 //! Runs one benchmark: threads that start together, each with a tally of its own.
 
+use std::iter;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use basalt_engine::Kind;
-use basalt_engine::cell::CellBatch;
-use basalt_engine::engine::{Fetched, Scanner};
-use basalt_engine::op::{FetchLimits, Get, ReadSpec, ReadTier, RowMutation, Scan, Write};
-use basalt_engine::schema::Durability;
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 
-use super::database::{Database, FAMILY, during};
+use super::database::Database;
 use super::keys::{KEY_BYTES, Key, Values, key, missing_key};
 use super::outcome::{Outcome, Tally};
-use super::standing::Standing;
+use super::store::{From, Session as _, Store};
 use super::{Arguments, Benchmark};
 use crate::error::{Error, Result};
 use crate::load::latency::Latencies;
 
-/// Rows and bytes of one fetch from a scanner: those of the server's fetches.
-const FETCH: FetchLimits = FetchLimits {
-    results: 100,
-    bytes: 2 << 20,
-    time: Duration::from_secs(1),
-};
-
-/// Pause before a refused write is tried again.
-const STALL: Duration = Duration::from_millis(1);
-
 /// Runs a benchmark on all its threads. `threads_before` is how many threads the benchmarks before it had: as
 /// in db_bench each thread of a run has a seed of its own, so that a benchmark that is named twice does not
 /// read the very keys again that its first run left in the cache.
-pub(super) fn run(
+pub(super) fn run<S: Store>(
     benchmark: Benchmark,
     arguments: &Arguments,
-    database: &Database,
+    database: &Database<S>,
     threads_before: u64,
 ) -> Result<Outcome> {
     if benchmark == Benchmark::Compact {
@@ -80,7 +66,7 @@ pub(super) fn run(
         benchmark,
         tally,
         elapsed,
-        standing: Standing::of(database)?,
+        standing: database.standing()?,
     })
 }
 
@@ -88,13 +74,9 @@ fn joined<T>(result: std::thread::Result<Result<T>>) -> Result<T> {
     result.unwrap_or_else(|_| Err(Error::Usage("a thread of the benchmark panicked".to_owned())))
 }
 
-fn compact(arguments: &Arguments, database: &Database) -> Result<Outcome> {
+fn compact<S: Store>(arguments: &Arguments, database: &Database<S>) -> Result<Outcome> {
     let started = Instant::now();
-    during("flush", database.engine.flush(&database.table))?;
-    during(
-        "compaction",
-        database.engine.compact(&database.table, None, true, true),
-    )?;
+    database.store.compact()?;
     let elapsed = started.elapsed();
     let mut latencies = Latencies::new();
     latencies.record(elapsed);
@@ -107,21 +89,19 @@ fn compact(arguments: &Arguments, database: &Database) -> Result<Outcome> {
             ..Tally::default()
         },
         elapsed,
-        standing: Standing::of(database)?,
+        standing: database.standing()?,
     })
 }
 
 /// One thread's part of a benchmark.
-struct Task<'a> {
+struct Task<'a, S: Store + 'a> {
     benchmark: Benchmark,
     arguments: &'a Arguments,
-    database: &'a Database,
+    session: S::Session<'a>,
     random: SmallRng,
     values: Values,
     tally: Tally,
     started: Instant,
-    /// Filled and cleared by every read.
-    batch: CellBatch,
 }
 
 /// End of a thread: after a number of operations, or after a time.
@@ -142,20 +122,24 @@ impl Bound {
     }
 }
 
-impl<'a> Task<'a> {
-    fn new(benchmark: Benchmark, arguments: &'a Arguments, database: &'a Database, thread: u64) -> Task<'a> {
+impl<'a, S: Store> Task<'a, S> {
+    fn new(
+        benchmark: Benchmark,
+        arguments: &'a Arguments,
+        database: &'a Database<S>,
+        thread: u64,
+    ) -> Task<'a, S> {
         let seed = arguments.seed.wrapping_add(thread);
         Task {
             benchmark,
             arguments,
-            database,
+            session: database.store.session(),
             random: SmallRng::seed_from_u64(seed),
             values: Values::new(seed, arguments.value_size as usize, arguments.compression_ratio),
             tally: Tally {
                 latencies: arguments.histogram.then(Latencies::new),
                 ..Tally::default()
             },
-            batch: CellBatch::new(),
             started: Instant::now(),
         }
     }
@@ -178,8 +162,8 @@ impl<'a> Task<'a> {
             }
             Benchmark::MultiReadRandom => self.multi_read_random(reads, num)?,
             Benchmark::SeekRandom => self.seek_random(reads, num)?,
-            Benchmark::ReadSeq => self.read_in_order(reads, false)?,
-            Benchmark::ReadReverse => self.read_in_order(reads, true)?,
+            Benchmark::ReadSeq => self.read_in_order(reads, From::First)?,
+            Benchmark::ReadReverse => self.read_in_order(reads, From::Last)?,
             Benchmark::DeleteSeq => self.delete_in_order(num)?,
             Benchmark::Compact => unreachable!("compaction has no threads"),
         }
@@ -213,10 +197,7 @@ impl<'a> Task<'a> {
         while self.tally.operations < writes {
             let first = self.tally.operations;
             let count = u64::from(self.arguments.batch_size).min(writes - first);
-            self.write(
-                (first..first + count).map(|number| key(number % num)).collect(),
-                sync,
-            )?;
+            self.write(count, (first..).map(|number| key(number % num)), sync)?;
         }
         Ok(())
     }
@@ -224,9 +205,19 @@ impl<'a> Task<'a> {
     fn write_random(&mut self, writes: u64, num: u64, sync: bool) -> Result<()> {
         let bound = self.bound(writes);
         while !bound.is_reached(self.tally.operations) {
-            let keys = self.random_keys(self.batch(&bound), num);
-            self.write(keys, sync)?;
+            self.write_randomly(self.batch(&bound), num, sync)?;
         }
+        Ok(())
+    }
+
+    fn write_randomly(&mut self, count: u64, num: u64, sync: bool) -> Result<()> {
+        let mut random = self.random.clone();
+        self.write(
+            count,
+            iter::repeat_with(|| key(random.random_range(0..num))),
+            sync,
+        )?;
+        self.random = random;
         Ok(())
     }
 
@@ -239,19 +230,12 @@ impl<'a> Task<'a> {
         }
     }
 
-    fn random_keys(&mut self, count: u64, num: u64) -> Vec<Key> {
-        (0..count)
-            .map(|_| key(self.random.random_range(0..num)))
-            .collect()
-    }
-
     /// The writer of readwhilewriting.
     fn write_until(mut self, over: &AtomicBool) -> Result<Tally> {
         let started = Instant::now();
         let limit = self.arguments.benchmark_write_rate_limit;
         while !over.load(Ordering::Relaxed) {
-            let keys = self.random_keys(1, self.arguments.num);
-            self.write(keys, self.arguments.sync)?;
+            self.write_randomly(1, self.arguments.num, self.arguments.sync)?;
             if limit > 0 {
                 let due = Duration::from_secs_f64(self.tally.bytes as f64 / limit as f64);
                 std::thread::sleep(
@@ -263,22 +247,18 @@ impl<'a> Task<'a> {
         Ok(self.tally)
     }
 
-    /// Puts the next values under these keys, together.
-    fn write(&mut self, keys: Vec<Key>, sync: bool) -> Result<()> {
+    /// Puts the next `count` values under these keys, together.
+    fn write(&mut self, count: u64, keys: impl Iterator<Item = Key>, sync: bool) -> Result<()> {
         let began = self.begin();
-        let count = keys.len() as u64;
-        let rows = keys.into_iter().zip(self.values.next(count as usize));
-        let rows = rows.map(|(key, value)| {
-            let put = Write::Put {
-                family: FAMILY,
-                qualifier: b"",
-                timestamp: None,
-                value,
-                ttl_ms: None,
-            };
-            (key, put)
-        });
-        self.tally.stalls += mutate(self.database, &rows.collect::<Vec<_>>(), sync)?;
+        self.tally.stalls += {
+            let mut puts = keys.zip(self.values.next(count as usize));
+            if count == 1 {
+                let put = puts.next().expect("there is one");
+                self.session.put(&[put], sync)?
+            } else {
+                self.session.put(&puts.collect::<Vec<_>>(), sync)?
+            }
+        };
         self.tally.bytes += count * (KEY_BYTES as u64 + u64::from(self.arguments.value_size));
         self.finish(began);
         self.tally.operations += count - 1;
@@ -288,12 +268,8 @@ impl<'a> Task<'a> {
     fn delete_in_order(&mut self, num: u64) -> Result<()> {
         for number in 0..num {
             let began = self.begin();
-            let delete = Write::DeleteFamily {
-                family: FAMILY,
-                timestamp: None,
-            };
             self.tally.bytes += KEY_BYTES as u64;
-            self.tally.stalls += mutate(self.database, &[(key(number), delete)], self.arguments.sync)?;
+            self.tally.stalls += self.session.delete(&key(number), self.arguments.sync)?;
             self.finish(began);
         }
         Ok(())
@@ -308,21 +284,9 @@ impl<'a> Task<'a> {
             let began = self.begin();
             let (present, absent) = (key(number), missing_key(number));
             let row: &[u8] = if missing { &absent } else { &present };
-            self.batch.clear();
-            let get = Get {
-                row,
-                spec: ReadSpec::default(),
-            };
-            during(
-                "get",
-                self.database
-                    .engine
-                    .get(&self.database.table, &get, &mut self.batch),
-            )?;
-            if let Some(result) = self.batch.rows().next() {
+            if let Some(value_bytes) = self.session.get(row)? {
                 found += 1;
-                let values = result.cells().map(|cell| cell.value.len()).sum::<usize>();
-                self.tally.bytes += (KEY_BYTES + values) as u64;
+                self.tally.bytes += (KEY_BYTES + value_bytes) as u64;
             }
             self.finish(began);
         }
@@ -335,53 +299,15 @@ impl<'a> Task<'a> {
         let bound = self.bound(reads);
         while !bound.is_reached(self.tally.operations) {
             let size = self.batch(&bound);
-            let keys = self.random_keys(size, num).into_iter();
-            let gets = keys.map(|key| (key, ReadSpec::default())).collect();
+            let keys: Vec<_> = (0..size).map(|_| key(self.random.random_range(0..num))).collect();
             let began = self.begin();
-            self.batch.clear();
-            self.get_all(gets)?;
-            for result in self.batch.rows() {
-                found += 1;
-                let values = result.cells().map(|cell| cell.value.len()).sum::<usize>();
-                self.tally.bytes += (KEY_BYTES + values) as u64;
-            }
+            let read = self.session.get_all(&keys)?;
+            found += read.rows;
+            self.tally.bytes += read.bytes;
             self.finish(began);
             self.tally.operations += size - 1;
         }
         self.tally.found = Some(found);
-        Ok(())
-    }
-
-    /// Gets rows into `batch` as the server does for one call: from memory up to the first row that
-    /// has to be read from disk, then with the blocks of the others read ahead.
-    fn get_all(&mut self, mut gets: Vec<(Key, ReadSpec)>) -> Result<()> {
-        let Database { engine, table, .. } = self.database;
-        let mut ahead = if self.arguments.read_threads > 0 {
-            0
-        } else {
-            gets.len()
-        };
-        let mut done = 0;
-        while let Some((row, spec)) = gets.get_mut(done) {
-            spec.tier = if done < ahead {
-                ReadTier::All
-            } else {
-                ReadTier::Memory
-            };
-            let get = Get {
-                row: &row[..],
-                spec: std::mem::take(spec),
-            };
-            let result = engine.get(table, &get, &mut self.batch);
-            *spec = get.spec;
-            if matches!(result, Err(basalt_engine::Error::NotInMemory)) {
-                self.batch.abandon_row();
-                ahead = done + engine.read_ahead(table, &gets[done..]);
-                continue;
-            }
-            during("get", result)?;
-            done += 1;
-        }
         Ok(())
     }
 
@@ -392,101 +318,29 @@ impl<'a> Task<'a> {
         while !bound.is_reached(self.tally.operations) {
             let number = self.random.random_range(0..num);
             let began = self.begin();
-            let row = key(number);
-            let mut scanner = self.scanner(row.to_vec(), rows, false)?;
-            let mut first = true;
-            loop {
-                let more = self.fetch(&mut scanner)?;
-                if first && self.batch.rows().next().is_some_and(|result| result.key() == row) {
-                    found += 1;
-                }
-                first = false;
-                if !more {
-                    break;
-                }
-            }
+            let (session, tally) = (&mut self.session, &mut self.tally);
+            let at_key = session.scan(From::Key(&key(number)), rows, |read| tally.bytes += read.bytes)?;
+            found += u64::from(at_key);
             self.finish(began);
         }
         self.tally.found = Some(found);
         Ok(())
     }
 
-    fn read_in_order(&mut self, reads: u64, reversed: bool) -> Result<()> {
-        let mut scanner = self.scanner(Vec::new(), reads, reversed)?;
-        loop {
-            let began = self.begin();
-            let more = self.fetch(&mut scanner)?;
+    fn read_in_order(&mut self, reads: u64, from: From<'_>) -> Result<()> {
+        let mut began = self.begin();
+        let (session, tally) = (&mut self.session, &mut self.tally);
+        session.scan(from, reads, |read| {
+            tally.operations += read.rows;
+            tally.bytes += read.bytes;
             // Rows come by the batch: each is counted, and each is given its share of the time.
-            let rows = self.batch.row_count() as u64;
-            self.tally.operations += rows;
-            if let (Some(latencies), Some(began)) = (&mut self.tally.latencies, began) {
-                let share = began.elapsed() / u32::try_from(rows).unwrap_or(u32::MAX).max(1);
-                (0..rows).for_each(|_| latencies.record(share));
+            if let (Some(latencies), Some(at)) = (&mut tally.latencies, began) {
+                let share = at.elapsed() / u32::try_from(read.rows).unwrap_or(u32::MAX).max(1);
+                (0..read.rows).for_each(|_| latencies.record(share));
+                began = Some(Instant::now());
             }
-            if !more {
-                return Ok(());
-            }
-        }
-    }
-
-    fn scanner(&self, start_row: Vec<u8>, rows: u64, reversed: bool) -> Result<Scanner> {
-        let scan = Scan {
-            start_row,
-            reversed,
-            limit: Some(rows),
-            ..Scan::default()
-        };
-        during("scan", self.database.engine.scan(&self.database.table, scan))
-    }
-
-    /// Fetches into `batch`, and says whether there may be more.
-    fn fetch(&mut self, scanner: &mut Scanner) -> Result<bool> {
-        self.batch.clear();
-        let fetched = during("fetch", scanner.fetch(&FETCH, &mut self.batch))?;
-        let cells = self.batch.rows().flat_map(|row| row.cells());
-        self.tally.bytes += cells
-            .map(|cell| (KEY_BYTES + cell.value.len()) as u64)
-            .sum::<u64>();
-        Ok(fetched == Fetched::More)
-    }
-}
-
-/// Applies one write to each of these rows, together; returns how often they were refused and retried.
-fn mutate(database: &Database, writes: &[(Key, Write<'_>)], sync: bool) -> Result<u64> {
-    let durability = if sync {
-        Durability::FsyncWal
-    } else {
-        Durability::UseDefault
-    };
-    let mutations = writes.iter().map(|(key, write)| RowMutation {
-        row: &key[..],
-        writes: [*write].into(),
-        durability,
-    });
-    let mutations: Vec<_> = mutations.collect();
-    let mut stalls = 0;
-    loop {
-        let written = database.engine.mutate(&database.table, &mutations);
-        let written = written.and_then(|commit| {
-            let pause = commit.pause();
-            commit.wait().map(|()| pause)
-        });
-        match written {
-            Ok(pause) => {
-                std::thread::sleep(pause);
-                return Ok(stalls);
-            }
-            Err(error) if error.kind() == Kind::Retry => {
-                stalls += 1;
-                std::thread::sleep(STALL);
-            }
-            Err(source) => {
-                return Err(Error::Engine {
-                    during: "write",
-                    source,
-                });
-            }
-        }
+        })?;
+        Ok(())
     }
 }
 
