@@ -4,7 +4,7 @@
 //! through its Thrift interfaces or native RPC, which may be Basalt's or a real HBase's. `report`
 //! runs all but `verify` and makes one report of them. `compare` puts two of their reports side by
 //! side. `engine` opens Basalt's storage engine in this process and runs RocksDB's `db_bench`
-//! benchmarks on it. `roundtrip` sends ready-made calls, side by side with a bare TCP echo and
+//! benchmarks on it. `policies` simulates compaction policies. `roundtrip` sends ready-made calls, side by side with a bare TCP echo and
 //! another server, as fast as they are answered or at one rate, and `overload` sends more of them
 //! than the server can answer.
 
@@ -69,6 +69,7 @@ enum Workload {
     Verify(lab::verify::Arguments),
     Compare(workload::compare::Arguments),
     Engine(Box<workload::engine::BasaltArguments>),
+    Policies(workload::policies::Arguments),
     Roundtrip(Box<workload::roundtrip::Arguments>),
     Overload(Box<workload::roundtrip::overload::Arguments>),
     /// Print completions for a shell.
@@ -101,6 +102,10 @@ pub fn main() -> ExitCode {
         Workload::Engine(arguments) => {
             interrupt::exit_at_ctrl_c();
             workload::engine::run_basalt(&arguments)
+        }
+        Workload::Policies(arguments) => {
+            interrupt::exit_at_ctrl_c();
+            workload::policies::run(&arguments)
         }
         Workload::Roundtrip(arguments) => on_runtime(workload::roundtrip::run(*arguments)),
         Workload::Overload(arguments) => on_runtime(workload::roundtrip::overload::run(*arguments)),

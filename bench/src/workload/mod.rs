@@ -6,5 +6,6 @@
 pub(crate) mod compare;
 pub(crate) mod engine;
 pub(crate) mod pe;
+pub(crate) mod policies;
 pub(crate) mod roundtrip;
 pub(crate) mod ycsb;

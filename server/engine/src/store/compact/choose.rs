@@ -26,7 +26,7 @@ const STUCK_BETTER_BY: f64 = 1.05;
 
 /// The properties of a file that the pick depends on.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct FileView {
+pub struct FileView {
     /// Id of the file.
     pub id: FileId,
     /// Bytes of the file.
@@ -47,7 +47,7 @@ pub(crate) struct FileView {
 
 /// The properties of the store that the pick depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct CompactionState {
+pub struct CompactionState {
     /// A user asked for a major compaction.
     pub major_requested: bool,
     /// TTL of the family in milliseconds; `i64::MAX` for ever.
@@ -65,7 +65,7 @@ impl Default for CompactionState {
 
 /// The chosen compaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Pick {
+pub enum Pick {
     /// Nothing.
     Nothing,
     /// Compact these neighbours (indexes into the files given): some of the files.
@@ -76,7 +76,7 @@ pub(crate) enum Pick {
 
 /// Chooses from `files`, oldest first. A major compaction that a user asked for waits until no other
 /// compaction of the store runs; until then the answer is `Nothing`.
-pub(crate) fn choose(files: &[FileView], options: &Options, now_ms: u64, state: &CompactionState) -> Pick {
+pub fn choose(files: &[FileView], options: &Options, now_ms: u64, state: &CompactionState) -> Pick {
     let busy = files.iter().filter(|file| file.busy).count();
     let first = files
         .iter()
