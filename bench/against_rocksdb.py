@@ -1,26 +1,29 @@
 #!/usr/bin/env python3
-"""Basalt's engine against RocksDB: the same benchmarks, sizes and settings, in turns, on this machine.
+"""Basalt's engine against RocksDB and fjall: the same benchmarks, sizes and settings, in turns, on this machine.
 
     cargo build --release -p basalt-bench
+    (cd bench/rivals && cargo build --release)
     bench/against_rocksdb.py > comparison.md
-    bench/against_rocksdb.py --suite threads,sync,disk,mixed,compaction > more.md
+    bench/against_rocksdb.py --suite threads,sync,disk,mixed,compaction --against rocksdb > more.md
 
-Needs RocksDB's db_bench (Debian: rocksdb-tools). A suite is a list of groups, a group is one command line for each side.
-Each round runs db_bench and `basalt-bench engine` one after the other, each on a new database, and the one that begins
-changes with every round, so that what else the machine does meets both. The table shows medians over the rounds. A
-benchmark that is named twice warms the cache with its first run; the last run counts.
+`bench/rivals` has both engines behind the keys, options and output of `basalt-bench engine`; building it takes a C++ compiler, libclang
+and about 20 minutes. A suite is a list of groups, a group is one command line for each side. Each round runs the sides one after the
+other, each on a new database, and the one that begins changes with every round, so that what else the machine does meets all. The
+table shows medians over the rounds. A benchmark that is named twice warms the cache with its first run; the last run counts.
 
 Suites that read from disk (`disk`, `direct`) make one database for each side and read it in every round, with another seed than
-it was made with: else the first thread would read the keys in the order in which they were written and find all of them. Both
+it was made with: else the first thread would read the keys in the order in which they were written and find all of them. All
 sides have the same memory there: RocksDB keeps indexes and filters beside its cache, Basalt in it, so what RocksDB says that
-they take (`rocksdb.estimate-table-readers-mem`) is added to Basalt's cache.
+they take is added to Basalt's cache.
 
-Both write to the WAL without a sync unless the suite is `sync`, have a bloom filter of 10 bits a key and no compression.
-What differs on purpose: a block has its own default on each side (RocksDB 4 KiB, Basalt HBase's 64 KiB) unless
---block-size is given or the suite says otherwise.
+All write to the WAL without a sync unless the suite is `sync`, have a bloom filter of 10 bits a key and no compression.
+What differs on purpose: a block has its own default on each side (RocksDB and fjall 4 KiB, Basalt HBase's 64 KiB) unless
+--block-size is given or the suite says otherwise. fjall has neither reads past the page cache nor a way to leave out compactions, and
+is left out of the suites that need them.
 """
 
 import argparse
+import json
 import os
 import re
 import shutil
@@ -35,12 +38,13 @@ from machine import machine
 
 LINE = re.compile(r"^(\w+)\s+:\s+([\d.]+) micros/op (\d+) ops/sec")
 PERCENTILES = re.compile(r"^Percentiles:.*\bP99: ([\d.]+)")
-# Compactions only when they are asked for; RocksDB would stop writes for the number of files that has no compaction.
+# Compactions only when they are asked for.
 NO_COMPACTIONS = ["--disable_auto_compactions=true"]
-NO_COMPACTIONS_ROCKSDB = ["--level0_slowdown_writes_trigger=1000", "--level0_stop_writes_trigger=1000"]
 # Far from the seed that a database was made with: each thread adds its number.
 READ_SEED = 1_000
-INDEXES_IN_CACHE = ["--cache_index_and_filter_blocks=true"]
+INDEXES_IN_CACHE = ["--cache-index-and-filter-blocks"]
+DIRECT_READS = ["--use_direct_reads=true"]
+NAMES = {"basalt": "Basalt", "rocksdb": "RocksDB", "fjall": "fjall"}
 
 
 @dataclass
@@ -111,7 +115,7 @@ def suites(options):
         "disk": from_disk("from disk", []),
         # As `disk`, but RocksDB's indexes and filters are read when they are needed and are part of the cache, as Basalt's are.
         "memory": from_disk("from disk, indexes in the cache", [], rocksdb_words=INDEXES_IN_CACHE, same_memory=False),
-        "direct": from_disk("past the page cache", ["--use_direct_reads=true"]),
+        "direct": from_disk("past the page cache", DIRECT_READS),
         "mixed": [
             Group(
                 "reads while one thread writes 10 MB a second",
@@ -130,7 +134,6 @@ def suites(options):
                 "every file that the writes left, into one",
                 "fillrandom,compact",
                 words=NO_COMPACTIONS,
-                rocksdb_words=NO_COMPACTIONS_ROCKSDB,
             )
         ],
     }
@@ -144,9 +147,7 @@ def parse_lines(text):
             name = match.group(1)
             found[name] = {"ops": float(match.group(3)), "micros": float(match.group(2)), "p99": None}
         elif (match := PERCENTILES.match(line.strip())) and name:
-            # Operations of readwhilewriting are listed in the order reads, writes by db_bench: the first are the reads.
-            if found[name]["p99"] is None:
-                found[name]["p99"] = float(match.group(1))
+            found[name]["p99"] = float(match.group(1))
     return found
 
 
@@ -199,11 +200,17 @@ def run(command, expected):
 
 
 def program_of(options, side):
-    return [options.db_bench] if side == "rocksdb" else [options.basalt_bench, "engine"]
+    return [options.basalt_bench, "engine"] if side == "basalt" else [options.rivals, f"--engine={side}"]
 
 
 def own_words(group, side):
-    return group.rocksdb_words if side == "rocksdb" else group.basalt_words
+    return {"rocksdb": group.rocksdb_words, "basalt": group.basalt_words}.get(side, [])
+
+
+def sides_of(options, group):
+    """The engines that can run a group, Basalt last."""
+    cannot = {"fjall"} if any(word in NO_COMPACTIONS + DIRECT_READS for word in group.words) else set()
+    return [side for side in (*options.against.split(","), "basalt") if side not in cannot]
 
 
 class Databases:
@@ -226,11 +233,12 @@ class Databases:
 
     def memory_beside_cache(self, group):
         """Bytes of RocksDB's indexes and filters."""
-        command = [self.options.ldb, f"--db={self.of(group, 'rocksdb')}", "get_property", "rocksdb.estimate-table-readers-mem"]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if not (found := re.search(r"estimate-table-readers-mem: (\d+)", done.stdout)):
-            sys.exit(f"{' '.join(command)} gave no number:\n{done.stdout}\n{done.stderr}")
-        return int(found.group(1))
+        db = self.of(group, "rocksdb")
+        out = f"{db}-figures"
+        words = words_of(self.options, group, db, "readrandom", True) + own_words(group, "rocksdb")
+        words = [word for word in words if not word.startswith("--reads=")]
+        run(program_of(self.options, "rocksdb") + words + ["--reads=1", f"--out={out}"], ["readrandom"])
+        return json.loads(Path(out, "engine.json").read_text())["benchmarks"][0]["database"]["index_bytes"]
 
 
 def play(options, group, side, databases):
@@ -238,7 +246,8 @@ def play(options, group, side, databases):
     program, own = program_of(options, side), own_words(group, side)
     if group.prepare:
         db = databases.of(group, side)
-        more = databases.memory_beside_cache(group) if side == "basalt" and group.same_memory else 0
+        with_more = side == "basalt" and group.same_memory and "rocksdb" in sides_of(options, group)
+        more = databases.memory_beside_cache(group) if with_more else 0
         forget(db)
         return run(program + words_of(options, group, db, group.benchmarks, True, more) + own, group.benchmarks.split(","))
     with tempfile.TemporaryDirectory(prefix=f"against-{side}-", dir=options.dir) as scratch:
@@ -256,12 +265,13 @@ def human(number):
     return f"{number:.1f}"
 
 
-def row(name, rocks, basalt, shown, better):
-    """A line of the table. `better` gives Basalt's advantage from a pair of figures."""
-    ratios = [better(theirs, ours) for theirs, ours in zip(rocks, basalt)]
-    sides = [shown(statistics.median(side)) for side in (rocks, basalt)]
-    return (f"| {name} | {sides[0]} | {sides[1]} | {statistics.median(ratios):.2f} "
-            f"| {min(ratios):.2f}-{max(ratios):.2f} |")
+def row(name, sides, shown, better):
+    """A line of the table, of the figures of each side. `better` gives Basalt's advantage from a pair of figures."""
+    cells = [shown(statistics.median(figures)) for figures in sides.values()]
+    for side in [side for side in sides if side != "basalt"]:
+        ratios = [better(theirs, ours) for theirs, ours in zip(sides[side], sides["basalt"])]
+        cells += [f"{statistics.median(ratios):.2f}", f"{min(ratios):.2f}-{max(ratios):.2f}"]
+    return f"| {name} | {' | '.join(cells)} |"
 
 
 def write_table(options, group, rounds, out):
@@ -270,11 +280,15 @@ def write_table(options, group, rounds, out):
     print(f"\n**{group.title[0].upper()}{group.title[1:]}.** {num} keys of 16 bytes, values of {options.value_size} bytes, "
           f"cache {(group.cache_size or options.cache_size) >> 20} MiB, "
           f"blocks of {f'{block} bytes' if block else 'the default size'}.\n", file=out)
-    print("| benchmark | RocksDB ops/s | Basalt ops/s | Basalt / RocksDB | range of the ratio |", file=out)
-    print("| --- | ---: | ---: | ---: | ---: |", file=out)
+    sides = sides_of(options, group)
+    head = [f"{NAMES[side]} ops/s" for side in sides]
+    for side in sides[:-1]:
+        head += [f"Basalt / {NAMES[side]}", "range"]
+    print(f"| benchmark | {' | '.join(head)} |", file=out)
+    print(f"| --- |{' ---: |' * len(head)}", file=out)
     for name in dict.fromkeys(group.benchmarks.split(",")):
         def figures(what, name=name):
-            return [[pair[side][name][what] for pair in rounds] for side in ("rocksdb", "basalt")]
+            return {side: [of_round[side][name][what] for of_round in rounds] for side in sides}
 
         def less(theirs, ours):
             return ours and theirs / ours
@@ -284,11 +298,11 @@ def write_table(options, group, rounds, out):
 
         if name == "compact":
             # One operation: the time says more than a rate, and the ratio is that of speed all the same.
-            print(row(name, *figures("micros"), lambda micros: f"{micros / 1e6:.2f} s", less), file=out)
+            print(row(name, figures("micros"), lambda micros: f"{micros / 1e6:.2f} s", less), file=out)
         else:
-            print(row(name, *figures("ops"), human, more), file=out)
+            print(row(name, figures("ops"), human, more), file=out)
         if group.latencies and name == "readwhilewriting":
-            print(row(f"{name}, p99 of the reads", *figures("p99"), lambda micros: f"{micros:.0f} µs", less), file=out)
+            print(row(f"{name}, p99 of the reads", figures("p99"), lambda micros: f"{micros:.0f} µs", less), file=out)
     out.flush()
 
 
@@ -304,16 +318,18 @@ def main():
     parser.add_argument("--reads", type=int, help="reads of each thread (default: --num)")
     parser.add_argument("--cache-size", type=int, default=1 << 30, help="bytes")
     parser.add_argument("--write-buffer-size", type=int, default=64 << 20, help="bytes")
-    parser.add_argument("--block-size", type=int, help="bytes, for both (default: each side's own)")
+    parser.add_argument("--block-size", type=int, help="bytes, for all (default: each side's own)")
     parser.add_argument("--seek-nexts", type=int, default=100)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--dir", help="where both databases go (default: a new directory of the system)")
-    parser.add_argument("--db-bench", default="db_bench")
-    parser.add_argument("--ldb", default="ldb", help="for suites that read from disk")
+    parser.add_argument("--against", default="rocksdb,fjall", help="rocksdb, fjall or both")
+    parser.add_argument("--dir", help="where the databases go (default: a new directory of the system)")
+    parser.add_argument("--rivals", default=str(root / "bench" / "rivals" / "target" / "release" / "basalt-rivals"))
     parser.add_argument("--basalt-bench", default=str(root / "target" / "release" / "basalt-bench"))
     options = parser.parse_args()
-    for program in (options.db_bench, options.basalt_bench):
+    if unknown := [side for side in options.against.split(",") if side not in ("rocksdb", "fjall")]:
+        sys.exit(f"there is no engine {', '.join(unknown)}; there are rocksdb and fjall")
+    for program in (options.rivals, options.basalt_bench):
         if shutil.which(program) is None:
             sys.exit(f"{program} is not there; see --help")
     known = suites(options)
@@ -324,13 +340,18 @@ def main():
         if unknown := [name for name in names if name not in known]:
             sys.exit(f"there is no suite {', '.join(unknown)}; there are {', '.join(known)}")
         groups = [group for name in names for group in known[name]]
-    version = subprocess.run([options.db_bench, "--version"], capture_output=True, text=True, check=False).stdout.strip()
-    print(f"Medians of {options.rounds} round(s). {version or options.db_bench}. {machine()}.")
+    lock = (root / "bench" / "rivals" / "Cargo.lock").read_text()
+    packages = {"rocksdb": "librocksdb-sys", "fjall": "fjall"}
+    found = {side: re.search(f'name = "{package}"\nversion = "([^"]+)"', lock) for side, package in packages.items()}
+    versions = ", ".join(f"{NAMES[side]} {found[side].group(1).split('+')[-1]}" for side in options.against.split(","))
+    print(f"Medians of {options.rounds} round(s). {versions}. {machine()}.")
     databases = Databases(options)
     for group in groups:
         rounds = []
         for index in range(options.rounds):
-            order = ("rocksdb", "basalt") if index % 2 == 0 else ("basalt", "rocksdb")
+            sides = sides_of(options, group)
+            first = index % len(sides)
+            order = sides[first:] + sides[:first]
             rounds.append({side: play(options, group, side, databases) for side in order})
         write_table(options, group, rounds, sys.stdout)
 

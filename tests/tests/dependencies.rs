@@ -291,11 +291,11 @@ fn the_server_has_each_crate_once() {
     assert_eq!(twice, allowed, "{versions:?}");
 }
 
-/// The dependencies of our own packages (those without a source) by package, as the fuzzers' own `Cargo.lock`
-/// has them.
-fn locked_for_the_fuzzers() -> BTreeMap<String, BTreeSet<String>> {
-    let path = basalt_tests::workspace().join("fuzz/libfuzzer/Cargo.lock");
-    let text = std::fs::read_to_string(&path).expect("the fuzzers have a lock file");
+/// The dependencies of our own packages (those without a source) by package, as the `Cargo.lock` of a workspace of
+/// its own has them.
+fn locked_in(folder: &str) -> BTreeMap<String, BTreeSet<String>> {
+    let path = basalt_tests::workspace().join(folder).join("Cargo.lock");
+    let text = std::fs::read_to_string(&path).expect("the workspace has a lock file");
     let lock: toml::Table = text.parse().expect("cargo wrote the lock file");
     let packages = lock["package"].as_array().expect("a list of packages");
     let text = |value: &toml::Value| value.as_str().expect("a name is text").to_owned();
@@ -312,14 +312,19 @@ fn locked_for_the_fuzzers() -> BTreeMap<String, BTreeSet<String>> {
     .collect()
 }
 
-/// The fuzzers are built with `--locked` from a lock file of their own, which cargo does not bring up to date
-/// by itself.
+/// The fuzzers and the rival engines are built with `--locked` from lock files of their own, which cargo does not
+/// bring up to date by itself.
 #[test]
-fn the_fuzzers_lock_file_is_up_to_date() {
+fn lock_files_of_other_workspaces_are_up_to_date() {
+    check_lock_file("fuzz/libfuzzer", "basalt-libfuzzer");
+    check_lock_file("bench/rivals", "basalt-rivals");
+}
+
+fn check_lock_file(folder: &str, itself: &str) {
     let metadata = metadata();
     let packages = metadata["packages"].as_array().expect("a list of packages");
-    let mut locked = locked_for_the_fuzzers();
-    locked.remove("basalt-libfuzzer");
+    let mut locked = locked_in(folder);
+    locked.remove(itself);
     assert!(locked.contains_key("basalt-engine"), "{locked:?}");
     for (name, locked) in locked {
         let package = packages.iter().find(|package| package["name"] == name.as_str());
@@ -330,13 +335,13 @@ fn the_fuzzers_lock_file_is_up_to_date() {
             .filter(|dependency| dependency["kind"] != "dev")
             .map(|dependency| (dependency["optional"] == true, dependency["name"].as_str()))
             .map(|(is_optional, name)| (is_optional, name.expect("a name is text").to_owned()))
-            // The lock file has an optional one only if the fuzzers switch it on.
+            // The lock file has an optional one only if that workspace switches it on.
             .filter(|(is_optional, name)| !is_optional || locked.contains(name))
             .map(|(_, name)| name)
             .collect();
         assert_eq!(
             locked, stated,
-            "{name}: run `cargo update --workspace` in fuzz/libfuzzer"
+            "{name}: run `cargo update --workspace` in {folder}"
         );
     }
 }
