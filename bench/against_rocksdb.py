@@ -17,7 +17,7 @@ sides have the same memory there: RocksDB keeps indexes and filters beside its c
 they take is added to Basalt's cache.
 
 All write to the WAL without a sync unless the suite is `sync`, have a bloom filter of 10 bits a key and no compression.
-What differs on purpose: a block has its own default on each side (RocksDB and fjall 4 KiB, Basalt HBase's 64 KiB) unless
+The sides differ on purpose in this: a block has its own default on each side (RocksDB and fjall 4 KiB, Basalt HBase's 64 KiB) unless
 --block-size is given or the suite says otherwise. fjall has neither reads past the page cache nor a way to leave out compactions, and
 is left out of the suites that need them.
 """

@@ -18,7 +18,7 @@ pub enum Error {
     Target {
         /// The call.
         during: String,
-        /// What it failed with.
+        /// The cause.
         source: basalt_client::Error,
     },
     /// No server listens there.
@@ -28,7 +28,7 @@ pub enum Error {
     NoServer {
         /// Its address.
         target: String,
-        /// What connecting failed with.
+        /// The cause.
         source: std::io::Error,
     },
     /// The engine failed.
@@ -36,7 +36,7 @@ pub enum Error {
     Engine {
         /// The step that failed.
         during: &'static str,
-        /// What it failed with.
+        /// The cause.
         source: basalt_engine::Error,
     },
     /// Another engine under test failed.
@@ -44,7 +44,7 @@ pub enum Error {
     OtherEngine {
         /// The step that failed.
         during: &'static str,
-        /// What it failed with.
+        /// The cause.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
     /// A key does not fit a design.
@@ -55,7 +55,7 @@ pub enum Error {
     File {
         /// The file.
         path: PathBuf,
-        /// What reading or writing it failed with.
+        /// The cause.
         source: std::io::Error,
     },
     /// A file does not hold flights.
@@ -63,7 +63,7 @@ pub enum Error {
     Input {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The reason.
         what: String,
     },
     /// The report's template or JSON failed.

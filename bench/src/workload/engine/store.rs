@@ -1,4 +1,4 @@
-//! What the benchmarks ask of a storage engine: Basalt's here, others in `bench/rivals`.
+//! The benchmarks' interface to a storage engine: Basalt's is here, others are in `bench/rivals`.
 
 use super::keys::Key;
 use super::standing::Standing;
@@ -6,7 +6,7 @@ use crate::error::Result;
 
 /// An open database of a storage engine: keys of 16 bytes with one value each.
 pub trait Store: Sized + Sync {
-    /// What a thread calls it through.
+    /// The calls of one thread.
     type Session<'a>: Session + Send
     where
         Self: 'a;

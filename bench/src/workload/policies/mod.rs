@@ -8,7 +8,7 @@
 //! ```
 //!
 //! One simulated key stands for `--scale` real ones, which changes sizes and no ratio: files have as many duplicates
-//! as real ones. What is not simulated: time-based major compactions, deletes, block indexes and bloom filters, and
+//! as real ones. Not simulated: time-based major compactions, deletes, block indexes and bloom filters, and
 //! disks. Figures of bytes have the meaning of `bench/ingest.py`.
 
 mod files;

@@ -16,7 +16,7 @@ use crate::load::choose::{Chooser, Distribution, Shape};
 /// Steps of the time in which a memstore fills.
 pub(super) const TICKS: u32 = 8;
 
-/// What is written, and how fast it is compacted.
+/// The workload, and the rate of its compactions.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Workload {
     pub(super) distribution: Distribution,
@@ -29,7 +29,7 @@ pub(super) struct Workload {
     pub(super) seed: u64,
 }
 
-/// What came of it.
+/// The figures of a simulation.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Figures {
     /// Bytes written to log and files by bytes of keys and values.

@@ -103,7 +103,7 @@ fn dead_versions_are_dropped() {
     );
 }
 
-/// Of every policy, with and without a budget: no key is lost, each written entry is stored or was dropped,
+/// Goal: with every policy, with and without a budget, no key is lost, each written entry is stored or was dropped,
 /// and the same seed gives the same figures.
 #[test]
 fn policies_keep_every_key() {

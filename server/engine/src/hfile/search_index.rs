@@ -67,7 +67,7 @@ enum Starts {
     },
 }
 
-/// What decoding a cell and the cells behind it needs besides its key.
+/// The decoder's state at a cell, besides its key.
 #[derive(Clone, Copy, Debug)]
 struct EncodedStart {
     /// End of its key in the keys of all entries; it starts where the one before ends.

@@ -154,8 +154,8 @@ fn rename_copy(vfs: &dyn Vfs, dir: &Path, number: u64) -> Result<()> {
     Ok(())
 }
 
-/// Completes a roll that was cut short. What cannot be the successor of the last segment is left to
-/// be removed, and a damaged segment to be reported.
+/// Completes a roll that was cut short. A spare that cannot be the successor of the last segment
+/// stays, to be removed, and a damaged segment stays, to be reported.
 fn complete_roll(vfs: &dyn Vfs, dir: &Path) -> Result<()> {
     let spare = dir.join(spare::NAME);
     let Some(number) = list_segments(vfs, dir)?.pop() else {

@@ -45,7 +45,7 @@ pub(super) struct OldSegment {
 /// Sealed segments, oldest first. Grows by rolls, shrinks by `Wal::remove_before`.
 pub(super) type OldSegments = Arc<Mutex<Vec<OldSegment>>>;
 
-/// What is left to be done of a roll.
+/// The rest of a roll.
 #[derive(Debug)]
 pub(super) struct Roll {
     pub(super) vfs: Arc<dyn Vfs>,
@@ -145,7 +145,7 @@ impl Pending {
 impl Drop for Pending {
     fn drop(&mut self) {
         if let Rest::Running(thread) = std::mem::replace(&mut self.0, Rest::Nothing) {
-            // What it returned, or a panic that it has printed, has no receiver any more.
+            // Its result, or a panic that it has printed, has no receiver any more.
             let _ = thread.join();
         }
     }
