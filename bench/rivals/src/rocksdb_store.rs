@@ -163,7 +163,7 @@ impl Session for RocksDbSession<'_> {
                 for (key, value) in puts {
                     batch.put(key, value);
                 }
-                self.database.write_opt(&batch, options)
+                self.database.write_opt(batch, options)
             }
         };
         during("write", written)?;

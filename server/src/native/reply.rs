@@ -211,6 +211,10 @@ impl CellBlock {
     pub(super) fn put_all(&mut self, batch: &CellBatch) {
         self.bytes
             .reserve(batch.data_bytes() + batch.cell_count() * CELL_OVERHEAD_MAX);
+        if let Some(pieces) = batch.cell_block() {
+            pieces.for_each(|piece| self.bytes.extend_from_slice(piece));
+            return;
+        }
         for row in batch.rows() {
             self.put(&row);
         }

@@ -5,6 +5,16 @@
 //! after the first few calls nothing is allocated any more. A larger one continues in further
 //! chunks, so that it wastes at most one chunk, and nothing is copied again.
 //!
+//! A cell in a chunk has the form of HBase's KeyValueCodec, which is that of a data block with the
+//! length in front (big-endian; tags are there only if the cell has some):
+//!
+//! ```text
+//! u32 n | u32 key length | u32 value length | key | value | tags
+//! ```
+//!
+//! `n` is 8 + key length + value length. So a scan copies a stored cell in one piece, and the cells of
+//! a batch without tags are a cell block of native RPC ([`CellBatch::cell_block`]).
+//!
 //! A batch may have a budget ([`CellBatch::charged_to`]). Then every buffer is reserved before it
 //! grows, and a cell that would exceed the budget is not appended. The reply that will be encoded
 //! from the batch is reserved with it, so that a complete result never waits for memory; the
@@ -38,6 +48,11 @@ const COPIES: usize = 2;
 /// Results up to this many bytes are not reserved, nor are their replies: most are smaller.
 pub const BATCH_FREE_BYTES: usize = 16 << 10;
 
+/// Bytes in front of a key in a data block: the lengths of key and value.
+const STORED_LENGTHS_BYTES: usize = 8;
+/// Bytes in front of a key here: the length of the cell, too.
+const LENGTHS_BYTES: usize = 4 + STORED_LENGTHS_BYTES;
+
 #[derive(Clone, Copy, Debug)]
 struct Span {
     /// Where the key starts in its chunk; value and tags follow it.
@@ -68,6 +83,8 @@ impl Span {
 struct RowEnd {
     /// One past its last cell.
     cells: usize,
+    /// Cells whose bytes are in the chunks, up to here: those of dropped cells may be there still.
+    appended: usize,
     /// More cells of the row follow in the next result (batch limit).
     partial: bool,
 }
@@ -142,6 +159,11 @@ pub struct CellBatch {
     chunks: Chunks,
     cells: Vec<Span>,
     rows: Vec<RowEnd>,
+    /// Cells whose bytes are in the chunks.
+    appended: usize,
+    /// The chunks are not a cell block: there are tags, bytes of dropped cells, or cells in another
+    /// order. May stay set until the batch is cleared.
+    is_irregular: bool,
     account: Account,
 }
 
@@ -179,6 +201,8 @@ impl CellBatch {
         self.chunks.last.clear();
         self.cells.clear();
         self.rows.clear();
+        self.appended = 0;
+        self.is_irregular = false;
         self.settle();
     }
 
@@ -205,30 +229,72 @@ impl CellBatch {
     #[inline]
     pub(crate) fn add_with_value(&mut self, cell: Cell<'_>, value: &[u8]) -> Result<()> {
         let key = cell.key.bytes();
-        let bytes = key.len() + value.len() + cell.tags.len();
-        let room = self.chunks.last.capacity() - self.chunks.last.len();
-        if room < bytes || self.cells.len() == self.cells.capacity() {
-            self.make_room(1, bytes)?;
-        }
+        self.ensure_room(LENGTHS_BYTES + key.len() + value.len() + cell.tags.len())?;
+        let (key_len, value_len) = (key.len() as u32, value.len() as u32);
+        let mut lengths = [0; LENGTHS_BYTES];
+        lengths[..4].copy_from_slice(&(8 + key_len + value_len).to_be_bytes());
+        lengths[4..8].copy_from_slice(&key_len.to_be_bytes());
+        lengths[8..].copy_from_slice(&value_len.to_be_bytes());
         let last = &mut self.chunks.last;
+        last.extend_from_slice(&lengths);
         let start = last.len();
         last.extend_from_slice(key);
         last.extend_from_slice(value);
         last.extend_from_slice(cell.tags);
-        self.cells.push(Span {
+        self.is_irregular |= !cell.tags.is_empty();
+        self.push_span(Span {
             start,
             chunk: self.chunks.number_of_last(),
-            key_len: key.len() as u32,
-            value_len: value.len() as u32,
+            key_len,
+            value_len,
             tags_len: cell.tags.len() as u32,
             seq: cell.seq,
         });
         Ok(())
     }
 
-    /// Makes room for `cells` cells of `bytes` bytes together. Adding them then cannot fail.
+    /// Appends a cell without tags in its stored form: its two lengths, key and value, as in a data
+    /// block. After an error the batch has the same cells as before.
+    /// REQUIRES: `key_len` is the first of the lengths, and `stored` ends with the value.
+    #[inline]
+    pub(crate) fn add_stored(&mut self, stored: &[u8], key_len: u32, seq: SeqId) -> Result<()> {
+        const PREFIX_BYTES: usize = LENGTHS_BYTES - STORED_LENGTHS_BYTES;
+        self.ensure_room(PREFIX_BYTES + stored.len())?;
+        let last = &mut self.chunks.last;
+        last.extend_from_slice(&(stored.len() as u32).to_be_bytes());
+        let start = last.len() + STORED_LENGTHS_BYTES;
+        last.extend_from_slice(stored);
+        self.push_span(Span {
+            start,
+            chunk: self.chunks.number_of_last(),
+            key_len,
+            value_len: (stored.len() - STORED_LENGTHS_BYTES) as u32 - key_len,
+            tags_len: 0,
+            seq,
+        });
+        Ok(())
+    }
+
+    #[inline]
+    fn push_span(&mut self, span: Span) {
+        self.cells.push(span);
+        self.appended += 1;
+    }
+
+    /// Makes room for `cells` cells whose keys, values and tags have `bytes` bytes together. Adding
+    /// them then cannot fail.
     pub fn reserve(&mut self, cells: usize, bytes: usize) -> Result<()> {
-        self.make_room(cells, bytes)
+        self.make_room(cells, bytes + cells * LENGTHS_BYTES)
+    }
+
+    /// Makes room for one cell of `bytes` bytes, lengths included.
+    #[inline]
+    fn ensure_room(&mut self, bytes: usize) -> Result<()> {
+        let room = self.chunks.last.capacity() - self.chunks.last.len();
+        if room < bytes || self.cells.len() == self.cells.capacity() {
+            self.make_room(1, bytes)?;
+        }
+        Ok(())
     }
 
     #[cold]
@@ -299,6 +365,7 @@ impl CellBatch {
         if !self.open_cells().is_empty() {
             self.rows.push(RowEnd {
                 cells: self.cells.len(),
+                appended: self.appended,
                 partial,
             });
         }
@@ -313,10 +380,11 @@ impl CellBatch {
         }
     }
 
-    /// Drops all bytes from the start of this cell on.
+    /// Drops all bytes from the start of this cell on, the first one of the open row.
     fn truncate_to(&mut self, span: Span) {
         let was_large = self.chunks.full.is_some();
-        self.chunks.truncate(span.chunk, span.start);
+        self.chunks.truncate(span.chunk, span.start - LENGTHS_BYTES);
+        self.appended = self.rows.last().map_or(0, |row| row.appended);
         if was_large {
             self.settle();
         }
@@ -347,12 +415,15 @@ impl CellBatch {
         self.cells.truncate(write);
         if write == open.start {
             self.truncate_to(first);
+        } else {
+            self.is_irregular |= write < open.end;
         }
     }
 
     /// Sorts the cells of the open row by family; within a family the order stays.
     pub(crate) fn sort_open_by_family(&mut self) {
         let open = self.open_cells();
+        self.is_irregular = true;
         let Self { chunks, cells, .. } = self;
         let family = |span: &Span| span.cell(chunks.get(span.chunk)).key.family();
         cells[open].sort_by(|left, right| family(left).cmp(family(right)));
@@ -382,8 +453,18 @@ impl CellBatch {
     }
 
     /// Bytes of keys, values and tags.
+    #[inline]
     pub fn data_bytes(&self) -> usize {
-        self.chunks.bytes()
+        self.chunks.bytes() - self.appended * LENGTHS_BYTES
+    }
+
+    /// The cells of all rows as a cell block of HBase's KeyValueCodec, in pieces. `None` if the bytes
+    /// in memory are not one: a cell has tags, or was dropped, or rows of several families were sorted.
+    /// REQUIRES: no row is open.
+    pub fn cell_block(&self) -> Option<impl Iterator<Item = &[u8]>> {
+        debug_assert!(self.open_cells().is_empty(), "a row is open");
+        let chunks = self.chunks.full().iter().chain([&self.chunks.last]);
+        (!self.is_irregular).then(|| chunks.map(Vec::as_slice))
     }
 
     /// Memory that it has, used or not.

@@ -90,6 +90,8 @@ pub(super) fn region_before(catalog: &Catalog, key: &[u8]) -> Result<Option<Regi
 /// Rows between two reads of the clock, which would be noticeable in a scan of small rows if made
 /// for each row.
 const STEPS_A_LOOK: usize = 16;
+/// Most rows that are copied from a block without a look at the clock.
+const ROWS_A_RUN: usize = 256;
 
 /// A region that a scan has not read to its end.
 #[derive(Debug)]
@@ -383,22 +385,48 @@ impl Scanner {
         if let Some(ahead) = self.ahead.front() {
             self.shared.servers.check_assigned(&ahead.region)?;
         }
-        let mut steps = 0usize;
+        let (mut steps, mut next_look) = (0, 1);
         loop {
-            steps += 1;
             if self.rows_left == 0 {
                 self.ended_before_end |= !self.is_at_end();
                 self.finish();
                 return Ok(Fetched::End);
             }
-            if out.row_count() - first_row >= limits.results || out.data_bytes() - first_byte >= limits.bytes
-            {
+            let left = FetchLimits {
+                results: limits.results.saturating_sub(out.row_count() - first_row),
+                bytes: limits.bytes.saturating_sub(out.data_bytes() - first_byte),
+                time: limits.time,
+            };
+            if left.results == 0 || left.bytes == 0 {
                 return Ok(Fetched::More);
             }
+            let is_late = |clock: &dyn Clock| {
+                clock.mono().saturating_sub(began) >= limits.time.max(Duration::from_nanos(1))
+            };
             let long_row = self.long_row(cut_at, out);
+            let rows_left = usize::try_from(self.rows_left).unwrap_or(usize::MAX);
             let Some(scanner) = self.in_hand()? else {
                 return Ok(Fetched::End);
             };
+            let run = FetchLimits {
+                results: left.results.min(rows_left).min(ROWS_A_RUN),
+                ..left
+            };
+            let rows = scanner.append_plain_rows(&run, long_row, out);
+            if rows > 0 {
+                self.rows_left -= rows as u64;
+                self.reads += rows as u64;
+                self.count_results(rows);
+                steps += rows;
+                if steps >= next_look {
+                    next_look = steps + STEPS_A_LOOK;
+                    if is_late(&*clock) {
+                        return Ok(Fetched::More);
+                    }
+                }
+                continue;
+            }
+            steps += 1;
             let step = scanner.step_with(out, long_row)?;
             let filter_is_done = scanner.filter_is_done();
             self.reads += u64::from(matches!(step, Step::Row | Step::Nothing));
@@ -406,13 +434,13 @@ impl Scanner {
             match step {
                 Step::Row => {
                     self.rows_left -= 1;
-                    self.count_result();
+                    self.count_results(1);
                     if filter_is_done {
                         self.ended_by_filter = true;
                         self.end_region();
                     }
                 }
-                Step::Piece => self.count_result(),
+                Step::Piece => self.count_results(1),
                 Step::Nothing | Step::Outside => {}
                 Step::End => {
                     if filter_is_done && self.in_request == 0 {
@@ -427,9 +455,11 @@ impl Scanner {
             }
             // Checked after the work, so that every fetch makes progress however short its time is.
             // A piece of a row may have taken long.
-            let look = steps == 1 || steps.is_multiple_of(STEPS_A_LOOK) || step == Step::Piece;
-            if look && clock.mono().saturating_sub(began) >= limits.time.max(Duration::from_nanos(1)) {
-                return Ok(Fetched::More);
+            if steps >= next_look || step == Step::Piece {
+                next_look = steps + STEPS_A_LOOK;
+                if is_late(&*clock) {
+                    return Ok(Fetched::More);
+                }
             }
         }
     }
@@ -455,10 +485,10 @@ impl Scanner {
         }
     }
 
-    fn count_result(&mut self) {
-        self.in_request += 1;
-        if Some(self.in_request) == self.scan.caching {
-            self.in_request = 0;
+    fn count_results(&mut self, results: usize) {
+        self.in_request += results;
+        if let Some(caching) = self.scan.caching.filter(|caching| *caching > 0) {
+            self.in_request %= caching;
         }
     }
 

@@ -18,11 +18,12 @@ use super::blocks::{Block, Want};
 use super::current_cell::CurrentCell;
 use super::data_block::Stepped;
 use super::index::{Handle, IndexBlock};
+use super::plain_rows::PlainRows;
 use super::read_ahead::{ReadAhead, Toward};
 use super::reader::{Reader, row_start};
 use super::row_starts::{RowStarts, RowsBefore, SteppedBack};
 use super::{Access, ReadOptions};
-use crate::cell::{Account, Cell, CellCursor, CellType, Key, KeyBuf, compare_keys};
+use crate::cell::{Account, Cell, CellBatch, CellCursor, CellType, Key, KeyBuf, compare_keys};
 use crate::error::Result;
 
 /// Cells that `seek_forward` steps over before it searches.
@@ -148,6 +149,16 @@ impl FileCursor {
     pub(super) fn block_offset(&self) -> u64 {
         let (index, entry) = self.level(self.path.len());
         index.handle(entry).offset
+    }
+
+    /// Appends plain rows of the current block, from the current cell on, and moves behind them. Returns the
+    /// number of rows.
+    /// REQUIRES: the current cell is the first one of its row, and the cursor has not gone backward.
+    pub(crate) fn append_plain_rows(&mut self, wanted: &PlainRows<'_>, out: &mut CellBatch) -> usize {
+        let block = self.block.as_ref();
+        block.map_or(0, |block| {
+            block.data().append_plain_rows(wanted, &mut self.current, out)
+        })
     }
 
     fn end(&mut self) {

@@ -47,6 +47,7 @@ mod file_info;
 mod index;
 mod missing;
 mod pinned;
+mod plain_rows;
 mod read_ahead;
 mod reader;
 mod row_starts;
@@ -72,6 +73,7 @@ pub(crate) use blocks::Block;
 pub(crate) use cursor::FileCursor;
 pub use dump::{dump, index_entries, summary};
 pub(crate) use missing::{BloomAnswer, MissingBlock};
+pub(crate) use plain_rows::{PlainRows, RunLimits};
 pub use reader::Reader;
 pub use writer::Writer;
 

@@ -33,7 +33,8 @@ use smallvec::SmallVec;
 use crate::cell::{CellBatch, RowOrder};
 use crate::error::{Error, Result};
 use crate::filter::Filter;
-use crate::op::{Columns, ReadSpec};
+use crate::hfile::RunLimits;
+use crate::op::{Columns, FetchLimits, ReadSpec};
 use crate::region::{RegionVersion, ScanRange, family_index};
 use crate::schema::{TableDescriptor, escape};
 use crate::seeded;
@@ -272,6 +273,44 @@ impl RegionScanner {
         self.parts = parts;
         self.paused = None;
         Ok(())
+    }
+
+    /// Appends plain rows (`hfile::plain_rows`) as long as the next ones are, each as a result, and returns
+    /// their number: at most `limits.results`. The run ends with the row that reaches `limits.bytes`, and
+    /// before a long row, which [`Self::step_with`] treats as `long_row` says.
+    ///
+    /// Only a scan forward over the one family that was asked for, without filter and batch limit, has such
+    /// rows, and only behind its first row.
+    pub(crate) fn append_plain_rows(
+        &mut self,
+        limits: &FetchLimits,
+        long_row: LongRow,
+        out: &mut CellBatch,
+    ) -> usize {
+        let (Some(range), [part], true) = (&self.range, &mut self.parts[..], self.begun) else {
+            return 0;
+        };
+        let returns_rows_whole = self.filter.is_none() && self.batch.is_none() && !self.in_row;
+        if range.reversed || !returns_rows_whole || self.paused.is_some() {
+            return 0;
+        }
+        let cut_at = match long_row {
+            LongRow::Whole => usize::MAX,
+            LongRow::Cut(bytes) | LongRow::Leave(bytes) => bytes,
+        };
+        let limits = RunLimits {
+            rows: limits.results,
+            bytes: limits.bytes,
+            cut_at,
+            row_bytes: self.row_max_bytes,
+            end: &range.high.row,
+        };
+        let rows = part.store.append_plain_rows(limits, out);
+        if let Some(last) = out.rows().last().filter(|_| rows > 0) {
+            self.row.clear();
+            self.row.extend_from_slice(last.key());
+        }
+        rows
     }
 
     /// Works on one row: appends one result to `out` and closes it, or finds that there is none. After an

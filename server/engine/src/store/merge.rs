@@ -68,6 +68,31 @@ impl<C: CellCursor> MergeCursor<C> {
         self.rebuild();
     }
 
+    /// Lets `take` take rows from the child under the cursor and move it behind them. `take` also gets the
+    /// first row of which another child has cells; empty: no such row. It must not take that row, nor any
+    /// behind it.
+    /// REQUIRES: the last seek was not a reversed step.
+    #[inline]
+    pub(super) fn take_from_current<T: Default>(&mut self, take: impl FnOnce(&mut C, &[u8]) -> T) -> T {
+        let taken = match (self.current, self.heap.first()) {
+            (None, _) => return T::default(),
+            (Some(current), None) => return take(&mut self.children[current], &[]),
+            (Some(current), Some(&next)) => {
+                let Ok([current, next]) = self.children.get_disjoint_mut([current, next]) else {
+                    return T::default();
+                };
+                match next.cell() {
+                    Some(next) => take(current, next.key.row()),
+                    None => return T::default(),
+                }
+            }
+        };
+        if let Some(current) = self.current {
+            self.settle(current);
+        }
+        taken
+    }
+
     /// The sources, newest first.
     #[cfg(test)]
     pub(super) fn children(&self) -> &[C] {

@@ -17,6 +17,7 @@ use smallvec::SmallVec;
 use crate::Result;
 use crate::cell::{Cell, CellBatch, CellCursor, CellType, Key, KeyBuf, RowOrder};
 use crate::filter::Filter;
+use crate::hfile::RunLimits;
 use crate::op::{FamilySelection, ReadSpec};
 use crate::schema::FamilyDescriptor;
 
@@ -368,6 +369,30 @@ impl StoreScanner {
         let target = KeyBuf::first_on_column(hint.row(), hint.family(), hint.qualifier());
         self.cursor.seek_forward(target.as_key())?;
         Ok(true)
+    }
+
+    /// Appends plain rows (`hfile::plain_rows`) as long as the next ones are, each as a closed row, and moves
+    /// behind them. Returns the number of rows; 0 also in the middle of a row.
+    /// REQUIRES: the read has no filter, and is not of a single row.
+    #[inline]
+    pub(crate) fn append_plain_rows(&mut self, limits: RunLimits<'_>, out: &mut CellBatch) -> usize {
+        let takes_rows_whole = self.walk == Walk::Forward
+            && self.order == RowOrder::Bytes
+            && (self.family_offset, self.family_limit) == (0, usize::MAX);
+        if !takes_rows_whole || self.finished || self.in_row {
+            return 0;
+        }
+        let Some(wanted) = self.matcher.plain_rows(limits) else {
+            return 0;
+        };
+        self.cursor.take_from_current(|source, other_row| {
+            let mut wanted = wanted;
+            let end = wanted.limits.end;
+            if end.is_empty() || (!other_row.is_empty() && other_row < end) {
+                wanted.limits.end = other_row;
+            }
+            source.append_plain_rows(&wanted, out)
+        })
     }
 
     /// Starts with a row if the scanner stands there.

@@ -2,8 +2,8 @@
 //! rows.
 
 use crate::Result;
-use crate::cell::{Cell, CellCursor, Key, KeyBuf, is_from};
-use crate::hfile::FileCursor;
+use crate::cell::{Cell, CellBatch, CellCursor, Key, KeyBuf, is_from};
+use crate::hfile::{FileCursor, PlainRows};
 use crate::id::SeqId;
 use crate::memstore::MemstoreCursor;
 
@@ -39,6 +39,18 @@ macro_rules! each {
             Source::System($cursor) => $call,
         }
     };
+}
+
+impl Source {
+    /// Appends plain rows from the current cell on, and moves behind them ([`FileCursor::append_plain_rows`]).
+    /// Only files that are read whole have such runs.
+    #[inline]
+    pub(super) fn append_plain_rows(&mut self, wanted: &PlainRows<'_>, out: &mut CellBatch) -> usize {
+        match self {
+            Self::File(cursor) => cursor.append_plain_rows(wanted, out),
+            _ => 0,
+        }
+    }
 }
 
 impl CellCursor for Source {

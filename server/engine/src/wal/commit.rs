@@ -104,7 +104,6 @@ impl Commit {
     }
 
     /// The sequence id of its last row: published once this is.
-    #[cfg(feature = "server")]
     pub fn seq(&self) -> SeqId {
         self.seq
     }

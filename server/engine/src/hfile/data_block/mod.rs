@@ -28,7 +28,7 @@ mod tests;
 use smallvec::SmallVec;
 
 use super::block::Check;
-use super::cell_layout::{CellLayout, DataLayout};
+use super::cell_layout::{CellLayout, DataLayout, LENGTHS_BYTES};
 use super::current_cell::{CellOffsets, CurrentCell};
 use super::encoding::{self, row_index};
 use super::search_index::{EncodedBuilder, PlainBuilder, SearchIndex};
@@ -114,15 +114,17 @@ impl DataBlock {
     /// Moves `current`, a cell of this block, to the next cell; `false` at the end of the block.
     #[inline]
     pub(super) fn next(&self, current: &mut CurrentCell) -> bool {
-        let start = current.offsets.next;
-        if start >= self.cells_to {
+        if !self.is_plain() {
+            let is_there = current.offsets.next < self.cells_to;
+            if is_there {
+                encoding::step(&self.bytes, self.layout, current);
+            }
+            return is_there;
+        }
+        let Some(next) = self.plain_after(&current.offsets) else {
             return false;
-        }
-        if self.is_plain() {
-            current.offsets = CellOffsets::plain(&self.bytes, start, self.layout.cell);
-        } else {
-            encoding::step(&self.bytes, self.layout, current);
-        }
+        };
+        current.offsets = next;
         true
     }
 
@@ -176,6 +178,21 @@ impl DataBlock {
     pub(super) fn plain_key(&self, offsets: &CellOffsets) -> Key<'_> {
         let value_at = offsets.value_at as usize;
         Key::trusted(&self.bytes[value_at - offsets.key_bytes as usize..value_at])
+    }
+
+    /// The cell behind that one in a plain block; `None` at the end of the block.
+    #[inline]
+    pub(super) fn plain_after(&self, offsets: &CellOffsets) -> Option<CellOffsets> {
+        let start = offsets.next;
+        (start < self.cells_to).then(|| CellOffsets::plain(&self.bytes, start, self.layout.cell))
+    }
+
+    /// The lengths, key and value of a cell of a plain block, as they are stored.
+    #[inline]
+    pub(super) fn stored(&self, offsets: &CellOffsets) -> &[u8] {
+        let value_at = offsets.value_at as usize;
+        let start = value_at - offsets.key_bytes as usize - LENGTHS_BYTES;
+        &self.bytes[start..value_at + offsets.value_bytes as usize]
     }
 
     /// Number of search entries (cells at which a search can begin) before `target` (`None`: all).

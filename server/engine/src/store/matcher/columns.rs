@@ -59,6 +59,11 @@ impl AllColumns {
         }
     }
 
+    /// Versions of a column that are results.
+    pub(super) fn max_versions(&self) -> u64 {
+        self.max_versions
+    }
+
     pub(super) fn clear(&mut self) {
         self.counting = false;
     }
@@ -115,6 +120,16 @@ impl NamedColumns {
             count: 0,
             last: None,
         }
+    }
+
+    /// Versions of a column that are results.
+    pub(super) fn max_versions(&self) -> u64 {
+        self.max_versions
+    }
+
+    /// The columns, sorted.
+    pub(super) fn wanted(&self) -> &[Vec<u8>] {
+        &self.wanted
     }
 
     pub(super) fn clear(&mut self) {

@@ -22,6 +22,8 @@ mod retain;
 pub(super) use read::{Decision, ReadMatcher, effective_range};
 pub(super) use retain::{Purge, RetainMatcher};
 
+use std::ops::RangeInclusive;
+
 use crate::cell::{Cell, ttl_ms};
 use crate::clock::Ahead;
 use crate::op::ReadSpec;
@@ -79,6 +81,16 @@ impl Expiry {
             self.oldest_ahead_ms = ahead.now_ms.saturating_sub(self.ttl_ms);
         }
         self
+    }
+
+    /// The timestamps of puts that have not expired by the family's TTL, whatever the assigned time.
+    pub(super) fn alive(&self) -> RangeInclusive<i64> {
+        let newest = if self.ttl_ms == i64::MAX {
+            i64::MAX
+        } else {
+            self.ahead.from_ms
+        };
+        self.oldest_ms..=newest
     }
 
     /// Whether a put that has not expired by the wall clock has outlived the family's TTL by

@@ -4,6 +4,7 @@
 use crate::Result;
 use crate::cell::{Cell, Key, KeyBuf};
 use crate::filter::{Filter, ReturnCode};
+use crate::hfile::{PlainRows, RunLimits};
 use crate::op::{Columns, FamilySelection, ReadSpec, TimeRange};
 use crate::schema::{FamilyDescriptor, KeepDeletedCells};
 use crate::store::ReadView;
@@ -104,6 +105,29 @@ impl ReadMatcher {
                 count: 0,
             },
         }
+    }
+
+    /// The rows that are results as they are stored (`hfile::plain_rows`): no tombstone is in them, and every
+    /// wanted column has one version. `None` if more than that decides.
+    /// REQUIRES: the read has no filter.
+    pub(in crate::store) fn plain_rows<'a>(&'a self, limits: RunLimits<'a>) -> Option<PlainRows<'a>> {
+        let (max_versions, columns) = match &self.columns {
+            Tracker::All(all) => (all.max_versions(), None),
+            Tracker::Named(named) => (named.max_versions(), Some(named.wanted())),
+        };
+        if self.raw || max_versions == 0 {
+            return None;
+        }
+        let alive = self.expiry.alive();
+        let timestamps = match self.range {
+            None => alive,
+            Some(range) => range.min.max(*alive.start())..=range.max.saturating_sub(1).min(*alive.end()),
+        };
+        Some(PlainRows {
+            limits,
+            timestamps,
+            columns,
+        })
     }
 
     /// A new row begins.

@@ -16,7 +16,7 @@ use crate::error::{Error, Result};
 use crate::filter::Filter;
 use crate::fs::HandleCache;
 use crate::fs::sim::{SimFs, SimOptions};
-use crate::hfile::ReaderContext;
+use crate::hfile::{ReaderContext, RunLimits};
 use crate::id::{FileId, SeqId};
 use crate::jobs::JobProgress;
 use crate::memstore::Memstore;
@@ -299,6 +299,27 @@ pub(super) fn show(cells: &[TextCell]) -> String {
     });
     texts.collect::<Vec<_>>().join(" ")
 }
+
+/// Reads plain rows as long as the next ones are, at most `rows`.
+pub(super) fn plain_rows(scanner: &mut StoreScanner, rows: usize) -> Vec<TextCell> {
+    let limits = RunLimits { rows, ..UNLIMITED };
+    let mut out = CellBatch::new();
+    let taken = scanner.append_plain_rows(limits, &mut out);
+    assert!(taken <= rows && taken == out.row_count());
+    assert!(out.open_cells().is_empty(), "a row is open");
+    out.rows()
+        .flat_map(|row| row.cells().map(TextCell::of).collect::<Vec<_>>())
+        .collect()
+}
+
+/// A run of any length.
+pub(super) const UNLIMITED: RunLimits<'static> = RunLimits {
+    rows: usize::MAX,
+    bytes: usize::MAX,
+    cut_at: usize::MAX,
+    row_bytes: usize::MAX,
+    end: b"",
+};
 
 /// Reads to the end, in pieces of at most `batch` cells.
 pub(super) fn read_all(

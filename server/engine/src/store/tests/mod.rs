@@ -7,6 +7,7 @@ mod harness;
 mod merge;
 mod model;
 mod options;
+mod plain_rows;
 mod read_views;
 mod reference;
 mod scanner;

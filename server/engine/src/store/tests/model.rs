@@ -1,22 +1,24 @@
 //! The store against the reference: random writes, flushes and compactions under random family options, then
 //! every kind of read, compared cell by cell with sequence ids. A failing seed prints itself.
 
-use super::harness::{NOW_MS, TestStore, read_all};
+use super::harness::{NOW_MS, TestStore, plain_rows, read_all};
 use super::reference::{Question, Reference, earliest_put};
 use super::{Random, TextCell};
-use crate::cell::{CellType, TAG_TTL, put_tag};
+use crate::cell::{CellBatch, CellType, TAG_TTL, put_tag};
 use crate::id::SeqId;
 use crate::op::{Columns, FamilySelection, ReadSpec, TimeRange};
-use crate::store::{Clip, ReadRows};
+use crate::store::{Clip, ReadRows, RowLimit, RowProgress, StoreScanner};
 
-const ROWS: [&str; 5] = ["a", "b", "ba", "c", "d"];
+const ROWS: [&str; 12] = ["a", "b", "ba", "c", "d", "e", "f", "fa", "g", "h", "i", "j"];
 const COLUMNS: [&str; 4] = ["", "p", "q", "qq"];
 
 #[test]
 fn the_store_equals_the_reference() {
+    let mut in_runs = 0;
     for seed in 0..150 {
-        run_seed(seed);
+        in_runs += run_seed(seed);
     }
+    assert!(in_runs > 500, "only {in_runs} cells came in runs of plain rows");
 }
 
 fn pick<'a>(random: &mut Random, words: &[&'a str]) -> &'a str {
@@ -109,7 +111,9 @@ impl Runs {
     }
 }
 
-fn run_seed(seed: u64) {
+/// Returns the number of cells that came in runs of plain rows.
+fn run_seed(seed: u64) -> usize {
+    let mut in_runs = 0;
     let mut random = Random::new(seed);
     let options = random_options(&mut random);
     let mut store = TestStore::new(&options);
@@ -150,10 +154,11 @@ fn run_seed(seed: u64) {
         for _ in 0..12 {
             let floor = store.version.files_max_seq().0;
             let question = random_question(&mut random, floor, store.seq);
-            compare(&store, &runs.all(), &reference, &question, &mut random, seed);
+            in_runs += compare(&store, &runs.all(), &reference, &question, &mut random, seed);
         }
     }
     compare_halves(&mut store, &mut runs, &mut random, seed);
+    in_runs
 }
 
 /// Splits the store at a row and compares both halves, before and after each has compacted its share.
@@ -196,6 +201,7 @@ fn texts(cells: &[TextCell]) -> Vec<String> {
     cells.iter().map(ToString::to_string).collect()
 }
 
+/// Returns the number of cells that came in runs of plain rows.
 fn compare(
     store: &TestStore,
     all: &[TextCell],
@@ -203,7 +209,8 @@ fn compare(
     question: &Question,
     random: &mut Random,
     seed: u64,
-) {
+) -> usize {
+    let mut in_runs = 0;
     let spec = ReadSpec {
         time_range: question.range,
         max_versions: question.max_versions,
@@ -249,7 +256,13 @@ fn compare(
         };
         let mut scanner = store.open(selection.as_ref(), &spec, question.read_point, rows);
         // The bounds are a hint; rows beyond them may come and are the caller's to leave out.
-        let mut got = read_all(&mut scanner, None, batch);
+        let mut got = if batch == usize::MAX {
+            let (got, from_runs) = read_all_in_runs(&mut scanner);
+            in_runs += from_runs;
+            got
+        } else {
+            read_all(&mut scanner, None, batch)
+        };
         got.retain(|cell| {
             let row = cell.key.as_key().row();
             row >= low.as_bytes() && (high.is_empty() || row <= high.as_bytes())
@@ -261,4 +274,31 @@ fn compare(
             "scan reversed {reversed}, seed {seed}, {question:?}"
         );
     }
+    in_runs
+}
+
+/// Reads to the end, plain rows in runs. Also returns the number of cells from runs.
+fn read_all_in_runs(scanner: &mut StoreScanner) -> (Vec<TextCell>, usize) {
+    let (mut cells, mut in_runs) = (Vec::new(), 0);
+    while scanner.row().is_some() {
+        let run = plain_rows(scanner, 2);
+        in_runs += run.len();
+        cells.extend(run);
+        cells.extend(read_row(scanner));
+    }
+    (cells, in_runs)
+}
+
+/// Reads the next row.
+fn read_row(scanner: &mut StoreScanner) -> Vec<TextCell> {
+    let Some(row) = scanner.row().map(<[u8]>::to_vec) else {
+        return Vec::new();
+    };
+    let mut out = CellBatch::new();
+    let progress = scanner.read_row(&row, None, &mut RowLimit::NONE.clone(), &mut out);
+    assert_eq!(progress.unwrap(), RowProgress::Done);
+    out.end_row(false);
+    out.rows()
+        .flat_map(|row| row.cells().map(TextCell::of).collect::<Vec<_>>())
+        .collect()
 }

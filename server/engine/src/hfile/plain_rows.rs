@@ -1,0 +1,163 @@
+//! Runs of plain rows: rows that a scan returns as they are in a data block.
+//!
+//! Most rows of most scans have no tombstones, no older versions and no tags, and are in one file only.
+//! The result of such a row is the row itself, so the decisions of `store::matcher` are not needed:
+//!
+//! 1. The scan says in a [`PlainRows`] how much it wants, and how it recognizes a plain row.
+//! 2. [`FileCursor::append_plain_rows`](super::FileCursor) copies row after row out of the block of plain
+//!    cells that it stands in, each cell in one piece.
+//! 3. It stops before the first row that is not plain, or that may go on in the next block. The scan reads
+//!    that row cell by cell (`store::scanner`).
+//!
+//! Invariants:
+//! - A row that is copied here has the same result when it is read cell by cell.
+//! - After a run the cursor is at the first cell of the row that follows the run.
+//!
+//! `store::scanner` is the only caller.
+
+use std::cmp::Ordering;
+use std::ops::RangeInclusive;
+
+use super::current_cell::{CellOffsets, CurrentCell};
+use super::data_block::DataBlock;
+use crate::cell::{CellBatch, CellType, Key, is_from};
+
+/// Unwanted cells in a row up to which stepping over them costs less than a search.
+const UNWANTED_MAX: usize = 8;
+
+/// Where a run ends.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RunLimits<'a> {
+    /// Number of rows at most.
+    pub(crate) rows: usize,
+    /// The run ends with the row that reaches this many bytes of keys and values.
+    pub(crate) bytes: usize,
+    /// The run ends before a row with which it would reach this many bytes.
+    pub(crate) cut_at: usize,
+    /// A row of this many bytes is not plain.
+    pub(crate) row_bytes: usize,
+    /// The run ends before this row; empty: no such row.
+    pub(crate) end: &'a [u8],
+}
+
+/// The rows that a scan wants in a run.
+#[derive(Clone, Debug)]
+pub(crate) struct PlainRows<'a> {
+    /// Where the run ends.
+    pub(crate) limits: RunLimits<'a>,
+    /// A wanted cell with another timestamp is not plain.
+    pub(crate) timestamps: RangeInclusive<i64>,
+    /// Qualifiers of the wanted columns, in order; `None`: all columns. A row without any of them is not
+    /// plain.
+    pub(crate) columns: Option<&'a [Vec<u8>]>,
+}
+
+impl DataBlock {
+    /// Appends the rows of a run, the first of which begins at `current`, and moves `current` behind them.
+    /// Returns the number of rows.
+    pub(super) fn append_plain_rows(
+        &self,
+        wanted: &PlainRows<'_>,
+        current: &mut CurrentCell,
+        out: &mut CellBatch,
+    ) -> usize {
+        if !self.is_plain() {
+            return 0;
+        }
+        let (mut rows, mut bytes) = (0, 0);
+        let limits = wanted.limits;
+        while rows < limits.rows && bytes < limits.bytes {
+            let limit = limits.row_bytes.min(limits.cut_at.saturating_sub(bytes));
+            let Some(row) = self.append_plain_row(wanted, current.offsets, limit, out) else {
+                out.abandon_row();
+                break;
+            };
+            out.end_row(false);
+            current.offsets = row.next;
+            bytes += row.bytes;
+            rows += 1;
+        }
+        rows
+    }
+
+    /// Appends the cells of the row that begins at `cell`. `None`, and maybe some of its cells in the open row
+    /// of `out`, if it is not a row of the run.
+    #[inline]
+    fn append_plain_row(
+        &self,
+        wanted: &PlainRows<'_>,
+        mut cell: CellOffsets,
+        limit: usize,
+        out: &mut CellBatch,
+    ) -> Option<Row> {
+        let mut key = self.plain_key(&cell);
+        let row = key.row();
+        let end = wanted.limits.end;
+        if !end.is_empty() && is_from(row, end) {
+            return None;
+        }
+        let mut columns = wanted.columns;
+        let (mut bytes, mut unwanted) = (0, 0);
+        loop {
+            if key.type_code() != CellType::Put as u8 || cell.tags_bytes != 0 {
+                return None;
+            }
+            if is_wanted(&mut columns, key.qualifier()) {
+                bytes += (cell.key_bytes + cell.value_bytes) as usize;
+                if bytes >= limit || !wanted.timestamps.contains(&key.timestamp()) {
+                    return None;
+                }
+                // Where memory is short, reading cell by cell finds that, too, and reports it.
+                out.add_stored(self.stored(&cell), cell.key_bytes, cell.seq)
+                    .ok()?;
+            } else {
+                unwanted += 1;
+                if unwanted > UNWANTED_MAX {
+                    return None;
+                }
+            }
+            let next = self.plain_after(&cell)?;
+            let next_key = self.plain_key(&next);
+            if !is_row(next_key, row) {
+                return (bytes > 0).then_some(Row { next, bytes });
+            }
+            if next_key.qualifier() == key.qualifier() {
+                return None;
+            }
+            (cell, key) = (next, next_key);
+        }
+    }
+}
+
+/// Whether the key is of that row. The last byte is compared first: rows that follow each other mostly differ
+/// there.
+#[inline]
+fn is_row(key: Key<'_>, row: &[u8]) -> bool {
+    let other = key.row();
+    other.last() == row.last() && other == row
+}
+
+/// Whether that column is one of `columns`. Drops those before it from `columns`.
+/// REQUIRES: columns are asked for in order.
+#[inline]
+fn is_wanted(columns: &mut Option<&[Vec<u8>]>, qualifier: &[u8]) -> bool {
+    let Some(columns) = columns else {
+        return true;
+    };
+    while let [first, rest @ ..] = *columns {
+        match first.as_slice().cmp(qualifier) {
+            Ordering::Less => *columns = rest,
+            Ordering::Equal => return true,
+            Ordering::Greater => return false,
+        }
+    }
+    false
+}
+
+/// A row that was appended.
+struct Row {
+    /// The first cell behind it.
+    next: CellOffsets,
+    /// Bytes of its keys and values.
+    bytes: usize,
+}
