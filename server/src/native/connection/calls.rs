@@ -5,13 +5,15 @@
 //! arrive together cost no switch of tasks, and their responses leave in one write.
 //!
 //! A call that may compute for long has a task of its own if other calls of the connection would
-//! wait for it: clients send the calls of all their threads over one connection.
+//! wait for it: clients send the calls of all their threads over one connection. A scan has one only
+//! when the calls that arrived with it have taken [`SCANS_HERE`] already: its part before the pool is
+//! bounded itself (`service::scans`), and a task would write each response alone.
 
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::Poll;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use basalt_idl::native::frame::Request;
 use basalt_idl::native::messages::ClientServiceMethod;
@@ -23,6 +25,10 @@ use super::answer::answer;
 use super::output::Response;
 use super::{Connection, Held};
 use crate::native::peer::Method;
+
+/// Time after which the calls that arrived together run no further scan in the task of their
+/// connection.
+const SCANS_HERE: Duration = Duration::from_micros(500);
 
 /// A call. It has no response if its client has timed out.
 type Running = Pin<Box<dyn Future<Output = Option<Response>> + Send>>;
@@ -67,7 +73,7 @@ impl Calls {
         let others_wait = has_next || !self.is_empty();
         let call = answer(Arc::clone(connection), method, request, arrived, held);
         let mut call: Running = Box::pin(call);
-        if others_wait && may_take_long(method) {
+        if others_wait && may_take_long(method, arrived) {
             self.apart.spawn(call);
             return None;
         }
@@ -102,12 +108,12 @@ impl Calls {
     }
 }
 
-/// Whether a call may keep its thread for longer than a get or a put of one row.
-fn may_take_long(method: Option<Method>) -> bool {
-    !matches!(
-        method,
-        None | Some(Method::Client(
-            ClientServiceMethod::Get | ClientServiceMethod::Mutate
-        ))
-    )
+/// Whether a call may keep its thread for longer than a get or a put of one row. `arrived`: when it
+/// and those before it have arrived.
+fn may_take_long(method: Option<Method>, arrived: Instant) -> bool {
+    match method {
+        None | Some(Method::Client(ClientServiceMethod::Get | ClientServiceMethod::Mutate)) => false,
+        Some(Method::Client(ClientServiceMethod::Scan)) => arrived.elapsed() > SCANS_HERE,
+        Some(_) => true,
+    }
 }
