@@ -50,13 +50,8 @@ pub(super) async fn call(
             Box::pin(scan::call(connection, wanted, bytes, deadline, reply)).await
         }
         ClientServiceMethod::Multi => {
-            Box::pin(multi::call(
-                connection,
-                request::decode(call.parameter)?,
-                call.cells,
-                reply,
-            ))
-            .await
+            let wanted = request::decode(call.parameter)?;
+            Box::pin(multi::call(connection, wanted, call.cells, reply)).await
         }
         ClientServiceMethod::ExecService => {
             let wanted = request::decode(call.parameter)?;

@@ -5,6 +5,9 @@
 //! end of the group or before the next increment or append; if that fails, they are applied one by
 //! one, so that each has its own result. As in HBase, a get does not see the puts before it in its
 //! group.
+//!
+//! A group of plain puts and deletes is applied together without being decoded
+//! (`decode::plain_writes`). If that is not possible, it is decoded and treated like any other.
 
 use std::sync::Arc;
 
@@ -13,13 +16,13 @@ use basalt_engine::engine::RegionInfo;
 use basalt_engine::seeded;
 use basalt_idl::native::cells::Cells;
 use basalt_idl::native::messages::{
-    self, Action, CoprocessorServiceCall, CoprocessorServiceResult, MultiRegionLoadStats, MultiRequest,
-    MultiResponse, MutationProto, RegionAction, RegionActionResult, ResultOrException,
-    mutation_proto::MutationType,
+    self, Action, CoprocessorServiceCall, CoprocessorServiceResult, MultiRegionLoadStats, MutationProto,
+    RegionAction, RegionActionResult, ResultOrException, mutation_proto::MutationType,
 };
 use bytes::Bytes;
 use prost::Message;
 
+use super::decode::plain_writes::{MultiGroups, MultiResults, PlainWrites};
 use super::group::{self, Group};
 use super::reply::{CellBlock, Reply, exception_pair};
 use super::single::LaterGets;
@@ -27,21 +30,50 @@ use super::state::Connection;
 use super::{coprocessor, region, request, single};
 use crate::service::{Failure, writes};
 
+/// A group of a call.
+enum Form {
+    /// Puts and deletes that are not decoded.
+    Plain(PlainWrites),
+    Decoded(Box<RegionAction>),
+}
+
 /// Answers a Multi.
 pub(super) async fn call(
     connection: &Arc<Connection>,
-    call: MultiRequest,
+    call: MultiGroups,
     cells: Bytes,
     reply: &mut Reply,
 ) -> Result<(), Failure> {
     let mut block = connection.cell_block(connection.peer.codec);
-    let mut answer = MultiResponse {
+    let mut answer = MultiResults {
         region_statistics: Some(MultiRegionLoadStats::default()),
-        ..MultiResponse::default()
+        ..MultiResults::default()
     };
     let mut sent = Cells::new(&cells);
     let has_old_condition = call.condition.is_some();
-    for mut group in call.region_action {
+    // A malformed group fails the call before anything is applied.
+    let groups = call.region_action.into_iter().map(|group| {
+        Ok(match PlainWrites::parse(&group) {
+            Some(writes) if !has_old_condition => Form::Plain(writes),
+            _ => Form::Decoded(Box::new(request::decode(group)?)),
+        })
+    });
+    for group in groups.collect::<Result<Vec<_>, Failure>>()? {
+        let before = sent.clone();
+        let mut group = match group {
+            Form::Decoded(group) => *group,
+            Form::Plain(writes) => {
+                writes.skip_cells(&mut sent)?;
+                let own = cells.slice(before.offset()..sent.offset());
+                let message = writes.message().clone();
+                if let Some(result) = apply_plain(connection, writes, own).await {
+                    answer.region_action_result.push(result);
+                    continue;
+                }
+                sent = before;
+                request::decode(message)?
+            }
+        };
         let is_conditional = group.condition.is_some();
         if group.condition.is_none() {
             group.condition.clone_from(&call.condition);
@@ -69,10 +101,40 @@ pub(super) async fn call(
                 done.result = None;
             }
         }
-        answer.region_action_result.push(result);
+        answer.region_action_result.push(result.encode_to_vec().into());
     }
     reply.with_cells(&answer, block);
     Ok(())
+}
+
+/// Applies a group of puts and deletes together, and returns its RegionActionResult. `None` if that is
+/// not possible; then nothing has been applied. `cells` are those of the group.
+async fn apply_plain(connection: &Arc<Connection>, writes: PlainWrites, cells: Bytes) -> Option<Bytes> {
+    let region = region::serving(&connection.server, writes.region(), None).ok()?;
+    if !writes.rows().all(|row| region.contains(row)) {
+        return None;
+    }
+    let done = writes.done();
+    let begun = writes::begin(
+        &connection.server,
+        region.table.clone(),
+        (writes, cells),
+        |(writes, cells)| Ok(writes.mutations(cells)?),
+    );
+    let commit = begun.await.ok()?;
+    match writes::end(Ok(commit)).await {
+        Ok(()) => Some(done),
+        Err(failure) => Some(failed(&done, &failure)),
+    }
+}
+
+/// The result of a group all of whose writes have failed. `done` is the one if none had.
+fn failed(done: &Bytes, failure: &Failure) -> Bytes {
+    let mut result = RegionActionResult::decode(&done[..]).unwrap_or_default();
+    for write in &mut result.result_or_exception {
+        *write = outcome(write.index, Err(failure.clone()));
+    }
+    result.encode_to_vec().into()
 }
 
 /// Takes the cells of one group off the block, so that the next group begins at its own cells.

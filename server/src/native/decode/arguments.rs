@@ -154,7 +154,8 @@ pub fn memory_bytes(method: Method, parameter: &Bytes, cells: &Bytes) -> usize {
         Method::Client(ClientServiceMethod::ExecService) => &EXEC_SERVICE,
         _ => return ADMIN_FACTOR * parameter.len(),
     };
-    let written = Cells::new(cells).take_while(Result::is_ok).count();
+    let mut sent = Cells::new(cells);
+    let written = std::iter::from_fn(|| sent.skip_one().ok()).count();
     // The frame's size once more, for the log record of a write.
     message_bytes(parameter, shape) + parameter.len() + cells.len() + written * CELL
 }

@@ -2,11 +2,12 @@
 //!
 //! 1. [`peer`] reads the connection header.
 //! 2. [`arguments`] bounds the memory of a call's arguments, which the connection reserves.
-//! 3. [`request`] and [`condition`] decode and convert the call.
+//! 3. [`request`] and [`condition`] decode and convert the call, [`plain_writes`] most batches of writes.
 //!
 //! Nothing here does I/O or waits. Every error is a text for the client.
 
 pub mod arguments;
 pub mod condition;
 pub mod peer;
+pub mod plain_writes;
 pub mod request;

@@ -168,7 +168,12 @@ pub fn row(mutation: &MutationProto) -> Result<&Bytes> {
 
 /// The durability of a mutation.
 pub fn durability(mutation: &MutationProto) -> Durability {
-    match mutation.durability() {
+    durability_of(mutation.durability())
+}
+
+/// Converts a durability.
+pub fn durability_of(durability: mutation_proto::Durability) -> Durability {
+    match durability {
         mutation_proto::Durability::UseDefault => Durability::UseDefault,
         mutation_proto::Durability::SkipWal => Durability::SkipWal,
         mutation_proto::Durability::AsyncWal => Durability::AsyncWal,
@@ -194,10 +199,20 @@ pub fn ttl(mutation: &MutationProto) -> Result<Option<i64>> {
 /// Moves past the cells of a mutation: `cells.offset()` is then the beginning of the next one's
 /// cells. Only their lengths are checked.
 pub fn skip_cells(mutation: &MutationProto, cells: &mut Cells<'_>) -> Result<()> {
-    for _ in 0..mutation.associated_cell_count.unwrap_or_default() {
+    skip_cells_of(cells_in_block(mutation), cells)
+}
+
+/// Moves past `count` cells.
+pub fn skip_cells_of(count: u32, cells: &mut Cells<'_>) -> Result<()> {
+    for _ in 0..count {
         cells.skip_one().map_err(malformed)?;
     }
     Ok(())
+}
+
+/// Number of a mutation's cells in the cell block.
+fn cells_in_block(mutation: &MutationProto) -> u32 {
+    u32::try_from(mutation.associated_cell_count.unwrap_or_default()).unwrap_or(0)
 }
 
 fn malformed(error: basalt_idl::native::cells::CellError) -> Error {
@@ -214,9 +229,22 @@ fn each_cell<'a>(
     for cell in &cells_in_message(mutation, row) {
         each(cell)?;
     }
-    for _ in 0..mutation.associated_cell_count.unwrap_or_default() {
+    each_cell_in_block(row, cells_in_block(mutation), mutation.timestamp, block, each)
+}
+
+/// Passes the next `count` cells of the block, which must be of that row, to `each`. `timestamp` is that
+/// of cells that have none.
+#[inline]
+pub fn each_cell_in_block<'a>(
+    row: &[u8],
+    count: u32,
+    timestamp: Option<u64>,
+    block: &mut Cells<'a>,
+    mut each: impl FnMut(&WireCell<'a>) -> Result<()>,
+) -> Result<()> {
+    for _ in 0..count {
         let mut cell = block.require().map_err(malformed)?;
-        if cell.row != &row[..] {
+        if cell.row != row {
             return Err(do_not_retry(format!(
                 "a cell of row {} in a mutation of row {}",
                 Cut(cell.row),
@@ -224,7 +252,7 @@ fn each_cell<'a>(
             )));
         }
         if cell.timestamp == LATEST
-            && let Some(time) = mutation.timestamp
+            && let Some(time) = timestamp
         {
             cell.timestamp = time as i64;
         }
@@ -295,41 +323,50 @@ fn add_writes<'a>(mutation: &'a MutationProto, block: &mut Cells<'a>, writes: &m
             )));
         }
     }
-    let mut is_empty = true;
-    each_cell(mutation, block, |cell| {
-        is_empty = false;
-        let (family, qualifier) = (cell.family, cell.qualifier);
-        let timestamp = write_time(cell.timestamp)?;
-        writes.push(match cell.cell_type {
-            CellType::Put => Write::Put {
-                family,
-                qualifier,
-                timestamp,
-                value: cell.value,
-                ttl_ms,
-            },
-            CellType::Delete => Write::DeleteVersion {
-                family,
-                qualifier,
-                timestamp,
-            },
-            CellType::DeleteColumn => Write::DeleteColumn {
-                family,
-                qualifier,
-                timestamp,
-            },
-            CellType::DeleteFamily => Write::DeleteFamily { family, timestamp },
-            CellType::DeleteFamilyVersion => Write::DeleteFamilyVersion {
-                family,
-                timestamp: cell.timestamp,
-            },
-        });
-        Ok(())
-    })?;
-    if is_empty && mutation.mutate_type() == MutationType::Delete {
-        let timestamp = write_time(mutation.timestamp.map_or(LATEST, |time| time as i64))?;
-        writes.push(Write::DeleteRow { timestamp });
+    let before = writes.len();
+    each_cell(mutation, block, |cell| push_write(cell, ttl_ms, writes))?;
+    if writes.len() == before && mutation.mutate_type() == MutationType::Delete {
+        push_delete_of_row(mutation.timestamp, writes)?;
     }
+    Ok(())
+}
+
+/// Adds the write that a cell is.
+#[inline]
+pub fn push_write<'a>(cell: &WireCell<'a>, ttl_ms: Option<i64>, writes: &mut Writes<'a>) -> Result<()> {
+    let (family, qualifier) = (cell.family, cell.qualifier);
+    let timestamp = write_time(cell.timestamp)?;
+    writes.push(match cell.cell_type {
+        CellType::Put => Write::Put {
+            family,
+            qualifier,
+            timestamp,
+            value: cell.value,
+            ttl_ms,
+        },
+        CellType::Delete => Write::DeleteVersion {
+            family,
+            qualifier,
+            timestamp,
+        },
+        CellType::DeleteColumn => Write::DeleteColumn {
+            family,
+            qualifier,
+            timestamp,
+        },
+        CellType::DeleteFamily => Write::DeleteFamily { family, timestamp },
+        CellType::DeleteFamilyVersion => Write::DeleteFamilyVersion {
+            family,
+            timestamp: cell.timestamp,
+        },
+    });
+    Ok(())
+}
+
+/// Adds the delete of a whole row, which a delete without cells is.
+pub fn push_delete_of_row(timestamp: Option<u64>, writes: &mut Writes<'_>) -> Result<()> {
+    let timestamp = write_time(timestamp.map_or(LATEST, |time| time as i64))?;
+    writes.push(Write::DeleteRow { timestamp });
     Ok(())
 }
 
@@ -354,20 +391,29 @@ pub fn rows<'a, M: Borrow<MutationProto>>(
     let mut rows: Vec<RowMutation<'a>> = Vec::with_capacity(mutations.len());
     for mutation in mutations {
         let mutation = mutation.borrow();
-        let (row, durability) = (&row(mutation)?[..], durability(mutation));
-        let is_joined = |last: &RowMutation<'_>| last.row == row && last.durability == durability;
-        if !rows.last().is_some_and(is_joined) {
-            rows.push(RowMutation {
-                row,
-                writes: Writes::new(),
-                durability,
-            });
-        }
-        if let Some(last) = rows.last_mut() {
-            add_writes(mutation, &mut block, &mut last.writes)?;
-        }
+        let writes = writes_of(&mut rows, row(mutation)?, durability(mutation));
+        add_writes(mutation, &mut block, writes)?;
     }
     Ok(rows)
+}
+
+/// Where the writes of the next mutation go: into the last row if it is the same with the same durability,
+/// else into a new one.
+pub fn writes_of<'r, 'a>(
+    rows: &'r mut Vec<RowMutation<'a>>,
+    row: &'a [u8],
+    durability: Durability,
+) -> &'r mut Writes<'a> {
+    let is_joined = |last: &RowMutation<'_>| last.row == row && last.durability == durability;
+    if !rows.last().is_some_and(is_joined) {
+        rows.push(RowMutation {
+            row,
+            writes: Writes::new(),
+            durability,
+        });
+    }
+    let last = rows.len() - 1;
+    &mut rows[last].writes
 }
 
 /// Whether a mutation is an increment or append.
