@@ -67,7 +67,7 @@
 //! own programs enable more, without a promise of stability:
 //!
 //! - `server`: calls for a server around the engine: results in reused batches, reads from memory
-//!   only, atomic groups with nonces, memory budgets, region placement, statistics, other clocks and
+//!   only, atomic groups with nonces, memory budgets, region locations, statistics, other clocks and
 //!   file systems.
 //! - `internals`: single mechanisms (log, manifest, store files, memstore) for fuzzing, benchmarks and
 //!   tests of formats.

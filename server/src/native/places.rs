@@ -21,8 +21,8 @@ pub(super) fn move_region(server: &Server, call: &pb::MoveRegionRequest) -> Resu
     check_state(server, &region, State::Open)?;
     let to = call.dest_server_name.as_ref();
     let to = to.map(|name| position(server, name)).transpose()?;
-    if server.engine().servers().len() > 1 {
-        server.engine().move_region(region.id, to)?;
+    if server.placement().servers().len() > 1 {
+        server.placement().move_region(server.engine(), &region, to)?;
     }
     Ok(())
 }
@@ -31,14 +31,14 @@ pub(super) fn move_region(server: &Server, call: &pb::MoveRegionRequest) -> Resu
 pub(super) fn assign(server: &Server, specifier: &pb::RegionSpecifier) -> Result<(), Failure> {
     let region = region::by_name(server, specifier)?;
     check_state(server, &region, State::Closed)?;
-    Ok(server.engine().assign_region(region.id)?)
+    Ok(server.placement().assign(server.engine(), &region)?)
 }
 
 /// Takes a region from its server.
 pub(super) fn unassign(server: &Server, specifier: &pb::RegionSpecifier) -> Result<(), Failure> {
     let region = region::by_name(server, specifier)?;
     check_state(server, &region, State::Open)?;
-    Ok(server.engine().unassign_region(region.id)?)
+    Ok(server.placement().unassign(server.engine(), &region)?)
 }
 
 /// Accepts that a region without a server stays so.
@@ -52,11 +52,11 @@ pub(super) fn balance(
     call: pb::BalanceRequest,
     is_on: bool,
 ) -> Result<pb::BalanceResponse, Failure> {
-    let engine = server.engine();
+    let placement = server.placement();
     let (calculated, executed) = match (call.dry_run == Some(true), is_on) {
-        (true, _) => (engine.plan_balance()?, 0),
+        (true, _) => (placement.plan_balance(), 0),
         (false, true) => {
-            let moved = engine.balance_regions()?;
+            let moved = placement.balance(server.engine())?;
             (moved, moved)
         }
         (false, false) => return Ok(balanced(false, 0, 0)),
@@ -83,7 +83,7 @@ enum State {
 /// Refuses a region in another state, and one of a disabled table. The classes and texts are HBase's.
 fn check_state(server: &Server, region: &RegionInfo, expected: State) -> Result<(), Failure> {
     let (_, table) = server.engine().describe_table(&region.table)?;
-    let is_closed = table == TableState::Disabled || server.engine().place(region.id).is_unassigned;
+    let is_closed = table == TableState::Disabled || server.placement().place(region.id).is_unassigned;
     let state = if is_closed { State::Closed } else { State::Open };
     let name = region.name();
     if state != expected {
@@ -105,7 +105,7 @@ fn position(server: &Server, name: &pb::ServerName) -> Result<u16, Failure> {
             && Some(u32::from(known.port)) == name.port
             && Some(known.start_code) == name.start_code
     };
-    let found = server.engine().servers().iter().position(is_called);
+    let found = server.placement().servers().iter().position(is_called);
     found
         .and_then(|position| u16::try_from(position).ok())
         .ok_or_else(|| Failure::do_not_retry(format!("there is no server {}", name.host_name)))

@@ -33,10 +33,10 @@ pub(super) fn cluster(server: &Server) -> pb::ClusterStatus {
 /// The servers with the loads of their regions: one, or the virtual ones of a rehearsal. System tables
 /// are on the first.
 fn live_servers(server: &Server) -> Vec<pb::LiveServerInfo> {
-    let engine = server.engine();
-    let mut regions_of: Vec<Vec<RegionStats>> = vec![Vec::new(); engine.servers().len()];
-    for region in engine.region_stats() {
-        let place = engine.place(region.region.id);
+    let placement = server.placement();
+    let mut regions_of: Vec<Vec<RegionStats>> = vec![Vec::new(); placement.servers().len()];
+    for region in server.engine().region_stats() {
+        let place = placement.place(region.region.id);
         if let Some(regions) = regions_of.get_mut(usize::from(place.server))
             && !place.is_unassigned
         {
@@ -44,13 +44,17 @@ fn live_servers(server: &Server) -> Vec<pb::LiveServerInfo> {
         }
     }
     let mut system: Vec<_> = system_loads(server).collect();
-    let live = engine.servers().iter().zip(&regions_of).map(|(name, regions)| {
-        let system = std::mem::take(&mut system);
-        pb::LiveServerInfo {
-            server: to_name(name),
-            server_load: load(server, system, regions),
-        }
-    });
+    let live = placement
+        .servers()
+        .iter()
+        .zip(&regions_of)
+        .map(|(name, regions)| {
+            let system = std::mem::take(&mut system);
+            pb::LiveServerInfo {
+                server: to_name(name),
+                server_load: load(server, system, regions),
+            }
+        });
     live.collect()
 }
 
@@ -65,7 +69,7 @@ fn to_name(name: &ServerName) -> pb::ServerName {
 /// The load of a server with these regions. Virtual servers share the memory equally.
 fn load(server: &Server, system: Vec<pb::RegionLoad>, regions: &[RegionStats]) -> pb::ServerLoad {
     let (engine, config) = (server.engine(), server.config());
-    let servers = engine.servers().len() as u64;
+    let servers = server.placement().servers().len() as u64;
     let used = engine.memstore_bytes() + engine.cache_usage().bytes.iter().sum::<u64>();
     let max = config.memstore.total_bytes + config.block_cache.bytes;
     pb::ServerLoad {

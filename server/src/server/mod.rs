@@ -13,7 +13,7 @@ use basalt_engine::schema::TableName;
 use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 
-use crate::cluster;
+use crate::cluster::{self, Placement};
 use crate::config::{AllowedHosts, Config};
 use crate::ephemeral::Controls;
 use crate::limits::admission::Admission;
@@ -38,6 +38,8 @@ const BULK_LOADS: usize = 2;
 #[derive(Debug)]
 pub(crate) struct Server {
     engine: Arc<Engine>,
+    /// Servers and regions as clients see them.
+    placement: Arc<Placement>,
     /// The settings of the start.
     config: Config,
     /// The settings in force: some are taken over while the server runs.
@@ -78,8 +80,14 @@ impl Server {
         places: usize,
         calls: Calls,
     ) -> Result<Self, basalt_engine::Error> {
+        let started = SystemTime::now();
+        let advertised = cluster::advertised(&config.server.advertise, thrift_address);
+        let (host, port) = &advertised;
+        let servers = cluster::server_names(config.rehearsal.servers, host, *port, started_ms(started));
+        let placement = Arc::new(Placement::new(servers));
         let server = Self {
-            advertised: cluster::advertised(&config.server.advertise, thrift_address),
+            placement: Arc::clone(&placement),
+            advertised,
             sessions: Arc::new(Sessions::new(&config.scanner)),
             admission: Admission::new(&config.requests, places, Capacity::new(&config, &engine)?),
             slow_log: SlowLog::new(&config.slow_log),
@@ -94,7 +102,7 @@ impl Server {
             calls,
             connections: Connections::new(),
             thrift_address,
-            started: SystemTime::now(),
+            started,
             started_mono: Instant::now(),
             ready: AtomicBool::new(false),
             controls: None,
@@ -102,10 +110,7 @@ impl Server {
         };
         let memory = Arc::clone(server.admission.memory());
         server.engine.charge_calls_to(memory);
-        let start_code = server.start_code().unsigned_abs();
-        let (host, port) = server.advertised();
-        let names = cluster::server_names(server.config.rehearsal.servers, host, port, start_code);
-        server.engine.announce(names);
+        server.engine.set_directory(placement);
         Ok(server)
     }
 
@@ -122,6 +127,11 @@ impl Server {
 
     pub(crate) fn engine(&self) -> &Arc<Engine> {
         &self.engine
+    }
+
+    /// The servers that clients see, and which region is on which.
+    pub(crate) fn placement(&self) -> &Arc<Placement> {
+        &self.placement
     }
 
     /// The settings of the start. Those that can be reloaded ([`Self::take_over`]) are not read from

@@ -10,7 +10,6 @@
 //! increment and an append count as a read and a write (`QuotaUtil.getQuotaOperationType`).
 
 use basalt_engine::cell::CellBatch;
-use basalt_engine::engine::Place;
 use basalt_engine::op::{ReadSpec, RowMutation};
 use basalt_engine::schema::TableName;
 use bytes::Bytes;
@@ -20,6 +19,7 @@ use tokio::time::Instant;
 use super::Failure;
 use super::group::{Group, Step};
 use super::sizes::{cell_bytes, mutation_bytes};
+use crate::cluster::Place;
 use crate::limits::capacity::{Bill, Cost};
 use crate::server::Server;
 use crate::server::sessions::OpenScan;
@@ -120,18 +120,21 @@ impl Server {
     /// the fetch itself will fail.
     fn place_of_fetch(&self, open: &OpenScan) -> Option<Place> {
         if let Some(scanner) = &open.scanner {
-            return scanner.place();
+            let region = scanner.next_region()?;
+            return Some(self.placement().place(region.id));
         }
         let (table, scan) = (&open.pending.table, &open.pending.scan);
         if scan.reversed && scan.start_row.is_empty() {
             let last = self.engine().regions(table).ok()?.pop()?;
-            return Some(self.engine().place(last.id));
+            return Some(self.placement().place(last.id));
         }
-        let places = self
-            .engine()
-            .places(table, std::iter::once(&scan.start_row[..]))
-            .ok()?;
-        places.first().copied()
+        self.place_of(table, &scan.start_row).ok()
+    }
+
+    /// The place of the region that holds a row.
+    fn place_of(&self, table: &TableName, row: &[u8]) -> basalt_engine::Result<Place> {
+        let (region, _) = self.engine().locate(table, row)?;
+        Ok(self.placement().place(region.id))
     }
 
     /// Charges rows with these costs.
@@ -146,11 +149,11 @@ impl Server {
         }
         let mut bill = Bill::default();
         if self.admission().capacity().rehearsal().is_some() {
-            // If the table does not exist, the call itself will fail.
-            let Ok(places) = self.engine().places(table, rows) else {
-                return Ok(Charged(None));
-            };
-            for (place, cost) in places.into_iter().zip(costs) {
+            for (row, cost) in rows.zip(costs) {
+                // If the table does not exist, the call itself will fail.
+                let Ok(place) = self.place_of(table, row) else {
+                    return Ok(Charged(None));
+                };
                 bill.add(payer(place), cost);
             }
         } else {
@@ -190,13 +193,11 @@ impl Server {
             .collect();
         let mut by_server: SmallVec<[(u16, u64); 4]> = smallvec![];
         if self.admission().capacity().rehearsal().is_some() {
-            let keys: Vec<&[u8]> = batch.rows().map(|row| row.key()).collect();
-            // The table may have been dropped since: then there is no server to charge.
-            let places = self
-                .engine()
-                .places(&call.table, keys.into_iter())
-                .unwrap_or_default();
-            for (place, bytes) in places.into_iter().zip(&bytes) {
+            for (row, bytes) in batch.rows().zip(&bytes) {
+                // The table may have been dropped since: then there is no server to charge.
+                let Ok(place) = self.place_of(&call.table, row.key()) else {
+                    break;
+                };
                 match by_server.iter_mut().find(|(server, _)| *server == place.server) {
                     Some((_, sum)) => *sum += bytes,
                     None => by_server.push((place.server, *bytes)),

@@ -106,8 +106,9 @@ fn split(server: &Server, scan: &ScanPosition, row: Option<Vec<u8>>) -> Result<(
 
 /// Moves the region of a scan to another virtual server, if there are several.
 fn move_region(server: &Server, scan: &ScanPosition) -> Result<(), Failure> {
-    if server.engine().servers().len() > 1 {
-        server.engine().move_region(scan.region.id, None)?;
+    let placement = server.placement();
+    if placement.servers().len() > 1 {
+        placement.move_region(server.engine(), &scan.region, None)?;
     }
     Ok(())
 }
@@ -134,6 +135,5 @@ fn not_serving(server: &Server, call: &Call) -> Failure {
 }
 
 fn name(server: &Server) -> String {
-    let first = server.engine().servers().first();
-    first.map(ToString::to_string).unwrap_or_default()
+    server.placement().servers()[0].to_string()
 }

@@ -9,14 +9,7 @@ use crate::server::Server;
 
 /// The server of a region, or the last one of an unassigned region, as in `hbase:meta`.
 pub(crate) fn server_of(server: &Server, region: &RegionInfo) -> ServerName {
-    let names = server.engine().servers();
-    let on = names.get(usize::from(server.engine().place(region.id).server));
-    // There is always the first one: it is announced before any call is answered.
-    on.or(names.first()).cloned().unwrap_or_else(|| ServerName {
-        host: server.thrift_address().ip().to_string(),
-        port: server.thrift_address().port(),
-        start_code: server.start_code().unsigned_abs(),
-    })
+    server.placement().server_of(region.id).clone()
 }
 
 /// Moves a region to the server of that name, or to the least loaded one. The start code may be left out, and
@@ -24,31 +17,28 @@ pub(crate) fn server_of(server: &Server, region: &RegionInfo) -> ServerName {
 pub(crate) fn move_region(server: &Server, region: &[u8], to: Option<&str>) -> Result<(), Failure> {
     check_rehearsal(server)?;
     let to = to.map(|name| position(server, name)).transpose()?;
-    Ok(server
-        .engine()
-        .move_region(regions::region(server.engine(), region)?.id, to)?)
+    let region = regions::region(server.engine(), region)?;
+    Ok(server.placement().move_region(server.engine(), &region, to)?)
 }
 
 /// Assigns a region that is not assigned.
 pub(crate) fn assign(server: &Server, region: &[u8]) -> Result<(), Failure> {
     check_rehearsal(server)?;
-    Ok(server
-        .engine()
-        .assign_region(regions::region(server.engine(), region)?.id)?)
+    let region = regions::region(server.engine(), region)?;
+    Ok(server.placement().assign(server.engine(), &region)?)
 }
 
 /// Takes a region from its server.
 pub(crate) fn unassign(server: &Server, region: &[u8]) -> Result<(), Failure> {
     check_rehearsal(server)?;
-    Ok(server
-        .engine()
-        .unassign_region(regions::region(server.engine(), region)?.id)?)
+    let region = regions::region(server.engine(), region)?;
+    Ok(server.placement().unassign(server.engine(), &region)?)
 }
 
 /// Evens out the regions; returns how many were moved.
 pub(crate) fn balance(server: &Server) -> Result<i32, Failure> {
     check_rehearsal(server)?;
-    let moved = server.engine().balance_regions()?;
+    let moved = server.placement().balance(server.engine())?;
     Ok(i32::try_from(moved).unwrap_or(i32::MAX))
 }
 
@@ -67,18 +57,14 @@ fn position(server: &Server, name: &str) -> Result<u16, Failure> {
         let full = known.to_string();
         full == name || full.strip_prefix(name).is_some_and(|rest| rest.starts_with(','))
     };
-    let found = server.engine().servers().iter().position(is_called);
+    let servers = server.placement().servers();
+    let found = servers.iter().position(is_called);
     found
         .and_then(|position| u16::try_from(position).ok())
         .ok_or_else(|| {
             Failure::illegal_argument(format!(
                 "no server is called {name:?}; they are called like {}",
-                server
-                    .engine()
-                    .servers()
-                    .first()
-                    .map(ToString::to_string)
-                    .unwrap_or_default()
+                servers[0]
             ))
         })
 }

@@ -166,7 +166,7 @@ impl AdminHandlers<Failure> for Server {
                 + engine.counters().major_compactions.get()) as i64,
             background_jobs: (queues.flushes + queues.compactions + queues.splits) as i32,
             rehearsal_servers: self.admission().capacity().rehearsal().map(|_| {
-                let names = engine.servers().iter();
+                let names = self.placement().servers().iter();
                 names.map(ToString::to_string).collect()
             }),
         })

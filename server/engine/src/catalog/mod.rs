@@ -9,7 +9,7 @@
 //! flush                frozen memstores become store files
 //! compact              store files become fewer
 //! load                 files from elsewhere become store files
-//! places               which server a region is on; the only change that is not on disk
+//! directory            reports of changes to the directory that locates regions
 //! snapshots            snapshots of tables, and tables made of them; schema changes, too
 //! reset                everything removed at once
 //! view                 the snapshot that a reader captures
@@ -48,10 +48,10 @@ use crate::sync::{Loaded, Published};
 use crate::wal::Logging;
 
 mod compact;
+mod directory;
 mod flush;
 mod load;
 mod namespaces;
-mod places;
 mod reset;
 mod snapshots;
 mod split;
@@ -265,8 +265,9 @@ impl Catalog {
 
     /// Builds a system table of the current state. Fails if a name is too long for a row.
     fn system_table(&self, table: SystemTable) -> Result<Arc<Table>> {
-        let servers = self.shared.servers.names();
-        self.system.table(table, &self.current.load_full(), servers)
+        let directory = self.shared.directory.get();
+        self.system
+            .table(table, &self.current.load_full(), directory.map(AsRef::as_ref))
     }
 
     /// A table's descriptor and state.

@@ -43,7 +43,7 @@ impl Catalog {
             .into_iter()
             .map(|meta| self.empty_region(meta, &descriptor))
             .collect();
-        self.shared.servers.place(&regions);
+        self.report_added(&regions, None);
         self.publish(&manifest, |tables| {
             tables.put(Table {
                 regions,
@@ -97,7 +97,7 @@ impl Catalog {
             .into_iter()
             .map(|meta| self.empty_region(meta, &table.descriptor))
             .collect();
-        self.shared.servers.place(&regions);
+        self.report_added(&regions, None);
         self.publish(&manifest, |tables| {
             tables.put(Table {
                 descriptor: Arc::clone(&table.descriptor),
@@ -109,7 +109,7 @@ impl Catalog {
         Ok(())
     }
 
-    /// Enables a disabled table. Its regions are assigned, as in HBase.
+    /// Enables a disabled table.
     pub(crate) fn enable_table(&self, name: &TableName) -> Result<()> {
         let _schema = self.schema.lock();
         let table = self.table(name)?;
@@ -117,7 +117,9 @@ impl Catalog {
             let refusal = format!("{name} state is {}", table.state.as_str());
             return Err(Error::TableNotDisabled(refusal));
         }
-        self.assign_all(&table.regions);
+        if let Some(directory) = self.shared.directory.get() {
+            directory.enabled(name);
+        }
         self.set_state(&table, TableState::Enabled)
     }
 
@@ -303,6 +305,9 @@ impl Catalog {
         for region in regions {
             region.retire();
             region.mark_files_obsolete();
+            if let Some(directory) = self.shared.directory.get() {
+                directory.removed(region.id());
+            }
             region.account(&self.shared.memstore_total_bytes);
         }
     }

@@ -48,7 +48,9 @@ pub use crate::catalog::{LoadFile, Removed};
 pub use crate::disk::DiskStats;
 pub use crate::hfile::{index_entries, summary};
 pub use crate::recovery::{CheckSummary, check, dump};
-pub use crate::region::{Place, RegionInfo, RegionStats, RegionVersion, ServerName, refusal};
+pub use crate::region::{
+    RegionDirectory, RegionGate, RegionInfo, RegionLocation, RegionStats, RegionVersion, ServerName, refusal,
+};
 pub use crate::store::StoreFile;
 pub use crate::workers::{Compacting, QueueStats, Work};
 pub use atomic_group::GroupOutcome;
@@ -274,16 +276,22 @@ impl Engine {
     pub fn tables(&self) -> Vec<(Arc<TableDescriptor>, TableState)> {
         self.catalog.describe_all()
     }
-    /// Sets the server's addresses in `hbase:meta`: one name, or one for each server that it
-    /// simulates. The regions are spread over them. Only the first call has an effect.
+    /// Sets the directory that locates regions for `hbase:meta`, and reports all regions to it. Only
+    /// the first call has an effect.
     #[cfg(feature = "server")]
-    pub fn announce(&self, servers: Vec<ServerName>) {
-        self.catalog.announce(servers);
+    pub fn set_directory(&self, directory: Arc<dyn RegionDirectory>) {
+        self.catalog.set_directory(directory);
     }
-    /// The servers that were announced.
+    /// Runs `change`, which changes locations in the directory, while regions are neither added nor
+    /// removed. `hbase:meta` shows the change from then on.
     #[cfg(feature = "server")]
-    pub fn servers(&self) -> &[ServerName] {
-        self.catalog.shared().servers.names()
+    pub fn change_locations<T>(&self, change: impl FnOnce() -> Result<T>) -> Result<T> {
+        self.open_catalog()?.change_locations(change)
+    }
+    /// Makes all data calls pass this gate. Only the first call has an effect.
+    #[cfg(feature = "server")]
+    pub fn set_gate(&self, gate: Arc<dyn RegionGate>) {
+        self.catalog.shared().gate.get_or_init(|| gate);
     }
 
     // Regions.
@@ -305,42 +313,6 @@ impl Engine {
     #[cfg(feature = "server")]
     pub fn region_before(&self, key: &[u8]) -> Result<Option<RegionInfo>> {
         read::region_before(self.open_catalog()?, key)
-    }
-    /// Where a region is.
-    #[cfg(feature = "server")]
-    pub fn place(&self, region: RegionId) -> Place {
-        self.catalog.place(region)
-    }
-    /// Where the regions are that hold these rows, in the rows' order.
-    #[cfg(feature = "server")]
-    pub fn places<'r>(&self, table: &TableName, rows: impl Iterator<Item = &'r [u8]>) -> Result<Vec<Place>> {
-        self.catalog.places(table, rows)
-    }
-    /// Assigns a region to the announced server of that position, or to the least loaded one other
-    /// than its own.
-    #[cfg(feature = "server")]
-    pub fn move_region(&self, region: RegionId, to: Option<u16>) -> Result<()> {
-        self.open_catalog()?.move_region(region, to)
-    }
-    /// Assigns a region that is not assigned to the least loaded server.
-    #[cfg(feature = "server")]
-    pub fn assign_region(&self, region: RegionId) -> Result<()> {
-        self.open_catalog()?.assign_region(region)
-    }
-    /// Takes a region from its server.
-    #[cfg(feature = "server")]
-    pub fn unassign_region(&self, region: RegionId) -> Result<()> {
-        self.open_catalog()?.unassign_region(region)
-    }
-    /// Evens out the regions over the servers; returns how many were moved.
-    #[cfg(feature = "server")]
-    pub fn balance_regions(&self) -> Result<usize> {
-        Ok(self.open_catalog()?.balance_regions())
-    }
-    /// The number of regions that [`Self::balance_regions`] would move now.
-    #[cfg(feature = "server")]
-    pub fn plan_balance(&self) -> Result<usize> {
-        Ok(self.open_catalog()?.plan_balance())
     }
     /// Figures of every region but those of the system tables, by table and key order.
     #[cfg(feature = "server")]

@@ -12,7 +12,7 @@ use crate::clock::Clock;
 use crate::error::{Error, Result};
 use crate::op::{Columns, FamilySelection, FetchLimits, Get, ReadSpec, ReadTier, Scan};
 use crate::region::{
-    LongRow, OpenReadView, Place, Region, RegionInfo, RegionScanner, RegionVersion, ScanRange, Shared, Step,
+    LongRow, OpenReadView, Region, RegionInfo, RegionScanner, RegionVersion, ScanRange, Shared, Step,
     check_read, check_row, read_row,
 };
 use crate::schema::TableName;
@@ -47,7 +47,7 @@ pub(super) fn read_region<T>(
     let shared = catalog.shared();
     catalog.read_region_of(table, row, |region, version, read_point| {
         check_read(&version.table, spec)?;
-        shared.servers.check_assigned(region)?;
+        shared.check_gate(region)?;
         region.check_undamaged()?;
         let read_view = ReadView {
             read_point,
@@ -307,9 +307,9 @@ impl Scanner {
         std::mem::take(&mut self.seen)
     }
 
-    /// Server of the region that the next fetch begins with; `None` at the end of the scan.
-    pub fn place(&self) -> Option<Place> {
-        self.ahead.front().map(|ahead| ahead.region.place())
+    /// The region that the next fetch begins with; `None` at the end of the scan.
+    pub fn next_region(&self) -> Option<&RegionInfo> {
+        self.ahead.front().map(|ahead| ahead.region.info())
     }
 
     /// Whether it reads from memory only.
@@ -329,8 +329,8 @@ impl Scanner {
     }
 
     /// Appends results to `out` until a limit or the end. Each closed row of `out` is one result.
-    /// Where the next region is not assigned, the fetch fails, with the results so far in `out`;
-    /// the next fetch begins with that region. A scan of memory only ends a fetch in the same way
+    /// Where the gate keeps the next region closed, the fetch fails, with the results so far in
+    /// `out`; the next fetch begins with that region. A scan of memory only ends a fetch in the same way
     /// before a row that has to be read from disk.
     pub fn fetch(&mut self, limits: &FetchLimits, out: &mut CellBatch) -> Result<Fetched> {
         self.fetch_in_pieces(limits, None, out)
@@ -359,8 +359,8 @@ impl Scanner {
         result
     }
 
-    /// Whether the next fetch may continue after this error. A region that is not assigned fails
-    /// the fetch before it is read, so the scan continues once it is. A row that is not in memory,
+    /// Whether the next fetch may continue after this error. A region that the gate keeps closed
+    /// fails the fetch before it is read, so the scan continues once it is open. A row that is not in memory,
     /// or for which calls have no memory, is read again from its beginning.
     fn goes_on_after(&self, error: &Error) -> bool {
         match error {
@@ -383,7 +383,7 @@ impl Scanner {
         let (first_row, first_byte) = (out.row_count(), out.data_bytes());
         self.release();
         if let Some(ahead) = self.ahead.front() {
-            self.shared.servers.check_assigned(&ahead.region)?;
+            self.shared.check_gate(&ahead.region)?;
         }
         let (mut steps, mut next_look) = (0, 1);
         loop {
@@ -506,7 +506,7 @@ impl Scanner {
             return Ok(None);
         };
         if self.current.is_none() {
-            self.shared.servers.check_assigned(region)?;
+            self.shared.check_gate(region)?;
             region.check_undamaged()?;
         }
         let spec = &self.scan.spec;

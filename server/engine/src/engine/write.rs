@@ -270,7 +270,7 @@ pub(super) fn plan_mutation<'a>(
 /// space, or when the region's memstores or all of them together are too full; the texts about
 /// memory are HBase's.
 pub(super) fn check_room(shared: &Shared, table: &Table, region: &Region) -> Result<()> {
-    shared.servers.check_assigned(region)?;
+    shared.check_gate(region)?;
     region.check_undamaged()?;
     shared.disk.check()?;
     check_log(shared)?;

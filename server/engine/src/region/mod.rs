@@ -60,12 +60,12 @@ mod capture;
 mod check;
 mod claims;
 mod damage;
+mod gate;
 mod info;
 mod locks;
 #[cfg(all(test, loom))]
 mod model;
 mod pace;
-mod place;
 mod plan;
 mod range;
 mod read_points;
@@ -82,11 +82,10 @@ pub(crate) use check::holds;
 pub(crate) use claims::Claim;
 pub(crate) use damage::describe;
 pub use damage::refusal;
+pub use gate::{RegionDirectory, RegionGate, RegionLocation, ServerName};
 pub use info::{RegionInfo, RegionStats};
 pub(crate) use locks::{LockMode, RowGuards, RowLocks};
 pub(crate) use pace::{pause, pause_of_row};
-pub(crate) use place::Servers;
-pub use place::{Place, ServerName};
 pub(crate) use plan::{PlannedCell, RowPlan, Times, check, check_row, check_writes, family_index};
 pub(crate) use range::ScanRange;
 pub(crate) use read_points::{OpenReadView, ReadPoints};
@@ -178,8 +177,6 @@ pub(crate) struct Region {
     /// Monotonic milliseconds at which the first edit of the oldest frozen memstore was seen, plus
     /// one; 0: none.
     frozen_since_ms: AtomicU64,
-    /// Server of the region.
-    place: place::AtomicPlace,
     /// Rows read by gets and scans.
     pub reads: BusyCounter,
     /// Row mutations.
@@ -219,7 +216,6 @@ impl Region {
             accounted_bytes: AtomicU64::new(0),
             dirty_since_ms: AtomicU64::new(0),
             frozen_since_ms: AtomicU64::new(0),
-            place: place::AtomicPlace::default(),
             reads: BusyCounter::default(),
             writes: Counter::default(),
             blocked_writes: Counter::default(),
@@ -242,16 +238,6 @@ impl Region {
     /// Names and boundaries of the region, to be kept.
     pub(crate) fn shared_info(&self) -> Arc<RegionInfo> {
         Arc::clone(&self.info)
-    }
-
-    /// Server of the region.
-    pub(crate) fn place(&self) -> Place {
-        self.place.load()
-    }
-
-    /// Assigns the region to another server, or to none.
-    pub(crate) fn set_place(&self, place: Place) {
-        self.place.store(place);
     }
 
     /// The greatest sequence id of its files when it was opened.

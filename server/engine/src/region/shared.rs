@@ -1,18 +1,19 @@
 //! State shared by all regions of a server.
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use crate::clock::{Clock, Timestamps};
 use crate::disk::DiskSpace;
+use crate::error::Result;
 use crate::id::FileId;
 use crate::jobs::JobLog;
 use crate::memstore::FlushedMemstores;
 use crate::metrics::{Counters, EventListener};
 use crate::nonces::Nonces;
 use crate::options::Options;
-use crate::region::{ReadPoints, RowLocks, Servers};
+use crate::region::{ReadPoints, Region, RegionDirectory, RegionGate, RowLocks};
 use crate::schema::{Durability, TableDescriptor, TableName};
 use crate::store::{ReadView, StoreContext};
 use crate::sync::atomic::{AtomicU64, Ordering};
@@ -53,8 +54,10 @@ pub(crate) struct Shared {
     pub read_points: Arc<ReadPoints>,
     /// Grows whenever a region has released memstores or files that readers may still pin.
     pub releases: AtomicU64,
-    /// The servers that regions are on.
-    pub servers: Servers,
+    /// Locates regions for `hbase:meta`.
+    pub directory: OnceLock<Arc<dyn RegionDirectory>>,
+    /// Refuses data calls on some regions.
+    pub gate: OnceLock<Arc<dyn RegionGate>>,
     /// The next store file's identity.
     next_file: AtomicU64,
 }
@@ -94,8 +97,17 @@ impl Shared {
             flushed_memstores: FlushedMemstores::default(),
             read_points: Arc::default(),
             releases: AtomicU64::new(0),
-            servers: Servers::default(),
+            directory: OnceLock::new(),
+            gate: OnceLock::new(),
             next_file: AtomicU64::new(next_file),
+        }
+    }
+
+    /// Refuses a data call on a region that the gate keeps closed.
+    pub(crate) fn check_gate(&self, region: &Region) -> Result<()> {
+        match self.gate.get() {
+            None => Ok(()),
+            Some(gate) => gate.check(region.info()),
         }
     }
 

@@ -2,11 +2,11 @@
 //! to the same calls, but for times, ids and the server.
 
 use basalt_engine::cell::{CellBatch, RowOrder};
-use basalt_engine::engine::ServerName;
+use basalt_engine::engine::{RegionDirectory, RegionLocation, ServerName};
 use basalt_engine::filter::FilterSpec;
 use basalt_engine::op::{Columns, FamilySelection, Get, ReadSpec, Scan, TimeRange};
 use basalt_engine::schema::{FamilyDescriptor, NamespaceDescriptor, TableDescriptor, TableName, TableState};
-use basalt_engine::{Engine, Error};
+use basalt_engine::{Engine, Error, RegionId};
 use std::sync::Arc;
 
 use crate::rig::{Rig, Shown, apply, descriptor, drain, mutation, name, scan, shown, value};
@@ -19,14 +19,27 @@ fn namespaces() -> TableName {
     name("hbase:namespace")
 }
 
+/// One server that has all regions.
+#[derive(Debug)]
+struct OneServer;
+
+impl RegionDirectory for OneServer {
+    fn location(&self, _: RegionId) -> RegionLocation {
+        RegionLocation {
+            server: ServerName {
+                host: "localhost".into(),
+                port: 9090,
+                start_code: 1_700_000_000_123,
+            },
+            is_open: true,
+        }
+    }
+}
+
 /// Tables `t` with four regions, `ns1:u` that is replicated, and `off`, which is disabled.
 fn with_tables() -> Arc<Engine> {
     let engine = Rig::in_memory().open();
-    engine.announce(vec![ServerName {
-        host: "localhost".into(),
-        port: 9090,
-        start_code: 1_700_000_000_123,
-    }]);
+    engine.set_directory(Arc::new(OneServer));
     let splits = [&b"\x01"[..], b" a,b", b"m"].map(<[u8]>::to_vec).to_vec();
     engine.create_table(descriptor("t", &["f"]), splits).unwrap();
     engine

@@ -1,6 +1,6 @@
 //! The rehearsal of a cluster: the one server presents itself as several, and each has its own capacity.
 //!
-//! The engine knows which region is on which of the virtual servers and shows it in `hbase:meta`.
+//! `cluster` has which region is on which of the virtual servers.
 //! This module has the limits per second and the counters of each. A call is charged to each server
 //! whose rows it touches.
 

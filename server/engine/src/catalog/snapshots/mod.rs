@@ -278,7 +278,7 @@ impl Catalog {
             return Err(error);
         }
         let regions: Vec<Arc<Region>> = filled.regions(&states, &descriptor, &self.shared.store.chunks);
-        self.shared.servers.place(&regions);
+        self.report_added(&regions, None);
         // The rows get other row locks, which have not recorded the times of their tombstones.
         self.shared.timestamps.pass_rows();
         let ids = regions.iter().map(|region| region.id()).collect();

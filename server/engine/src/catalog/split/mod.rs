@@ -237,6 +237,7 @@ impl Catalog {
             self.shared.timestamps.pass_rows();
         }
         let new: Vec<_> = metas.into_iter().map(|meta| region_from(meta, old)).collect();
+        self.report_added(&new, Some(old[0].id()));
         self.publish(&manifest, |tables| {
             let mut regions: Vec<_> = table
                 .regions
@@ -336,9 +337,5 @@ fn region_from(meta: RegionMeta, old: &[Arc<Region>]) -> Arc<Region> {
     } else {
         versions.iter().flat_map(files).collect()
     };
-    let region = Region::new(&meta, RegionVersion { table, stores }, inherited);
-    // Both halves of a split stay on the server; a merged region goes to the first one's, as in
-    // HBase.
-    region.set_place(old[0].place());
-    region
+    Region::new(&meta, RegionVersion { table, stores }, inherited)
 }

@@ -23,7 +23,7 @@ use crate::cell::RowOrder;
 use crate::error::{Error, Result};
 use crate::id::RegionId;
 use crate::manifest::RegionMeta;
-use crate::region::{Region, RegionVersion, ServerName};
+use crate::region::{Region, RegionDirectory, RegionVersion};
 use crate::schema::{META_TABLE, NAMESPACE_TABLE, TableDescriptor, TableName, TableState};
 use crate::store::{SortedCells, StoreVersion};
 
@@ -144,12 +144,12 @@ impl SystemTables {
         &self.descriptors[table as usize]
     }
 
-    /// The table as of `tables`, whose regions are on these servers.
+    /// The table as of `tables`. Without a directory, `hbase:meta` has no columns of servers.
     pub(crate) fn table(
         &self,
         table: SystemTable,
         tables: &Arc<Tables>,
-        servers: &[ServerName],
+        directory: Option<&dyn RegionDirectory>,
     ) -> Result<Arc<Table>> {
         let mut listed = self.listed[table as usize].lock();
         if let Some(listed) = &*listed
@@ -157,7 +157,7 @@ impl SystemTables {
         {
             return Ok(Arc::clone(&listed.table));
         }
-        let made = self.list(table, tables, servers)?;
+        let made = self.list(table, tables, directory)?;
         *listed = Some(Listed {
             of: Arc::downgrade(tables),
             table: Arc::clone(&made),
@@ -165,14 +165,19 @@ impl SystemTables {
         Ok(made)
     }
 
-    fn list(&self, table: SystemTable, tables: &Tables, servers: &[ServerName]) -> Result<Arc<Table>> {
+    fn list(
+        &self,
+        table: SystemTable,
+        tables: &Tables,
+        directory: Option<&dyn RegionDirectory>,
+    ) -> Result<Arc<Table>> {
         let descriptor = self.descriptor(table);
         let cells = match table {
             SystemTable::Meta => {
                 let namespace = self.descriptor(SystemTable::Namespace);
-                rows::meta(tables, namespace, servers)?
+                rows::meta(tables, namespace, directory)?
             }
-            SystemTable::Namespace => rows::namespace(tables, servers)?,
+            SystemTable::Namespace => rows::namespace(tables, directory)?,
         };
         let stores = descriptor
             .families

@@ -19,7 +19,7 @@ use crate::catalog::Tables;
 use crate::cell::{Cell, CellBatch, CellType, KeyBuf};
 use crate::error::{Error, Result};
 use crate::id::SeqId;
-use crate::region::{Place, RegionInfo, ServerName};
+use crate::region::{RegionDirectory, RegionInfo, RegionLocation, ServerName};
 use crate::schema::limits::Brief;
 use crate::schema::{TableDescriptor, TableState};
 
@@ -30,7 +30,7 @@ const TABLE: &[u8] = b"table";
 /// A region to list.
 struct Listing {
     region: RegionInfo,
-    place: Place,
+    location: Option<RegionLocation>,
     /// The sequence id that opening it took (HBase: `openSeqNum`).
     open_seq: u64,
 }
@@ -40,15 +40,17 @@ struct Listing {
 pub(super) fn meta(
     tables: &Tables,
     namespace: &TableDescriptor,
-    servers: &[ServerName],
+    directory: Option<&dyn RegionDirectory>,
 ) -> Result<Vec<CellBatch>> {
+    let locate = |region| directory.map(|directory| directory.location(region));
+    let started = started_ms(directory);
     let mut all = vec![(
         namespace.name.to_string(),
         namespace,
         TableState::Enabled,
         vec![Listing {
             region: RegionInfo::of_meta(&SystemTable::Namespace.region(&namespace.name)),
-            place: Place::default(),
+            location: locate(SystemTable::Namespace.region_id()),
             open_seq: first_open_seq(SeqId::ZERO),
         }],
     )];
@@ -56,7 +58,7 @@ pub(super) fn meta(
     all.extend(user.iter().map(|table| {
         let regions = table.regions.iter().map(|region| Listing {
             region: region.info().clone(),
-            place: region.place(),
+            location: locate(region.id()),
             open_seq: first_open_seq(region.opened_at()),
         });
         (
@@ -74,12 +76,12 @@ pub(super) fn meta(
             Named::Table,
             name.as_bytes(),
             TABLE,
-            time(oldest.unwrap_or(0), servers),
+            time(oldest.unwrap_or(0), started),
         )?;
         row.put(&mut cells[2], "state", &messages::table_state(*state));
         cells[2].end_row(false);
         for listing in regions {
-            region_row(&mut cells, listing, descriptor, *state, servers)?;
+            region_row(&mut cells, listing, descriptor, *state, started)?;
         }
     }
     Ok(cells.into())
@@ -90,15 +92,15 @@ fn region_row(
     listing: &Listing,
     table: &TableDescriptor,
     state: TableState,
-    servers: &[ServerName],
+    started_ms: u64,
 ) -> Result<()> {
     let [info, rep_barrier, _] = cells;
-    let (name, time) = (listing.region.name(), time(listing.region.created_ms, servers));
+    let (name, time) = (listing.region.name(), time(listing.region.created_ms, started_ms));
     let open_seq = listing.open_seq.to_be_bytes();
     let mut row = Row::new(Named::Region, &name, INFO, time)?;
     row.put(info, "regioninfo", &messages::region_info(&listing.region));
     row.put(info, "seqnumDuringOpen", &open_seq);
-    if let Some(server) = servers.get(usize::from(listing.place.server)) {
+    if let Some(RegionLocation { server, .. }) = &listing.location {
         let ServerName {
             host,
             port,
@@ -109,8 +111,9 @@ fn region_row(
         row.put(info, "sn", server.to_string().as_bytes());
     }
     // As in HBase, a closed region still has its last server.
+    let is_open = listing.location.as_ref().is_none_or(|location| location.is_open);
     let region_state = match state {
-        TableState::Enabled if !listing.place.is_unassigned => "OPEN",
+        TableState::Enabled if is_open => "OPEN",
         _ => "CLOSED",
     };
     row.put(info, "state", region_state.as_bytes());
@@ -123,10 +126,11 @@ fn region_row(
 }
 
 /// The cells of `hbase:namespace`: of its one family, `info`.
-pub(super) fn namespace(tables: &Tables, servers: &[ServerName]) -> Result<Vec<CellBatch>> {
+pub(super) fn namespace(tables: &Tables, directory: Option<&dyn RegionDirectory>) -> Result<Vec<CellBatch>> {
+    let time = time(0, started_ms(directory));
     let mut info = CellBatch::new();
     for (name, namespace) in &tables.namespaces {
-        let mut row = Row::new(Named::Namespace, name.as_bytes(), INFO, time(0, servers))?;
+        let mut row = Row::new(Named::Namespace, name.as_bytes(), INFO, time)?;
         row.put(&mut info, "d", &messages::namespace(namespace));
         info.end_row(false);
     }
@@ -139,9 +143,14 @@ fn first_open_seq(files_max: SeqId) -> u64 {
     files_max.0.max(1) + 1
 }
 
-fn time(created_ms: u64, servers: &[ServerName]) -> i64 {
-    let started = servers.first().map_or(0, |server| server.start_code);
-    i64::try_from(created_ms.max(started)).unwrap_or(i64::MAX - 1)
+/// When the server of the system tables started; 0 without a directory.
+fn started_ms(directory: Option<&dyn RegionDirectory>) -> u64 {
+    let home = directory.map(|directory| directory.location(SystemTable::Namespace.region_id()));
+    home.map_or(0, |home| home.server.start_code)
+}
+
+fn time(created_ms: u64, started_ms: u64) -> i64 {
+    i64::try_from(created_ms.max(started_ms)).unwrap_or(i64::MAX - 1)
 }
 
 /// The kind of object that a row is named after.
