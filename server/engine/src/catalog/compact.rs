@@ -189,10 +189,7 @@ impl Catalog {
         let result = self
             .shared
             .disk
-            .for_compaction(
-                chosen.input_bytes(),
-                self.shared.memstore_total_bytes.load(Ordering::Acquire),
-            )
+            .for_compaction(chosen.input_bytes(), self.shared.memstore_bytes())
             .and_then(|_space| self.run_compaction(region, chosen, progress));
         let compacted = match result {
             Ok(Some(compacted)) => compacted,

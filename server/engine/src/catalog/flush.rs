@@ -477,7 +477,7 @@ impl Catalog {
             next
         });
         for memstore in done.iter().flat_map(|family| &family.memstores) {
-            self.shared.flushed_memstores.note(memstore);
+            memstore.pin();
         }
         self.shared.releases.fetch_add(1, Ordering::Release);
     }
@@ -486,8 +486,6 @@ impl Catalog {
     fn note_flush(&self, share: &Share<'_>, took: Duration) -> FlushEvent {
         let (region, counters) = (share.region, &self.shared.counters);
         let event = share.event(took);
-        region.note_flushed();
-        region.account(&self.shared.memstore_total_bytes);
         region.flushes.increment();
         counters.flushes.increment();
         counters.flush_bytes.add(event.written_bytes);

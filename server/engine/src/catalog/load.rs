@@ -24,7 +24,7 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 
 use parking_lot::MutexGuard;
 
@@ -67,7 +67,7 @@ impl Catalog {
             family_index(&table.descriptor, &file.family)?;
         }
         let bytes = self.offered_bytes(files)?;
-        let memstores = self.shared.memstore_total_bytes.load(Ordering::Acquire);
+        let memstores = self.shared.memstore_bytes();
         let _space = self.shared.disk.for_load(bytes, memstores)?;
         let mut copies = Vec::new();
         let installed = self

@@ -226,9 +226,6 @@ impl Catalog {
             Arc::clone(&shared.clock),
             shared.options.compaction_max_bytes_per_second,
         );
-        for region in tables.regions() {
-            region.account(&shared.memstore_total_bytes);
-        }
         Self {
             shared,
             current: Published::new(tables),

@@ -48,7 +48,8 @@ impl Catalog {
         self.drop_all(&tables, &namespaces)?;
         for region in tables.iter().flat_map(|table| &table.regions) {
             drop(region.updates.write());
-            region.account(&self.shared.memstore_total_bytes);
+            // A writer may have filled a memstore that a freeze has put in place since.
+            region.pin_memstores();
         }
         Ok(Removed {
             tables: tables.len(),

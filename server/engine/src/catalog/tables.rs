@@ -260,10 +260,6 @@ impl Catalog {
                 regions: table.regions.clone(),
             });
         });
-        drop(manifest);
-        for region in &regions {
-            region.account(&self.shared.memstore_total_bytes);
-        }
         Ok(())
     }
 
@@ -308,7 +304,7 @@ impl Catalog {
             if let Some(directory) = self.shared.directory.get() {
                 directory.removed(region.id());
             }
-            region.account(&self.shared.memstore_total_bytes);
+            region.pin_memstores();
         }
     }
 }

@@ -527,13 +527,13 @@ impl Engine {
     }
     /// Bytes of all memstores.
     pub fn memstore_bytes(&self) -> u64 {
-        self.catalog.shared().memstore_total_bytes.load(Ordering::Acquire)
+        self.catalog.shared().memstore_bytes()
     }
-    /// Bytes of memstores that were flushed and that open scans still hold: no limit counts them. A scan
-    /// holds them until its next fetch.
+    /// Bytes of memstores that have left their region and that open scans still hold: no limit counts
+    /// them. A scan holds them until its next fetch.
     #[cfg(feature = "server")]
     pub fn pinned_memstore_bytes(&self) -> u64 {
-        self.catalog.shared().flushed_memstores.pinned_bytes()
+        self.catalog.shared().store.chunks.pinned_bytes()
     }
     /// Memory of flushed memstores that is kept for the next ones: at most a quarter of the limit
     /// of all memstores.

@@ -4,7 +4,6 @@
 use std::cell::Cell as Slot;
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use smallvec::SmallVec;
@@ -276,9 +275,9 @@ pub(super) fn check_room(shared: &Shared, table: &Table, region: &Region) -> Res
     check_log(shared)?;
     let limit = shared.blocking_bytes(&table.descriptor);
     let total_limit = shared.options.memstore_total_bytes;
-    let exceeded = if region.accounted_bytes() > limit {
+    let exceeded = if region.memstore_bytes() > limit {
         limit
-    } else if shared.memstore_total_bytes.load(Ordering::Acquire) > total_limit {
+    } else if shared.memstore_bytes() > total_limit {
         total_limit
     } else {
         return Ok(());
@@ -307,8 +306,7 @@ fn check_log(shared: &Shared) -> Result<()> {
     }
 }
 
-/// Adds the pause to the commit that the memstores' fill asks for, now that the write is accounted
-/// for.
+/// Adds the pause to the commit that the memstores' fill asks for.
 pub(super) fn paced<'r>(
     shared: &Shared,
     table: &Table,
@@ -316,11 +314,11 @@ pub(super) fn paced<'r>(
     commit: Commit,
 ) -> Commit {
     let limit = shared.blocking_bytes(&table.descriptor);
-    let total = shared.memstore_total_bytes.load(Ordering::Acquire);
+    let total = shared.memstore_bytes();
     let of_all = pause(total, shared.options.memstore_total_bytes);
     let of_regions = regions
         .into_iter()
-        .map(|region| pause(region.accounted_bytes(), limit));
+        .map(|region| pause(region.memstore_bytes(), limit));
     let longest = of_regions.fold(of_all, Duration::max);
     if !longest.is_zero() {
         shared.counters.delayed_writes.increment();
@@ -328,11 +326,10 @@ pub(super) fn paced<'r>(
     commit.with_pause(longest)
 }
 
-/// Brings the sum of memstore bytes up to date; names the region if it should be flushed.
+/// Names the region if it should be flushed.
 pub(super) fn flush_wanted(shared: &Shared, table: &Table, region: &Region) -> Option<RegionId> {
-    let bytes = region.account(&shared.memstore_total_bytes);
     let limit = shared.flush_bytes(&table.descriptor);
     // Frozen memstores are being flushed already; if they counted, every write during a flush would
     // ask for another.
-    (bytes > limit && region.version().active_bytes() > limit).then(|| region.id())
+    (region.version().active_bytes() > limit).then(|| region.id())
 }

@@ -64,6 +64,8 @@ struct Chunks {
     all: Vec<NonNull<Chunk>>,
     /// Size of the next regular chunk.
     next_bytes: usize,
+    /// Whether the pool counts the chunks as pinned.
+    is_pinned: bool,
 }
 
 /// Chunks and the bump pointer.
@@ -92,6 +94,7 @@ impl Arena {
             chunks: Mutex::new(Chunks {
                 all: Vec::new(),
                 next_bytes: FIRST_CHUNK_BYTES,
+                is_pinned: false,
             }),
             bytes: AtomicU64::new(0),
         }
@@ -105,6 +108,15 @@ impl Arena {
     /// Bytes of all chunks, overhead included.
     pub(super) fn bytes(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// Charges all chunks as pinned from now on.
+    pub(super) fn pin(&self) {
+        let mut chunks = self.chunks.lock();
+        if !std::mem::replace(&mut chunks.is_pinned, true) {
+            self.pool.charge(self.bytes(), true);
+            self.pool.release(self.bytes(), false);
+        }
     }
 
     /// Uninitialised memory of `bytes` bytes (rounded up to [`ALIGN`]) that belongs to the caller alone until
@@ -157,8 +169,9 @@ impl Arena {
 
     fn add(&self, chunks: &mut Chunks, chunk: NonNull<Chunk>, bytes: usize) {
         chunks.all.push(chunk);
-        self.bytes
-            .fetch_add((bytes + CHUNK_OVERHEAD_BYTES) as u64, Ordering::Relaxed);
+        let bytes = (bytes + CHUNK_OVERHEAD_BYTES) as u64;
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+        self.pool.charge(bytes, chunks.is_pinned);
     }
 }
 
@@ -208,7 +221,10 @@ impl<'a> Room<'a> {
 
 impl Drop for Arena {
     fn drop(&mut self) {
-        for chunk in self.chunks.get_mut().all.drain(..) {
+        let bytes = self.bytes();
+        let chunks = self.chunks.get_mut();
+        self.pool.release(bytes, chunks.is_pinned);
+        for chunk in chunks.all.drain(..) {
             // SAFETY: `Chunk::new` leaked it from a Box; each is in the list once, and nobody else has access
             // any more.
             let chunk = unsafe { Box::from_raw(chunk.as_ptr()) };

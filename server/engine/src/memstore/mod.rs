@@ -5,7 +5,7 @@
 //! 2. A flush freezes the memstore (the store puts an empty one in its place) and writes its cells to a store
 //!    file in order.
 //! 3. The last cursor that stands in it drops it, and all its memory goes at once. Until then its memory is
-//!    counted as pinned ([`FlushedMemstores`]).
+//!    counted as pinned ([`Memstore::pin`]).
 //!
 //! The cells lie in order in an [`index`], on chunks of memory ([`arena`], [`memory`]). Chunks of memstores
 //! that are gone are used again ([`pool`]). All `unsafe` is in the index, the arena and the memory.
@@ -15,7 +15,6 @@
 //! while a cursor moves or reads.
 
 mod arena;
-mod flushed;
 mod index;
 mod memory;
 #[cfg(all(test, loom))]
@@ -27,7 +26,6 @@ mod tests;
 use std::fmt;
 use std::sync::Arc;
 
-pub(crate) use self::flushed::FlushedMemstores;
 use self::index::{Bound, Iter, NodeRef, SkipList};
 pub(crate) use self::pool::ChunkPool;
 use crate::Result;
@@ -59,6 +57,8 @@ pub struct Memstore {
     /// Shared with cursors.
     list: Arc<SkipList>,
     totals: Totals,
+    /// Monotonic milliseconds at which the first cell was seen, plus one; 0: none yet.
+    dirty_since_ms: AtomicU64,
 }
 
 impl Default for Memstore {
@@ -81,6 +81,7 @@ impl Memstore {
                 min_timestamp: AtomicI64::new(i64::MAX),
                 max_timestamp: AtomicI64::new(i64::MIN),
             },
+            dirty_since_ms: AtomicU64::new(0),
         }
     }
 
@@ -104,6 +105,26 @@ impl Memstore {
     #[must_use]
     pub fn successor(&self) -> Self {
         Self::new(Arc::clone(self.list.pool()))
+    }
+
+    /// Notes that its region no longer has it: from now on its memory counts as pinned by readers.
+    pub(crate) fn pin(&self) {
+        self.list.pin();
+    }
+
+    /// Notes the time at which it began to hold cells, if that is now; `now_ms` is monotonic.
+    pub(crate) fn note_dirty(&self, now_ms: impl Fn() -> u64) {
+        if self.dirty_since_ms.load(Ordering::Relaxed) == 0 && self.cell_count() > 0 {
+            // If another thread was first, its time is as good.
+            let _ =
+                self.dirty_since_ms
+                    .compare_exchange(0, now_ms() + 1, Ordering::Relaxed, Ordering::Relaxed);
+        }
+    }
+
+    /// The time that [`Self::note_dirty`] noted.
+    pub(crate) fn dirty_since_ms(&self) -> Option<u64> {
+        self.dirty_since_ms.load(Ordering::Relaxed).checked_sub(1)
     }
 
     /// Bytes held: arena chunks, whole from the moment they are taken, overhead included. 0 when nothing was

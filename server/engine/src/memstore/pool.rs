@@ -1,4 +1,5 @@
-//! Memory of memstores that are gone, kept for those that come.
+//! Memory of all memstores of an engine: how much is in use, and what is kept of memstores that are
+//! gone for those that come.
 //!
 //! Every flush replaces a memstore. Were its memory given back and taken anew, the operating system would
 //! have to fill every page with zeros first, which nobody needs: a fifth of the server's time under batches
@@ -10,17 +11,26 @@
 //! 2. Once a minute the ticker gives back to the system what nobody has needed for that long
 //!    ([`ChunkPool::trim`]), and at once everything when memory is short ([`ChunkPool::clear`]).
 //!
+//! Arenas charge each chunk as they take it, overhead included: to the bytes in use, or, from the moment on
+//! at which the memstore has left its region, to the pinned bytes. What an arena was charged is released
+//! when it is dropped.
+//!
 //! Invariant: at most so many chunks are kept as the pool was made for. They count as nobody's memstore.
 
 use super::memory::{CHUNK_MAX_BYTES, Memory};
 use crate::sync::Mutex;
+use crate::sync::atomic::{AtomicU64, Ordering};
 
-/// Chunks of the full size that are not in use. Shared by all memstores of an engine. The default one keeps
-/// nothing.
+/// Chunks of the full size that are not in use, and the bytes of those that are. Shared by all memstores of an
+/// engine. The default one keeps nothing.
 #[derive(Default)]
 pub struct ChunkPool {
     most: usize,
     kept: Mutex<Kept>,
+    /// Bytes of the memstores of regions.
+    used_bytes: AtomicU64,
+    /// Bytes of memstores that have left their region and are still read.
+    pinned_bytes: AtomicU64,
 }
 
 #[derive(Default)]
@@ -35,7 +45,33 @@ impl ChunkPool {
     pub fn new(most_bytes: u64) -> Self {
         Self {
             most: usize::try_from(most_bytes / CHUNK_MAX_BYTES as u64).unwrap_or(usize::MAX),
-            kept: Mutex::default(),
+            ..Self::default()
+        }
+    }
+
+    /// Bytes of the memstores of regions.
+    pub fn used_bytes(&self) -> u64 {
+        self.used_bytes.load(Ordering::Relaxed)
+    }
+
+    /// Bytes of memstores that have left their region and that open scans still hold: no limit counts them.
+    pub fn pinned_bytes(&self) -> u64 {
+        self.pinned_bytes.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn charge(&self, bytes: u64, is_pinned: bool) {
+        self.charged(is_pinned).fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    pub(super) fn release(&self, bytes: u64, is_pinned: bool) {
+        self.charged(is_pinned).fetch_sub(bytes, Ordering::Relaxed);
+    }
+
+    fn charged(&self, is_pinned: bool) -> &AtomicU64 {
+        if is_pinned {
+            &self.pinned_bytes
+        } else {
+            &self.used_bytes
         }
     }
 

@@ -387,9 +387,9 @@ fn replay(
                 }
                 stamped = assigned(cell).map_or(stamped, |time| stamped.max(time));
             });
-        if insert_cells(&region.version(), cells) {
-            region.note_dirty(|| 0);
-        }
+        let version = region.version();
+        insert_cells(&version, cells);
+        version.note_dirty(|| 0);
         Ok(())
     })?;
     Ok(Replayed {

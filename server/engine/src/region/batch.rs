@@ -115,7 +115,7 @@ pub(crate) fn write_rows(
             shared.nonces.note(nonce, commit.seq(), shared.clock.mono());
         }
         region.writes.add(u64::from(count));
-        region.note_dirty(|| shared.mono_ms());
+        version.note_dirty(|| shared.mono_ms());
         if edit.len() > BUFFER_KEPT_BYTES {
             *edit = EditBuilder::new();
         }
@@ -127,9 +127,9 @@ pub(crate) fn write_rows(
 const TOGETHER: usize = 64;
 
 /// Inserts cells of an edit into the active memstores; cells of families that the table no longer has are
-/// left out. Returns whether there were any others.
+/// left out.
 /// REQUIRES: the sequence ids of the cells were not inserted before.
-pub(crate) fn insert_cells<'a>(version: &RegionVersion, cells: impl Iterator<Item = Cell<'a>>) -> bool {
+pub(crate) fn insert_cells<'a>(version: &RegionVersion, cells: impl Iterator<Item = Cell<'a>>) {
     // By store: cells of the same family in different rows go together.
     let mut waiting: SmallVec<[SmallVec<[Cell<'a>; 1]>; 1]> = SmallVec::new();
     // Cells of a row are sorted by family, so the family is nearly always that of the cell before.
@@ -155,5 +155,4 @@ pub(crate) fn insert_cells<'a>(version: &RegionVersion, cells: impl Iterator<Ite
     for (store, cells) in version.stores.iter().zip(&waiting) {
         store.active.insert_all(cells);
     }
-    !waiting.is_empty()
 }

@@ -50,7 +50,7 @@ use crate::memstore::Memstore;
 use crate::metrics::{BusyCounter, Counter};
 use crate::schema::TableDescriptor;
 use crate::store::{Clip, StoreVersion};
-use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::sync::{Loaded, Published, RwLock, RwLockWriteGuard};
 use crate::wal::Wal;
 
@@ -127,6 +127,14 @@ impl RegionVersion {
         self.memstores().filter_map(|memstore| memstore.min_seq()).min()
     }
 
+    /// Notes the time at which memstores began to hold edits, where that is now; `now_ms` is
+    /// monotonic.
+    pub(crate) fn note_dirty(&self, now_ms: impl Fn() -> u64) {
+        for store in &self.stores {
+            store.active.note_dirty(&now_ms);
+        }
+    }
+
     /// The order of its rows.
     pub(crate) fn row_order(&self) -> RowOrder {
         self.stores
@@ -170,13 +178,6 @@ pub(crate) struct Region {
     retired: AtomicBool,
     /// Cancels running compactions, because a writer waits for `compacting`.
     pub cancel_compaction: std::sync::atomic::AtomicBool,
-    /// Memstore bytes of this region that are in the server's sum.
-    accounted_bytes: AtomicU64,
-    /// Monotonic milliseconds at which the first edit since the last flush was seen, plus one; 0: none.
-    dirty_since_ms: AtomicU64,
-    /// Monotonic milliseconds at which the first edit of the oldest frozen memstore was seen, plus
-    /// one; 0: none.
-    frozen_since_ms: AtomicU64,
     /// Rows read by gets and scans.
     pub reads: BusyCounter,
     /// Row mutations.
@@ -213,9 +214,6 @@ impl Region {
             version: Published::new(version),
             retired: AtomicBool::new(false),
             cancel_compaction: std::sync::atomic::AtomicBool::new(false),
-            accounted_bytes: AtomicU64::new(0),
-            dirty_since_ms: AtomicU64::new(0),
-            frozen_since_ms: AtomicU64::new(0),
             reads: BusyCounter::default(),
             writes: Counter::default(),
             blocked_writes: Counter::default(),
@@ -310,18 +308,7 @@ impl Region {
             }
             next
         });
-        let since = self.dirty_since_ms.swap(0, Ordering::Relaxed);
-        if since != 0 {
-            let _ = self
-                .frozen_since_ms
-                .compare_exchange(0, since, Ordering::Relaxed, Ordering::Relaxed);
-        }
         wal.last_assigned()
-    }
-
-    /// Notes that nothing frozen is left.
-    pub(crate) fn note_flushed(&self) {
-        self.frozen_since_ms.store(0, Ordering::Relaxed);
     }
 
     /// Marks the region as removed from the manifest.
@@ -342,51 +329,24 @@ impl Region {
         }
     }
 
-    /// Notes the time at which the memstores began to hold edits, if that is now; `now_ms` is
-    /// monotonic.
-    pub(crate) fn note_dirty(&self, now_ms: impl FnOnce() -> u64) {
-        if self.dirty_since_ms.load(Ordering::Relaxed) == 0 {
-            let _ =
-                self.dirty_since_ms
-                    .compare_exchange(0, now_ms() + 1, Ordering::Relaxed, Ordering::Relaxed);
-        }
+    /// The region is gone for good: the memory of its memstores counts as pinned until the last reader
+    /// drops them.
+    pub(crate) fn pin_memstores(&self) {
+        self.version().memstores().for_each(|memstore| memstore.pin());
     }
 
     /// Approximate time (monotonic milliseconds) of the oldest edit that is in no store file.
     pub(crate) fn dirty_since_ms(&self) -> Option<u64> {
-        let marks = [&self.frozen_since_ms, &self.dirty_since_ms];
-        marks
-            .iter()
-            .filter_map(|mark| mark.load(Ordering::Relaxed).checked_sub(1))
+        let version = self.version();
+        version
+            .memstores()
+            .filter_map(|memstore| memstore.dirty_since_ms())
             .min()
     }
 
-    /// Bytes of the memstores as of the last [`Self::account`].
-    pub(crate) fn accounted_bytes(&self) -> u64 {
-        self.accounted_bytes.load(Ordering::Acquire)
-    }
-
-    /// Brings the server's sum of memstore bytes up to date with this region's, which it returns.
-    /// Every change enters the sum as a difference from this region's previous contribution, so
-    /// concurrent calls cannot make it drift.
-    pub(crate) fn account(&self, total: &AtomicU64) -> u64 {
-        loop {
-            if let Some(bytes) = self.account_as_of(&self.version(), total) {
-                return bytes;
-            }
-        }
-    }
-
-    /// Enters the bytes of `version`; `None` if it was no longer the current version. A flush, or
-    /// the end of the region, changes the state first and enters it then. So a change made before
-    /// this call ends is either seen here or entered later by its maker. A stale figure would keep
-    /// writers out of a region without data.
-    fn account_as_of(&self, version: &Loaded<RegionVersion>, total: &AtomicU64) -> Option<u64> {
-        let retired = self.is_retired();
-        let bytes = if retired { 0 } else { version.memstore_bytes() };
-        let before = self.accounted_bytes.swap(bytes, Ordering::AcqRel);
-        total.fetch_add(bytes.wrapping_sub(before), Ordering::AcqRel);
-        (self.is_still_current(version) && self.is_retired() == retired).then_some(bytes)
+    /// Bytes that the memstores hold.
+    pub(crate) fn memstore_bytes(&self) -> u64 {
+        self.version().memstore_bytes()
     }
 
     /// Figures for metrics and pages.
@@ -411,13 +371,18 @@ impl Region {
 mod tests {
     use super::*;
     use crate::cell::{Cell, CellType, KeyBuf};
+    use crate::memstore::ChunkPool;
     use crate::schema::{FamilyDescriptor, TableName};
 
     /// A region of one family with one cell in memory, of sequence id 1.
-    pub(super) fn region() -> Arc<Region> {
+    pub(super) fn region(chunks: &Arc<ChunkPool>) -> Arc<Region> {
         let family = FamilyDescriptor::new(b"f");
         let name = TableName::parse(b"t").unwrap();
-        let store = StoreVersion::new(Arc::new(family.clone()), Vec::new(), Memstore::default());
+        let store = StoreVersion::new(
+            Arc::new(family.clone()),
+            Vec::new(),
+            Memstore::new(Arc::clone(chunks)),
+        );
         store.active.insert(Cell {
             key: KeyBuf::new(b"r", b"f", b"q", 1, CellType::Put).as_key(),
             value: b"v",
@@ -438,34 +403,69 @@ mod tests {
         Region::new(&meta, version, BTreeSet::new())
     }
 
-    /// A writer has read the version, and before it enters the figure a flush empties the memory.
+    /// A reader keeps the version from before a flush: its memory is in the sum of pinned bytes, and
+    /// no longer in that of the regions.
     #[test]
-    fn an_old_figure_does_not_outlive_a_flush() {
-        let (region, total) = (region(), AtomicU64::new(0));
-        let before = region.version();
+    fn flushed_memory_is_pinned_while_it_is_read() {
+        let chunks = Arc::default();
+        let region = region(&chunks);
+        let (before, bytes) = (region.load_version(), region.memstore_bytes());
+        assert_eq!((chunks.used_bytes(), chunks.pinned_bytes()), (bytes, 0));
         region.publish(|current| {
             let mut next = current.clone();
-            next.stores[0] = Arc::new(StoreVersion::new(
-                Arc::clone(&current.stores[0].family),
-                Vec::new(),
-                Memstore::default(),
-            ));
+            let store = current.stores[0].with_frozen(Arc::new(current.stores[0].active.successor()));
+            next.stores[0] = Arc::new(store.with_flushed(&store.frozen, None));
             next
         });
-        assert_eq!(region.account(&total), 0);
-        assert_eq!(region.account_as_of(&before, &total), None, "it must look again");
-        assert_eq!(region.account(&total), 0);
-        assert_eq!((region.accounted_bytes(), total.into_inner()), (0, 0));
+        before.stores[0].active.pin();
+        assert_eq!((chunks.used_bytes(), chunks.pinned_bytes()), (0, bytes));
+        assert_eq!(region.memstore_bytes(), 0);
+        drop(before);
+        assert_eq!((chunks.used_bytes(), chunks.pinned_bytes()), (0, 0));
     }
 
-    /// The sum of bytes with a region that is split or dropped meanwhile: no later call would
-    /// correct its share.
+    /// A region that was split or dropped is in no sum, whatever is written to it afterwards.
     #[test]
-    fn a_retired_region_leaves_nothing_in_the_sum() {
-        let (region, total) = (region(), AtomicU64::new(0));
-        assert!(region.account(&total) > 0);
-        region.retire();
-        assert_eq!(region.account(&total), 0);
-        assert_eq!(region.account(&total), total.into_inner());
+    fn a_region_that_is_gone_leaves_nothing_in_the_sum() {
+        let chunks = Arc::default();
+        let region = region(&chunks);
+        assert!(chunks.used_bytes() > 0);
+        region.pin_memstores();
+        assert_eq!(chunks.used_bytes(), 0);
+        region.version().stores[0].active.insert(Cell {
+            key: KeyBuf::new(b"s", b"f", b"q", 1, CellType::Put).as_key(),
+            value: &vec![0; 100_000],
+            tags: b"",
+            seq: SeqId(2),
+        });
+        let pinned = (0, region.memstore_bytes());
+        assert_eq!((chunks.used_bytes(), chunks.pinned_bytes()), pinned);
+        drop(region);
+        assert_eq!((chunks.used_bytes(), chunks.pinned_bytes()), (0, 0));
+    }
+
+    /// The age of edits follows the memstores: a flush ends that of the frozen ones only.
+    #[test]
+    fn the_oldest_edit_is_in_the_oldest_memstore() {
+        let region = region(&Arc::default());
+        assert_eq!(region.dirty_since_ms(), None);
+        region.version().note_dirty(|| 5);
+        region.version().note_dirty(|| 7);
+        assert_eq!(region.dirty_since_ms(), Some(5));
+        region.publish(|current| {
+            let mut next = current.clone();
+            let active = Arc::new(current.stores[0].active.successor());
+            next.stores[0] = Arc::new(current.stores[0].with_frozen(active));
+            next
+        });
+        region.version().note_dirty(|| 8);
+        assert_eq!(region.dirty_since_ms(), Some(5), "the new memstore is empty");
+        let frozen = region.version().stores[0].frozen.clone();
+        region.publish(|current| {
+            let mut next = current.clone();
+            next.stores[0] = Arc::new(current.stores[0].with_flushed(&frozen, None));
+            next
+        });
+        assert_eq!(region.dirty_since_ms(), None);
     }
 }

@@ -9,7 +9,6 @@ use crate::disk::DiskSpace;
 use crate::error::Result;
 use crate::id::FileId;
 use crate::jobs::JobLog;
-use crate::memstore::FlushedMemstores;
 use crate::metrics::{Counters, EventListener};
 use crate::nonces::Nonces;
 use crate::options::Options;
@@ -46,10 +45,6 @@ pub(crate) struct Shared {
     pub row_locks: RowLocks,
     /// Operations that must not be applied again.
     pub nonces: Nonces,
-    /// Bytes of all memstores.
-    pub memstore_total_bytes: AtomicU64,
-    /// Memstores that were flushed and may still be read.
-    pub flushed_memstores: FlushedMemstores,
     /// Read views of open scans.
     pub read_points: Arc<ReadPoints>,
     /// Grows whenever a region has released memstores or files that readers may still pin.
@@ -93,8 +88,6 @@ impl Shared {
             listener,
             row_locks: RowLocks::default(),
             nonces,
-            memstore_total_bytes: AtomicU64::new(0),
-            flushed_memstores: FlushedMemstores::default(),
             read_points: Arc::default(),
             releases: AtomicU64::new(0),
             directory: OnceLock::new(),
@@ -109,6 +102,11 @@ impl Shared {
             None => Ok(()),
             Some(gate) => gate.check(region.info()),
         }
+    }
+
+    /// Bytes of the memstores of all regions.
+    pub(crate) fn memstore_bytes(&self) -> u64 {
+        self.store.chunks.used_bytes()
     }
 
     /// An identity for a new store file.

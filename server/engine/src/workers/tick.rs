@@ -77,7 +77,7 @@ impl Workers {
     /// just been refused for want of space.
     pub(crate) fn look_at_disk(&self, problem: Option<Error>) {
         let shared = self.catalog.shared();
-        let memstore_bytes = shared.memstore_total_bytes.load(Ordering::Acquire);
+        let memstore_bytes = shared.memstore_bytes();
         let mut problem = problem;
         if shared.disk.is_suspended()
             && let Err(error) = self.catalog.remove_obsolete_wal()
@@ -125,7 +125,7 @@ impl Workers {
     pub(crate) fn memory_is_short(&self) -> bool {
         let shared = self.catalog.shared();
         let limit = shared.options.memstore_total_bytes;
-        shared.memstore_total_bytes.load(Ordering::Acquire) >= limit - limit / 5
+        shared.memstore_bytes() >= limit - limit / 5
     }
 
     /// Queues a flush of the region with the most memory, once until a flush has ended. A region
@@ -136,10 +136,10 @@ impl Workers {
             return;
         }
         let tables = self.catalog.tables();
-        let dirty = tables.regions().filter(|region| region.accounted_bytes() > 0);
+        let dirty = tables.regions().filter(|region| region.memstore_bytes() > 0);
         let largest = dirty.max_by_key(|region| {
             let fails = self.queue.is_failing(&Job::Flush(region.id()));
-            (!fails, region.accounted_bytes())
+            (!fails, region.memstore_bytes())
         });
         match largest {
             Some(region) => self.queue.request(Job::Flush(region.id())),

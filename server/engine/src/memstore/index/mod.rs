@@ -8,9 +8,8 @@
 //! ```
 //!
 //! Callers: [`Memstore`](super::Memstore) inserts through [`SkipList`], cursors read through
-//! [`Iter`], and [`FlushedMemstores`](super::FlushedMemstores) watches how long a [`SkipList`]
-//! lives. Nothing is ever changed or removed; all memory is freed when the last `Arc<SkipList>` is
-//! dropped.
+//! [`Iter`]. Nothing is ever changed or removed; all memory is freed when the last `Arc<SkipList>`
+//! is dropped.
 //!
 //! # Search
 //!

@@ -99,6 +99,11 @@ impl SkipList {
         self.cells.arena().pool()
     }
 
+    /// Charges its memory as pinned from now on.
+    pub(in crate::memstore) fn pin(&self) {
+        self.cells.arena().pin();
+    }
+
     /// Bytes of the arena, overhead included.
     pub(in crate::memstore) fn bytes(&self) -> u64 {
         self.cells.arena().bytes()
