@@ -34,7 +34,7 @@ tsan() {
         cargo +nightly build -Zbuild-std --target "$host" -p basalt --no-default-features --bins
     )
     TSAN_OPTIONS="$options suppressions=$PWD/tests/tsan-suppressions.txt" \
-        cargo run --release -p basalt-tests --bin basalt-torture -- \
+        cargo run --release -p basalt-torture --bin basalt-torture -- \
         --binary "target/tsan/$host/debug/basalt" --kills "${TSAN_KILLS:-100}" --kill-at-end
 }
 

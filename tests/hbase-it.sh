@@ -6,7 +6,7 @@
 # Runs all tests of the table below, or those that are named, one after the other against one server on an empty directory;
 # LoadAndVerify, which needs three region servers, against a rehearsal of three. The reads of PerformanceEvaluation (PE_*)
 # need the table of PE_sequentialWrite. Prints a line for each and ends with status 1 if one failed; the logs stay in
-# target/clients/hbase-it/logs.
+# target/e2e/clients/hbase-it/logs.
 #
 #   BASALT   the program; target/release/basalt by default
 #
@@ -22,7 +22,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-made=$PWD/target/clients/hbase-it
+made=$PWD/target/e2e/clients/hbase-it
 logs=$made/logs
 basalt=${BASALT:-target/release/basalt}
 work=$(mktemp -d)
@@ -35,7 +35,7 @@ stop() {
 trap stop EXIT
 
 mkdir -p "$logs" "$work/conf"
-(cd tests/clients/hbase-it && mvn -q -B dependency:build-classpath "-Dmdep.outputFile=$made/classpath.txt")
+(cd tests/e2e/clients/hbase-it && mvn -q -B dependency:build-classpath "-Dmdep.outputFile=$made/classpath.txt")
 
 # serve NAME SETTING...: starts the server on the empty directory of this name, instead of a running
 # one.

@@ -5,7 +5,7 @@
     python3 grafana/generator --out DIR    write them into DIR
 
 Needs Python 3 and nothing else. The JSON is committed, so nobody who only uses the dashboards runs this. A test
-(tests/tests/dashboard/) fails when the committed files are not what this writes, when a query names a metric or a label that
+(tests/e2e/tests/dashboard/) fails when the committed files are not what this writes, when a query names a metric or a label that
 the server does not have or has no result under load, and when a metric is on no dashboard without a reason.
 
   queries.py   words that PromQL is made of

@@ -1,5 +1,5 @@
 //! `verify`: are the flights in a table those of the file? The counterpart of
-//! `tests/python/flights_verify.py`, which asks the same through HappyBase.
+//! `tests/e2e/python/flights_verify.py`, which asks the same through HappyBase.
 
 use std::collections::HashMap;
 use std::path::PathBuf;

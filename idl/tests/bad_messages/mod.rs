@@ -1,7 +1,7 @@
 //! A table of messages that no well-behaved client sends, in each protocol.
 //!
 //! Two tests go through it: here, the cost of decoding one (`idl/tests/refused.rs`); and with a
-//! running server over every transport (`tests/tests/wire/hostile.rs`).
+//! running server over every transport (`tests/e2e/tests/wire/hostile.rs`).
 
 use basalt_idl::call::write_call;
 use basalt_idl::wire::{BinaryWriter, CompactWriter, Protocol, WireType};

@@ -1,0 +1,347 @@
+//! The dashboards, the alert rules and docs/metrics.md against the metrics of a running server.
+//!
+//! An outdated dashboard fails silently: a renamed metric leaves an empty panel that looks like an
+//! idle server. So the queries are parsed and compared, name by name and label by label, with the
+//! metrics of a server under some load; and, where Prometheus is installed, every query is run in
+//! it.
+
+use std::collections::BTreeSet;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use basalt_test_support::{Server, workspace};
+
+mod alerts;
+mod boards;
+mod load;
+mod prometheus;
+mod queries;
+mod scrape;
+
+use boards::boards;
+use load::Client;
+use prometheus::Prometheus;
+use queries::{Query, check, legend_labels, queries};
+use scrape::Scrape;
+
+fn read(path: &str) -> String {
+    std::fs::read_to_string(workspace().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+/// Metrics that no dashboard and no rule needs, and why.
+const NOWHERE: [(&str, &str); 3] = [
+    (
+        "basalt_test_faults_injected_total",
+        "only servers of tests have it",
+    ),
+    (
+        "process_virtual_memory_bytes",
+        "address space says nothing about memory in use",
+    ),
+    (
+        "process_virtual_memory_max_bytes",
+        "the same; and it has no limit as a rule",
+    ),
+];
+
+/// The queries of all dashboards and rules.
+fn all_queries() -> Vec<Query> {
+    let mut all: Vec<Query> = boards().iter().flat_map(queries).collect();
+    assert!(all.len() > 100, "the dashboards have only {} queries", all.len());
+    all.extend(alerts::rule_queries());
+    all
+}
+
+fn scrape_under_load() -> Scrape {
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let server = Server::start(&dir.path().join("data"), &["rehearsal.servers=2"]);
+    Client::connect(server.thrift).burst();
+    let mut text = server.http_get("/metrics");
+    server.stop();
+    text.push_str(&metrics_of_tests());
+    Scrape::parse(&text)
+}
+
+/// The metrics that only an ephemeral server has.
+fn metrics_of_tests() -> String {
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let (server, _) = Server::start_ephemeral(dir.path(), &[]);
+    let text = server.http_get("/metrics");
+    server.stop();
+    let is_of_tests = |line: &&str| line.contains("basalt_test_");
+    text.split_inclusive('\n').filter(is_of_tests).collect()
+}
+
+/// Type and name of every metric in names.rs.
+fn declared() -> Vec<(String, String)> {
+    let mut declared = Vec::new();
+    for line in read("server/src/observe/metrics/names.rs").lines() {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        if let [kind @ ("counter" | "gauge" | "histogram"), _, "=", name, ..] = words[..] {
+            declared.push((
+                kind.to_owned(),
+                name.trim_matches(|c| c == '"' || c == ',').to_owned(),
+            ));
+        }
+    }
+    assert!(
+        declared.len() > 40,
+        "names.rs is not written as this test reads it: {declared:?}"
+    );
+    declared
+}
+
+/// Goal: no panel is empty and no rule is silent because of a name. Every query parses, every metric and
+/// label in it is exposed by a server under load, and every metric of the server is on a dashboard or in a
+/// rule, or there is a reason why not.
+#[test]
+fn every_query_names_what_a_server_exposes() {
+    let scrape = scrape_under_load();
+    let mut problems = Vec::new();
+    let mut used = BTreeSet::new();
+    for query in all_queries() {
+        let (found, metrics) = check(&scrape, &query);
+        problems.extend(
+            found
+                .into_iter()
+                .map(|problem| format!("{}: {problem} in {}", query.place, query.expr)),
+        );
+        used.extend(metrics);
+    }
+    for (name, _) in NOWHERE {
+        if !scrape.types.contains_key(name) {
+            problems.push(format!("{name} is in NOWHERE and does not exist"));
+        }
+    }
+    for (kind, name) in declared() {
+        if scrape.types.get(&name) != Some(&kind) {
+            problems.push(format!(
+                "{name} is declared as a {kind}, exposed as {:?}",
+                scrape.types.get(&name)
+            ));
+        }
+    }
+    for (sample, labels) in &scrape.labels {
+        // Prometheus puts its own in their place, and sums by them would be sums of everything.
+        for label in scrape::TARGET_LABELS
+            .iter()
+            .filter(|label| labels.contains(**label))
+        {
+            problems.push(format!("{sample} has a label {label}, which is Prometheus' own"));
+        }
+    }
+    for metric in scrape.types.keys() {
+        let nowhere = NOWHERE.iter().any(|(name, _)| name == metric);
+        if used.contains(metric) == nowhere {
+            problems.push(format!(
+                "{metric} must be on a dashboard, in a rule, or in NOWHERE"
+            ));
+        }
+        if !scrape.help.contains(metric) {
+            problems.push(format!("{metric} has no help text"));
+        }
+    }
+    assert!(problems.is_empty(), "{}", problems.join("\n"));
+}
+
+/// The check above finds each kind of mistake.
+#[test]
+fn wrong_queries_are_found() {
+    let scrape = Scrape::parse(
+        "# TYPE a_total counter\na_total{table=\"t, {u}\"} 1\n# TYPE h histogram\nh_bucket{le=\"1\"} 1\nh_sum 1\nh_count 1\n",
+    );
+    let of = |expr: &str, legend: &str| {
+        let query = Query {
+            place: String::new(),
+            expr: expr.to_owned(),
+            legend: legend.to_owned(),
+            chosen: true,
+        };
+        check(&scrape, &query).0.join("; ")
+    };
+    let s = r#"job="j",instance="i""#;
+    assert_eq!(
+        of(
+            &format!("sum by (table) (rate(a_total{{{s}}}[1m]))"),
+            "{{table}} {{job}}"
+        ),
+        ""
+    );
+    assert_eq!(
+        of(
+            &format!("histogram_quantile(0.9, sum by (le) (rate(h_bucket{{{s}}}[1m])))"),
+            "p90"
+        ),
+        ""
+    );
+    assert_eq!(of("sum(rate(", "x"), "unclosed left parenthesis");
+    assert_eq!(of(&format!("b_total{{{s}}}"), "x"), "no sample b_total");
+    assert_eq!(of(&format!("h{{{s}}}"), "x"), "no sample h");
+    assert_eq!(
+        of(&format!("sum by (region) (a_total{{{s}}})"), "x"),
+        "a_total has no label region"
+    );
+    assert_eq!(
+        of(&format!("a_total{{{s},region=\"r\"}}"), "x"),
+        "a_total has no label region"
+    );
+    assert_eq!(
+        of(&format!("a_total{{{s}}}"), "{{region}}"),
+        "the legend shows region, which no metric has"
+    );
+    assert_eq!(
+        of(r#"a_total{job="j"}"#, "x"),
+        "a_total is not limited to the chosen instance"
+    );
+}
+
+/// docs/metrics.md has a line for every metric, with its type and its labels, and names nothing else.
+#[test]
+fn the_page_on_metrics_is_complete_and_true() {
+    let scrape = scrape_under_load();
+    let page = read("docs/metrics.md");
+    let mut problems = Vec::new();
+    let mut rows = BTreeSet::new();
+    for line in page.lines().filter(|line| line.starts_with("| `")) {
+        let cells: Vec<&str> = line.trim_matches('|').split('|').map(str::trim).collect();
+        let [name, kind, labels, meaning, advice] = cells[..] else {
+            panic!("not five columns: {line}")
+        };
+        let name = name.trim_matches('`');
+        let labels: BTreeSet<&str> = labels
+            .split([',', ' '])
+            .map(|label| label.trim_matches('`'))
+            .collect();
+        let labels: BTreeSet<&str> = labels.into_iter().filter(|label| !label.is_empty()).collect();
+        if scrape.types.get(name).map(String::as_str) != Some(kind) {
+            problems.push(format!(
+                "{name}: {kind} on the page, {:?} in the server",
+                scrape.types.get(name)
+            ));
+        } else if labels != scrape.labels_of(name) {
+            problems.push(format!(
+                "{name}: {labels:?} on the page, {:?} in the server",
+                scrape.labels_of(name)
+            ));
+        }
+        if meaning.is_empty() || advice.is_empty() || !rows.insert(name.to_owned()) {
+            problems.push(format!("{name}: twice, or without a meaning or an advice"));
+        }
+    }
+    problems.extend(
+        scrape
+            .types
+            .keys()
+            .filter(|name| !rows.contains(*name))
+            .map(|name| format!("{name} has no line")),
+    );
+    let declared = declared();
+    problems.extend(
+        declared
+            .iter()
+            .filter(|(_, name)| !rows.contains(name))
+            .map(|(_, name)| format!("{name} has no line")),
+    );
+    let is_name = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+    for word in page
+        .split(|c| !is_name(c))
+        .filter(|word| word.starts_with("basalt_") || word.starts_with("process_"))
+    {
+        if scrape.metric(word).is_none() {
+            problems.push(format!("the page names {word}, which does not exist"));
+        }
+    }
+    assert!(problems.is_empty(), "{}", problems.join("\n"));
+}
+
+/// The committed dashboards equal the generator's output, so neither was edited without the other.
+#[test]
+fn the_dashboards_are_what_the_generator_writes() {
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let run = Command::new("python3")
+        .arg(workspace().join("grafana/generator"))
+        .arg("--out")
+        .arg(dir.path())
+        .env("PYTHONDONTWRITEBYTECODE", "1")
+        .output();
+    let output = match run {
+        Ok(output) => output,
+        Err(error) => {
+            return println!("not run: the dashboards' generator, since python3 does not start: {error}");
+        }
+    };
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let names = |folder: &std::path::Path| -> BTreeSet<String> {
+        let entries = std::fs::read_dir(folder).expect("a folder can be listed");
+        let name = |entry: std::io::Result<std::fs::DirEntry>| {
+            entry
+                .expect("a folder can be listed")
+                .file_name()
+                .to_string_lossy()
+                .into_owned()
+        };
+        entries.map(name).collect()
+    };
+    let committed = workspace().join("grafana/dashboards");
+    assert_eq!(names(dir.path()), names(&committed));
+    for name in names(&committed) {
+        let written = std::fs::read_to_string(dir.path().join(&name)).expect("the generator wrote it");
+        assert!(
+            written == read(&format!("grafana/dashboards/{name}")),
+            "grafana/dashboards/{name} is not what grafana/generator writes; run python3 grafana/generator"
+        );
+    }
+}
+
+/// Goal: every panel shows something when a server is used. Keeps a server busy with a little of
+/// everything and runs all queries, and both sides of the alert rules' comparisons, in Prometheus
+/// until each has given a number; an error, or a query that stays empty, fails. The alerts that it
+/// runs fire at once, so that the dashboards' marks have something to show.
+#[test]
+fn every_query_has_a_result_in_prometheus() {
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    // So few that calls are held back.
+    let settings = ["rehearsal.servers=2", "rehearsal.write_requests_per_second=20"];
+    let server = Server::start(&dir.path().join("data"), &settings);
+    let Some(prometheus) = Prometheus::start(dir.path(), server.http, &alerts::rules_that_fire()) else {
+        return println!(
+            "not run: the dashboard's queries in Prometheus, since it is not installed (Debian: prometheus)"
+        );
+    };
+    let mut client = Client::connect(server.thrift);
+    let mut pending = all_queries();
+    let deadline = Instant::now() + Duration::from_secs(90);
+    while !pending.is_empty() {
+        assert!(
+            Instant::now() < deadline,
+            "no data under load:\n{}",
+            pending
+                .iter()
+                .map(|query| format!("{}: {}", query.place, query.expr))
+                .collect::<Vec<_>>()
+                .join("\n")
+        );
+        client.burst();
+        pending.retain(|query| {
+            let result = prometheus.query(&query.expr);
+            let series = result.unwrap_or_else(|error| panic!("{}: {error} in {}", query.place, query.expr));
+            for label in legend_labels(&query.legend) {
+                for one in &series {
+                    assert!(
+                        one["metric"][label].is_string(),
+                        "{}: the legend's {label} is not in {one}",
+                        query.place
+                    );
+                }
+            }
+            !series
+                .iter()
+                .any(|one| one["value"][1].as_str().is_some_and(|value| value != "NaN"))
+        });
+    }
+    server.stop();
+}

@@ -1,0 +1,226 @@
+//! `--ephemeral`: the line on standard output, the remains after its end, and the calls for tests.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use basalt_client::admin::Admin;
+use basalt_client::{Client, FamilySchema, Get, Namespace, Put, TableSchema};
+use basalt_idl::admin::args as own;
+use basalt_test_support::{Server, binary};
+
+fn names(dir: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(dir).expect("a folder");
+    entries.map(|entry| entry.expect("an entry").path()).collect()
+}
+
+fn run<T>(work: impl Future<Output = T>) -> T {
+    tokio::runtime::Runtime::new().expect("a runtime").block_on(work)
+}
+
+async fn client(server: &Server) -> Client {
+    Client::connect(&server.thrift.to_string())
+        .await
+        .expect("a connection")
+}
+
+async fn create(client: &Client, table: &str) {
+    let schema = TableSchema::new(table)
+        .expect("a name")
+        .family(FamilySchema::new("f"));
+    client.create_table(schema).await.expect("created");
+    let table = client.table(table).expect("a name");
+    table
+        .put(Put::new("row").cell("f", "q", "v"))
+        .await
+        .expect("written");
+    table
+        .get(Get::new("row"))
+        .await
+        .expect("no error")
+        .expect("a row");
+}
+
+/// Goal: the line says where the server is, and a clean stop leaves nothing.
+#[test]
+fn an_ephemeral_server_leaves_nothing() {
+    let below = tempfile::tempdir().expect("a temporary folder");
+    let (server, line) = Server::start_ephemeral(below.path(), &[]);
+    let data_dir = Path::new(line["data_dir"].as_str().expect("text"));
+    assert!(
+        data_dir.starts_with(below.path()) && data_dir.join("CURRENT").exists(),
+        "{line}"
+    );
+    assert_eq!(line["pid"], server.pid());
+    assert!(
+        server.thrift.ip().is_loopback() && server.thrift.port() != 9090,
+        "{line}"
+    );
+    run(async { create(&client(&server).await, "t").await });
+    assert_eq!(server.http_get("/readyz"), "ready\n");
+    server.stop();
+    assert_eq!(names(below.path()), [] as [PathBuf; 0]);
+}
+
+/// Goal: the next start removes the remains of a killed server, and a running one keeps its
+/// directory.
+#[test]
+fn the_directory_of_a_killed_server_is_removed_by_the_next_one() {
+    let below = tempfile::tempdir().expect("a temporary folder");
+    let (killed, _) = Server::start_ephemeral(below.path(), &[]);
+    let (running, _) = Server::start_ephemeral(below.path(), &[]);
+    killed.kill();
+    assert_eq!(names(below.path()).len(), 2);
+    let (next, _) = Server::start_ephemeral(below.path(), &[]);
+    assert_eq!(names(below.path()).len(), 2, "the killed one's is gone");
+    run(async { create(&client(&running).await, "t").await });
+    next.stop();
+    running.stop();
+    assert_eq!(names(below.path()), [] as [PathBuf; 0]);
+}
+
+/// Goal: a start that fails leaves nothing, and `--data-dir` is refused beside `--ephemeral`.
+#[test]
+fn a_failed_start_leaves_nothing() {
+    let below = tempfile::tempdir().expect("a temporary folder");
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let taken = taken.local_addr().expect("an address").to_string();
+    for (arguments, code, word) in [
+        (["--listen", taken.as_str()], 1, "another process has it"),
+        (["--set", "wal.sync=maybe"], 1, "maybe"),
+        (["--data-dir", "d"], 2, "cannot be used with"),
+    ] {
+        let output = Command::new(binary("basalt"))
+            .args(["serve", "--ephemeral"])
+            .args(arguments)
+            .env("TMPDIR", below.path())
+            .output()
+            .expect("the binary was built");
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{text}");
+        assert!(text.contains(word), "{word:?} is not in\n{text}");
+        assert_eq!(names(below.path()), [] as [PathBuf; 0], "{arguments:?}");
+    }
+}
+
+/// Goal: a reset leaves the state of a new server, within 5 ms for 10 tables. Method: the quickest
+/// of several resets counts, since other tests share the machine.
+#[test]
+fn a_reset_leaves_an_empty_server() {
+    let below = tempfile::tempdir().expect("a temporary folder");
+    let (server, _) = Server::start_ephemeral(below.path(), &[]);
+    let quickest = run(async {
+        let client = client(&server).await;
+        let mut quickest = Duration::MAX;
+        for _ in 0..5 {
+            client
+                .create_namespace(Namespace {
+                    name: "n".to_owned(),
+                    configuration: std::collections::BTreeMap::new(),
+                })
+                .await
+                .expect("created");
+            for number in 0..9 {
+                create(&client, &format!("t{number}")).await;
+            }
+            create(&client, "n:t").await;
+            Admin::new(&client)
+                .snapshot("t0", "s", true, 0)
+                .await
+                .expect("taken");
+            let began = Instant::now();
+            client.call(&own::BasaltReset {}).await.expect("reset");
+            quickest = quickest.min(began.elapsed());
+            assert_eq!(Admin::new(&client).status().await.expect("answered").tables, 0);
+            assert!(
+                Admin::new(&client)
+                    .snapshots(None, None)
+                    .await
+                    .expect("answered")
+                    .is_empty()
+            );
+        }
+        for table in ["t0", "t1"] {
+            create(&client, table).await;
+        }
+        quickest
+    });
+    assert!(quickest < Duration::from_millis(5), "{quickest:?}");
+    let (status, body) = server.http_post("/test/reset", "");
+    let removed: serde_json::Value = serde_json::from_str(&body).expect("JSON");
+    assert_eq!(
+        (status, &removed["tables"], &removed["namespaces"]),
+        (200, &2.into(), &0.into())
+    );
+    server.stop();
+}
+
+/// Goal: cells expire when the clock is moved, without waiting.
+#[test]
+fn the_clock_is_moved() {
+    let below = tempfile::tempdir().expect("a temporary folder");
+    let (server, _) = Server::start_ephemeral(below.path(), &[]);
+    run(async {
+        let client = client(&server).await;
+        let schema = TableSchema::new("t").expect("a name");
+        let schema = schema.family(FamilySchema::new("f").ttl_seconds(3_600));
+        client.create_table(schema).await.expect("created");
+        let table = client.table("t").expect("a name");
+        table
+            .put(Put::new("row").cell("f", "q", "v"))
+            .await
+            .expect("written");
+        let is_there = async || table.get(Get::new("row")).await.expect("no error").is_some();
+        let before = client
+            .call(&own::BasaltAdvanceClock { ms: 0 })
+            .await
+            .expect("answered");
+        let now = Admin::new(&client).advance_clock(1_800_000).await.expect("moved");
+        assert!(now >= before + 1_800_000 && is_there().await);
+        // A cell that is exactly as old as its TTL is still there.
+        let (status, body) = server.http_post("/test/clock", "{\"advance_ms\": 1801000}");
+        assert!(status == 200 && body.contains("now_ms"), "{status} {body}");
+        assert!(!is_there().await);
+        table
+            .put(Put::new("row").cell("f", "q", "v"))
+            .await
+            .expect("written");
+        assert!(is_there().await, "a new cell is as old as the clock says");
+        let refused = Admin::new(&client)
+            .advance_clock(-1)
+            .await
+            .expect_err("backwards");
+        assert!(refused.to_string().contains("forward only"), "{refused}");
+    });
+    for body in ["", "{}", "{\"advance_ms\": 1, \"more\": 2}"] {
+        let (status, text) = server.http_post("/test/clock", body);
+        assert!(status == 400 && text.contains("advance_ms"), "{status} {text}");
+    }
+    let (status, text) = server.http_post("/test/clock", "{\"advance_ms\": -1}");
+    assert!(status == 400 && text.contains("forward only"), "{status} {text}");
+    server.stop();
+}
+
+/// Goal: a server with data of its own refuses calls for tests.
+#[test]
+fn other_servers_refuse_calls_for_tests() {
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let server = Server::start(&dir.path().join("data"), &[]);
+    run(async {
+        let client = client(&server).await;
+        create(&client, "t").await;
+        let refused = Admin::new(&client).reset().await.expect_err("not ephemeral");
+        assert!(refused.to_string().contains("--ephemeral"), "{refused}");
+    });
+    let (status, body) = server.http_post("/test/reset", "");
+    assert!(status == 403 && body.contains("--ephemeral"), "{status} {body}");
+    run(async {
+        let table = client(&server).await.table("t").expect("a name");
+        table
+            .get(Get::new("row"))
+            .await
+            .expect("no error")
+            .expect("a row");
+    });
+    server.stop();
+}

@@ -1,0 +1,197 @@
+//! Bulk load: PrepareBulkLoad, BulkLoadHFile, CleanupBulkLoad, and their refusals.
+
+use std::path::{Path, PathBuf};
+
+use basalt_engine::cell::{Cell, CellType, KeyBuf};
+use basalt_engine::fs::{Open, RealFs, Vfs};
+use basalt_engine::id::{SeqId, Uuid};
+use basalt_engine::internals::hfile::{Writer, WriterOptions};
+use basalt_engine::schema::FamilyDescriptor;
+use basalt_idl::native::messages::{
+    BulkLoadHFileRequest, BulkLoadHFileResponse, CleanupBulkLoadRequest, CleanupBulkLoadResponse,
+    PrepareBulkLoadRequest, PrepareBulkLoadResponse, RegionSpecifier, bulk_load_h_file_request::FamilyPath,
+};
+use basalt_test_support::Server;
+use bytes::Bytes;
+
+use super::client::{Client, create, region, table_name};
+use super::requests::{value_of, write};
+
+/// Writes an HFile of family `f` with one cell in each of these rows.
+fn hfile(path: &Path, rows: &[&str], value: &str) {
+    let file = RealFs.open(path, Open::CreateNew).unwrap();
+    let family = FamilyDescriptor::new(b"f");
+    let options = WriterOptions::of_family(&family, Uuid([3; 16]), 1, SeqId::ZERO);
+    let mut writer = Writer::create(file, path, options).unwrap();
+    for row in rows {
+        let key = KeyBuf::new(row.as_bytes(), b"f", b"q", i64::MAX - 1, CellType::Put);
+        let cell = Cell {
+            key: key.as_key(),
+            value: value.as_bytes(),
+            tags: b"",
+            seq: SeqId::ZERO,
+        };
+        writer.append(cell).unwrap();
+    }
+    writer.finish().unwrap();
+}
+
+fn call(region: &RegionSpecifier, files: &[(&str, String)]) -> BulkLoadHFileRequest {
+    BulkLoadHFileRequest {
+        region: region.clone(),
+        family_path: files
+            .iter()
+            .map(|(family, path)| FamilyPath {
+                family: Bytes::copy_from_slice(family.as_bytes()),
+                path: path.clone(),
+            })
+            .collect(),
+        assign_seq_num: Some(true),
+        ..BulkLoadHFileRequest::default()
+    }
+}
+
+fn uri(path: &Path) -> String {
+    format!("file:{}", path.display())
+}
+
+/// The flow of HBase's BulkLoadHFilesTool: prepare, load, clean up. Loaded cells survive a kill,
+/// and the file is left where it was.
+#[test]
+fn files_are_loaded_as_the_tool_does_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().join("data");
+    let source = dir.path().join("output");
+    std::fs::create_dir(&source).unwrap();
+    let setting = format!("bulkload.directories=[\"{}\"]", source.display());
+    let server = Server::start(&data, &[&setting]);
+    create(&server, "t");
+    let region = region(&server, "t");
+    let mut client = Client::connect(&server, "ClientService");
+    write(&mut client, &region, "a", &[("q", "written")]);
+
+    let prepare = PrepareBulkLoadRequest {
+        table_name: table_name("t"),
+        region: Some(region.clone()),
+    };
+    let prepared: PrepareBulkLoadResponse = client.ask("PrepareBulkLoad", &prepare);
+    let staging = PathBuf::from(prepared.bulk_token.strip_prefix("file:").unwrap());
+    assert!(staging.is_dir());
+    let (one, two) = (source.join("one"), staging.join("two"));
+    hfile(&one, &["a", "b"], "loaded");
+    hfile(&two, &["c"], "staged");
+    let files = [("f", uri(&one)), ("f", uri(&two))];
+    let loaded: BulkLoadHFileResponse = client.ask("BulkLoadHFile", &call(&region, &files));
+    assert!(loaded.loaded);
+    assert!(one.is_file());
+    let clean_up = CleanupBulkLoadRequest {
+        bulk_token: prepared.bulk_token,
+        region: Some(region.clone()),
+    };
+    client.ask::<CleanupBulkLoadResponse>("CleanupBulkLoad", &clean_up);
+    assert!(!staging.exists());
+
+    // A job that runs again overwrites its output in place.
+    std::fs::write(&one, b"overwritten").unwrap();
+    drop(server);
+    let server = Server::start(&data, &[]);
+    let mut client = Client::connect(&server, "ClientService");
+    for (row, value) in [("a", "loaded"), ("b", "loaded"), ("c", "staged")] {
+        assert_eq!(
+            value_of(&mut client, &region, row).as_deref(),
+            Some(value.as_bytes()),
+            "{row}"
+        );
+    }
+    server.stop();
+}
+
+/// Each refusal has HBase's class and names the file; the connection goes on, and nothing is loaded.
+#[test]
+fn files_that_cannot_be_loaded_are_refused_by_name() {
+    let dir = tempfile::tempdir().unwrap();
+    let source = dir.path().join("output");
+    std::fs::create_dir(&source).unwrap();
+    let setting = format!("bulkload.directories=[\"{}\"]", source.display());
+    let server = Server::start(&dir.path().join("data"), &[&setting]);
+    create(&server, "t");
+    let region = region(&server, "t");
+    let mut client = Client::connect(&server, "ClientService");
+    let (good, secret) = (source.join("good"), dir.path().join("secret"));
+    hfile(&good, &["a"], "loaded");
+    hfile(&secret, &["a"], "secret");
+    std::fs::write(source.join("text"), "no HFile\n").unwrap();
+    let mut damaged = std::fs::read(&good).unwrap();
+    damaged[40] ^= 1;
+    std::fs::write(source.join("damaged"), damaged).unwrap();
+    let (corrupt, final_error) = ("CorruptHFileException", "DoNotRetryIOException");
+    let denied = "AccessDeniedException";
+    for (family, path, class, text) in [
+        ("f", uri(&source.join("text")), corrupt, "shorter than an HFile"),
+        ("f", uri(&source.join("damaged")), corrupt, "output/damaged"),
+        (
+            "f",
+            uri(&source.join("none")),
+            final_error,
+            "FileNotFoundException",
+        ),
+        ("f", uri(&source), final_error, "does not reference a file"),
+        ("f", uri(&secret), denied, "bulkload.directories"),
+        (
+            "f",
+            "hdfs://host/output/good".to_owned(),
+            final_error,
+            "not the path of a local file",
+        ),
+        (
+            "f",
+            uri(&source.join("../secret")),
+            final_error,
+            "not the path of a local file",
+        ),
+        ("nof", uri(&good), "NoSuchColumnFamilyException", "nof"),
+    ] {
+        let files = [("f", uri(&good)), (family, path.clone())];
+        let refusal = client.refusal("BulkLoadHFile", &call(&region, &files), b"");
+        assert_eq!(refusal.0, class, "{path}: {}", refusal.1);
+        assert!(refusal.1.contains(text), "{path}: {}", refusal.1);
+        assert_eq!(value_of(&mut client, &region, "a"), None, "{path}");
+    }
+    let clean_up = CleanupBulkLoadRequest {
+        bulk_token: uri(&source),
+        region: None,
+    };
+    assert_eq!(client.refusal("CleanupBulkLoad", &clean_up, b"").0, denied);
+    assert!(good.is_file());
+    let prepare = PrepareBulkLoadRequest {
+        table_name: table_name("none"),
+        region: None,
+    };
+    let refusal = client.refusal("PrepareBulkLoad", &prepare, b"");
+    assert_eq!(refusal.0, "TableNotFoundException");
+    server.stop();
+}
+
+/// A file that reaches beyond the region is answered as HBase does, so that the tool divides it.
+#[test]
+fn a_file_beyond_the_region_is_not_loaded() {
+    let dir = tempfile::tempdir().unwrap();
+    let source = dir.path().join("output");
+    std::fs::create_dir(&source).unwrap();
+    let setting = format!("bulkload.directories=[\"{}\"]", source.display());
+    let server = Server::start(&dir.path().join("data"), &[&setting]);
+    super::client::create_split(&server, "t", &["m"]);
+    let last = region(&server, "t");
+    let mut client = Client::connect(&server, "ClientService");
+    let (inside, across) = (source.join("inside"), source.join("across"));
+    hfile(&inside, &["n"], "inside");
+    hfile(&across, &["a", "n"], "across");
+    let files = [("f", uri(&inside)), ("f", uri(&across))];
+    let answer: BulkLoadHFileResponse = client.ask("BulkLoadHFile", &call(&last, &files));
+    assert!(!answer.loaded);
+    assert_eq!(value_of(&mut client, &last, "n"), None);
+    let answer: BulkLoadHFileResponse = client.ask("BulkLoadHFile", &call(&last, &files[..1]));
+    assert!(answer.loaded);
+    assert_eq!(value_of(&mut client, &last, "n").as_deref(), Some(&b"inside"[..]));
+    server.stop();
+}

@@ -1,0 +1,29 @@
+//! What several packages of tests share: the real programs, a running server, a real HBase, and programs of
+//! other languages.
+//!
+//! | module | contents |
+//! | --- | --- |
+//! | [`programs`] | the workspace's programs, built if need be |
+//! | [`server`] | a running `basalt serve` in an empty directory, on ports the system chooses |
+//! | [`process`] | signals, memory, waiting for a condition |
+//! | [`oracle`] | a running HBase, and its Java program in `oracle/` |
+//! | [`java`], [`python`], [`toolchain`] | programs in other languages, with libraries from their package registries |
+//!
+//! A machine may lack Java, Python, a compiler or the network. What needs them prints one line that begins with
+//! `not run:`, and the test is not run.
+
+pub mod java;
+mod made;
+pub mod oracle;
+pub mod process;
+pub mod programs;
+pub mod python;
+pub mod server;
+pub mod toolchain;
+
+pub use java::JavaProgram;
+pub use oracle::Oracle;
+pub use process::{signal, until};
+pub use programs::{binary, example, workspace};
+pub use python::{Python, happybase};
+pub use server::{Server, addresses, check, serve};

@@ -1,0 +1,304 @@
+//! A running `basalt serve`, as a process of the test.
+
+use std::io::{BufRead, BufReader};
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::process::{memory, signal};
+use crate::programs::binary;
+
+/// The command that serves `data_dir` with default settings and these `--set` arguments, on ports that the
+/// system chooses. It prints one line when it accepts calls, for [`addresses`].
+pub fn serve(binary: &Path, data_dir: &Path, settings: &[impl AsRef<str>]) -> Command {
+    let mut command = Command::new(binary);
+    command.args([
+        "serve",
+        "--thrift-listen",
+        "127.0.0.1:0",
+        "--http-listen",
+        "127.0.0.1:0",
+        "--data-dir",
+    ]);
+    command.arg(data_dir);
+    for setting in settings {
+        command.args(["--set", setting.as_ref()]);
+    }
+    command.stdin(Stdio::null()).stdout(Stdio::piped());
+    command
+}
+
+/// Runs `basalt check` on a data directory.
+pub fn check(data_dir: &Path) -> Output {
+    Command::new(binary("basalt"))
+        .args(["check", "--data-dir"])
+        .arg(data_dir)
+        .output()
+        .expect("the binary was built")
+}
+
+/// A running `basalt serve`. Killed when dropped.
+#[derive(Debug)]
+pub struct Server {
+    child: Child,
+    /// Reads the process's standard error.
+    log: Option<std::thread::JoinHandle<String>>,
+    /// Address of the Thrift port.
+    pub thrift: SocketAddr,
+    /// Address of the HTTP port.
+    pub http: SocketAddr,
+}
+
+impl Server {
+    /// Starts on `data_dir` with default settings and these `--set` arguments; returns when it accepts calls.
+    pub fn start(data_dir: &Path, settings: &[&str]) -> Self {
+        Self::try_start(data_dir, settings).unwrap_or_else(|output| panic!("basalt did not start:\n{output}"))
+    }
+
+    /// Starts on `data_dir` with these `--set` arguments. If the process ends instead, the error is
+    /// its standard error output.
+    pub fn try_start(data_dir: &Path, settings: &[&str]) -> Result<Self, String> {
+        Self::run(serve(&binary("basalt"), data_dir, settings))
+    }
+
+    /// Starts on `data_dir` with these `--set` arguments, which may also set the addresses. A port
+    /// without a setting is on loopback.
+    pub fn start_as_set(data_dir: &Path, settings: &[&str]) -> Self {
+        let mut command = Command::new(binary("basalt"));
+        command.arg("serve").arg("--data-dir").arg(data_dir);
+        let ports = ["server.listen=\"127.0.0.1:0\"", "http.listen=\"127.0.0.1:0\""];
+        for setting in ports.iter().chain(settings) {
+            command.args(["--set", setting]);
+        }
+        command.stdin(Stdio::null()).stdout(Stdio::piped());
+        Self::run(command).unwrap_or_else(|output| panic!("basalt did not start:\n{output}"))
+    }
+
+    /// Starts with `--ephemeral`, these `--set` arguments and `TMPDIR`. Also returns the line on
+    /// standard output as it was printed.
+    pub fn start_ephemeral(below: &Path, settings: &[&str]) -> (Self, serde_json::Value) {
+        let mut command = Command::new(binary("basalt"));
+        command.args(["serve", "--ephemeral"]).env("TMPDIR", below);
+        for setting in settings {
+            command.args(["--set", setting]);
+        }
+        command.stdin(Stdio::null()).stdout(Stdio::piped());
+        let (server, line) = Self::run_to_line(command, |line| {
+            let line: serde_json::Value = serde_json::from_str(line).ok()?;
+            let address = |key: &str| line[key].as_str()?.parse().ok();
+            Some((address("listen")?, address("http")?))
+        })
+        .unwrap_or_else(|output| panic!("basalt did not start:\n{output}"));
+        let line = serde_json::from_str(&line).expect("its addresses were found");
+        (server, line)
+    }
+
+    /// [`Self::start`], as a process with a limit of open files.
+    pub fn start_with_open_files(data_dir: &Path, settings: &[&str], open_files: u32) -> Self {
+        Self::try_start_with_open_files(data_dir, settings, open_files)
+            .unwrap_or_else(|output| panic!("basalt did not start:\n{output}"))
+    }
+
+    /// Starts on `data_dir` as a process that may have `open_files` open files. If the process ends
+    /// instead, the error has its status and its standard error output.
+    pub fn try_start_with_open_files(
+        data_dir: &Path,
+        settings: &[&str],
+        open_files: u32,
+    ) -> Result<Self, String> {
+        let serve = serve(&binary("basalt"), data_dir, settings);
+        let mut limited = Command::new("sh");
+        limited.args(["-c", "ulimit -n \"$0\" && exec \"$@\""]);
+        limited.arg(open_files.to_string());
+        limited.arg(serve.get_program()).args(serve.get_args());
+        limited.stdin(Stdio::null()).stdout(Stdio::piped());
+        Self::run(limited)
+    }
+
+    /// Starts on `data_dir` with a wall clock that follows the file `clock` while the process runs.
+    /// The file has an offset in the syntax of libfaketime: `+0`, `-5`, `-60y`. Without that
+    /// library it prints a line and returns `None`.
+    pub fn start_with_clock(data_dir: &Path, settings: &[&str], clock: &Path) -> Option<Self> {
+        const LIBRARY: &str = "faketime/libfaketimeMT.so.1";
+        let dirs = [
+            "/usr/lib/x86_64-linux-gnu",
+            "/usr/lib/aarch64-linux-gnu",
+            "/usr/lib",
+        ];
+        let library = dirs
+            .iter()
+            .map(|dir| Path::new(dir).join(LIBRARY))
+            .find(|path| path.exists());
+        let Some(library) = library else {
+            println!(
+                "not run: a clock that is set, since there is no {LIBRARY} in {dirs:?} (Debian: libfaketime)"
+            );
+            return None;
+        };
+        let mut command = serve(&binary("basalt"), data_dir, settings);
+        command
+            .env("LD_PRELOAD", library)
+            .env("FAKETIME_TIMESTAMP_FILE", clock);
+        command
+            .env("FAKETIME_NO_CACHE", "1")
+            .env("FAKETIME_DONT_FAKE_MONOTONIC", "1");
+        Some(Self::run(command).unwrap_or_else(|output| panic!("basalt did not start:\n{output}")))
+    }
+
+    fn run(command: Command) -> Result<Self, String> {
+        Self::run_to_line(command, addresses).map(|(server, _)| server)
+    }
+
+    /// Starts the command and waits for its line on standard output, in which `addresses` finds
+    /// those of the binary port and of the HTTP port.
+    fn run_to_line(
+        mut command: Command,
+        addresses: impl Fn(&str) -> Option<(SocketAddr, SocketAddr)>,
+    ) -> Result<(Self, String), String> {
+        let mut child = command
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the binary was built");
+        let mut stderr = child.stderr.take().expect("standard error is piped");
+        let log = std::thread::spawn(move || {
+            let mut text = String::new();
+            // An error means that the process is gone.
+            let _ = std::io::Read::read_to_string(&mut stderr, &mut text);
+            text
+        });
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().expect("standard output is piped"))
+            .read_line(&mut line)
+            .expect("the server prints text");
+        if let Some((thrift, http)) = addresses(&line) {
+            let server = Self {
+                child,
+                log: Some(log),
+                thrift,
+                http,
+            };
+            return Ok((server, line));
+        }
+        let status = child.wait().expect("the process was started here");
+        let log = log.join().expect("reading does not panic");
+        Err(format!("{status}\n{log}"))
+    }
+
+    /// The process id.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Waits until the process exits by itself. Returns the exit code and everything it printed to
+    /// standard error.
+    pub fn wait(mut self) -> (Option<i32>, String) {
+        let status = self.child.wait().expect("the process was started here");
+        let log = self.log.take().expect("taken once");
+        (status.code(), log.join().expect("reading does not panic"))
+    }
+
+    /// kill -9.
+    pub fn kill(mut self) {
+        self.child.kill().expect("the process is ours");
+        self.child.wait().expect("the process was started here");
+    }
+
+    /// SIGTERM, and waits for the end; panics when it does not come within a minute or is not clean.
+    pub fn stop(mut self) {
+        self.end();
+    }
+
+    /// Stops the server as [`Self::stop`] does, and returns its standard error output since its
+    /// start.
+    pub fn stop_and_log(mut self) -> String {
+        self.end();
+        let log = self.log.take().expect("taken once");
+        log.join().expect("reading does not panic")
+    }
+
+    fn end(&mut self) {
+        signal(self.child.id(), "TERM");
+        let deadline = Instant::now() + Duration::from_mins(1);
+        loop {
+            if let Some(status) = self.child.try_wait().expect("the process was started here") {
+                assert!(status.success(), "a clean stop ended with {status}");
+                return;
+            }
+            assert!(
+                Instant::now() < deadline,
+                "the server did not stop within a minute"
+            );
+            std::thread::park_timeout(Duration::from_millis(10));
+        }
+    }
+
+    /// Resident memory in bytes.
+    pub fn resident_bytes(&self) -> u64 {
+        memory(&self.child, "VmRSS:")
+    }
+
+    /// The most resident memory there ever was, in bytes.
+    pub fn peak_resident_bytes(&self) -> u64 {
+        memory(&self.child, "VmHWM:")
+    }
+
+    /// The value of the first series in the metrics that begins so, rounded down.
+    pub fn metric(&self, series: &str) -> u64 {
+        let page = self.http_get("/metrics");
+        let line = page.lines().find(|line| line.starts_with(series));
+        let value = line.and_then(|line| line.rsplit(' ').next()?.parse::<f64>().ok());
+        value.unwrap_or_else(|| panic!("{series} is not in\n{page}")) as u64
+    }
+
+    /// Status and body of a POST of JSON to the HTTP port.
+    pub fn http_post(&self, path: &str, json: &str) -> (u16, String) {
+        use std::io::{Read, Write};
+        let mut socket = std::net::TcpStream::connect(self.http).expect("the HTTP port is open");
+        let length = json.len();
+        write!(
+            socket,
+            "POST {path} HTTP/1.0\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n{json}"
+        )
+        .expect("the server reads");
+        let mut answer = String::new();
+        socket
+            .read_to_string(&mut answer)
+            .expect("the server answers with text");
+        let (head, body) = answer.split_once("\r\n\r\n").expect("a head and a body");
+        let status = head.split(' ').nth(1).and_then(|status| status.parse().ok());
+        (status.expect("a status"), body.to_owned())
+    }
+
+    /// The body of a page of the HTTP port.
+    pub fn http_get(&self, path: &str) -> String {
+        use std::io::{Read, Write};
+        let mut socket = std::net::TcpStream::connect(self.http).expect("the HTTP port is open");
+        write!(socket, "GET {path} HTTP/1.0\r\nHost: 127.0.0.1\r\n\r\n").expect("the server reads");
+        let mut answer = String::new();
+        socket
+            .read_to_string(&mut answer)
+            .expect("the server answers with text");
+        answer
+            .split_once("\r\n\r\n")
+            .map(|(_, body)| body.to_owned())
+            .unwrap_or_default()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // Already gone after `kill` and `stop`.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The two addresses in the line the server prints when it accepts calls.
+pub fn addresses(line: &str) -> Option<(SocketAddr, SocketAddr)> {
+    let (thrift, http) = line
+        .trim()
+        .strip_prefix("basalt serves Thrift on ")?
+        .split_once(" and HTTP on http://")?;
+    Some((thrift.parse().ok()?, http.trim_end_matches('/').parse().ok()?))
+}
