@@ -6,6 +6,11 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use basalt_calls::Value;
+use basalt_calls::connection::NoAnswer;
+use basalt_calls::native::connection::{Connection, Reply};
+use basalt_calls::native::regions::Regions;
+use basalt_calls::native::service::ClientKind;
 use basalt_client::{Client, Error};
 use basalt_idl::native::messages::RegionSpecifier;
 use bytes::Bytes;
@@ -15,11 +20,6 @@ use rand::rngs::SmallRng;
 use super::Problem;
 use super::calls::{Ended, Findings};
 use super::life::small_table;
-use basalt_calls::Value;
-use basalt_calls::connection::NoAnswer;
-use basalt_calls::native::connection::{Connection, Reply};
-use basalt_calls::native::regions::Regions;
-use basalt_calls::native::service::ClientKind;
 
 /// The table of both workloads.
 pub(super) const TABLE: &str = "native";
