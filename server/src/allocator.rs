@@ -3,7 +3,7 @@
 //!
 //! Either way, large allocations go back to the system when they are freed. Memstore chunks, blocks
 //! in transit and replies are large, and freed memory must not count against a budget
-//! (`tests/tests/memory.rs`).
+//! (`tests/e2e/tests/memory.rs`).
 //!
 //! - jemalloc: allocations of 1 MiB and more (`oversize_threshold`; the default is 8 MiB) come from
 //!   an arena of their own, which retains nothing. Memory retained by other arenas goes back little

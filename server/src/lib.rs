@@ -4,7 +4,7 @@
 //! [`native::decode`]; its public face is those three and [`run`].
 //!
 //! The modules stand in rows. A module uses rows below its own, and modules of its own row as long as
-//! no circle arises. `tests/tests/layout.rs` reads this table and checks the imports:
+//! no circle arises. `tests/e2e/tests/layout/` reads this table and checks the imports:
 //!
 //! ```text
 //! row 9  commands                                   the command line, and the commands that need no server

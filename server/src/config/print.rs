@@ -100,7 +100,7 @@ fn comment(text: &mut String, paragraph: &str) {
 fn page() -> String {
     let mut text = String::from(
         "# Settings\n\n\
-         `basalt config print --format markdown` prints this page; `tests/tests/settings_doc.rs` compares it.\n\n\
+         `basalt config print --format markdown` prints this page; `tests/e2e/tests/settings_doc.rs` compares it.\n\n\
          Settings come from, later ones winning: the defaults, the TOML file (`--config`), environment variables,\n\
          `--set` in the order given, and the options `--data-dir`, `--listen` and `--http-listen`.\n\n\
          | place | form |\n\

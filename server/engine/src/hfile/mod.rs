@@ -18,7 +18,7 @@
 //! ```
 //!
 //! Each part but the trailer is a `block` with header and checksums. HBase reads our files and we
-//! read HBase's (`tests/hfile-interop` keeps it so). HBase skips our additions: file-info keys
+//! read HBase's (`tests/conformance/hfile-interop` keeps it so). HBase skips our additions: file-info keys
 //! `basalt.*` and a checksum in the trailer's padding.
 //!
 //! Invariants:
