@@ -29,6 +29,12 @@ pub trait CellCursor: Send {
 
     /// Moves to the first cell of the last row; past the end when there is none.
     fn seek_last_row(&mut self) -> Result<()>;
+
+    /// Two keys between which all cells are, bounds included; `None`: not known. Reads nothing, and
+    /// never changes. A merge leaves a cursor alone until it gets there.
+    fn bounds(&self) -> Option<(Key<'_>, Key<'_>)> {
+        None
+    }
 }
 
 impl<C: CellCursor + ?Sized> CellCursor for Box<C> {
@@ -49,5 +55,8 @@ impl<C: CellCursor + ?Sized> CellCursor for Box<C> {
     }
     fn seek_last_row(&mut self) -> Result<()> {
         (**self).seek_last_row()
+    }
+    fn bounds(&self) -> Option<(Key<'_>, Key<'_>)> {
+        (**self).bounds()
     }
 }

@@ -421,6 +421,12 @@ impl FileCursor {
 }
 
 impl CellCursor for FileCursor {
+    fn bounds(&self) -> Option<(Key<'_>, Key<'_>)> {
+        let properties = self.reader.properties();
+        let (first, last) = (properties.first_key.as_ref()?, properties.last_key.as_ref()?);
+        Some((first.as_key(), last.as_key()))
+    }
+
     #[inline]
     fn cell(&self) -> Option<Cell<'_>> {
         Some(self.block.as_ref()?.data().cell(&self.current))

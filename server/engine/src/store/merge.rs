@@ -13,6 +13,10 @@
 //! step the cursor is confined to that row: past the row's last cell it is at its end until the
 //! next seek, which suits reversed scans.
 //!
+//! A child that says between which keys its cells are ([`CellCursor::bounds`]) is not moved, and reads
+//! nothing, before the merge gets there. Forward, such a child is *ahead*: all its rows are behind the
+//! merge's. Backward, it is *below*: its last row is smaller than the merge's.
+//!
 //! One thread at a time; holds no lock.
 
 use std::cmp::Ordering;
@@ -20,7 +24,7 @@ use std::cmp::Ordering;
 use smallvec::SmallVec;
 
 use crate::Result;
-use crate::cell::{Cell, CellCursor, Key};
+use crate::cell::{Cell, CellCursor, Key, KeyBuf};
 
 /// A merge of cursors over cells of one family.
 #[derive(Debug)]
@@ -33,6 +37,11 @@ pub(crate) struct MergeCursor<C> {
     heap: SmallVec<[usize; 8]>,
     /// State of reversed steps.
     reversed: Confinement,
+    /// Children whose first row is behind that of the current cell, and that stand anywhere; the last
+    /// one begins first. None after a reversed step.
+    ahead: SmallVec<[usize; 8]>,
+    /// The first row of the last one of `ahead`.
+    ahead_row: Vec<u8>,
 }
 
 /// Where the last reversed step landed.
@@ -46,26 +55,34 @@ struct Confinement {
     bound: Option<Vec<u8>>,
     /// For each child: whether it still stands at its greatest row before `bound`, below `row` or nowhere.
     parked: SmallVec<[bool; 8]>,
+    /// For each child: whether its last row is below `row` and it was not moved there. It is parked.
+    below: SmallVec<[bool; 8]>,
 }
 
 impl<C: CellCursor> MergeCursor<C> {
     /// A merge of cursors that stand nowhere, newest source first.
     pub(crate) fn new(children: Vec<C>) -> Self {
-        let parked = SmallVec::from_elem(false, children.len());
+        let none = SmallVec::from_elem(false, children.len());
         Self {
             heap: SmallVec::new(),
             current: None,
             children,
             reversed: Confinement {
-                parked,
+                parked: none.clone(),
+                below: none,
                 ..Confinement::default()
             },
+            ahead: SmallVec::new(),
+            ahead_row: Vec::new(),
         }
     }
 
     /// A merge of cursors that are positioned already, each at its first cell of interest.
     pub(crate) fn take_positions(&mut self) {
-        self.rebuild();
+        self.heap = (0..self.children.len())
+            .filter(|child| self.has_cell(*child))
+            .collect();
+        self.order_heap();
     }
 
     /// Lets `take` take rows from the child under the cursor and move it behind them. `take` also gets the
@@ -99,6 +116,12 @@ impl<C: CellCursor> MergeCursor<C> {
         &self.children
     }
 
+    /// The sources, newest first.
+    #[cfg(test)]
+    pub(super) fn children_mut(&mut self) -> &mut [C] {
+        &mut self.children
+    }
+
     /// Whether the child has a cell to offer.
     fn has_cell(&self, child: usize) -> bool {
         match self.children[child].cell() {
@@ -119,15 +142,61 @@ impl<C: CellCursor> MergeCursor<C> {
             .is_lt()
     }
 
-    /// Takes the children as they stand: finds the first and orders the others.
-    fn rebuild(&mut self) {
-        self.heap.clear();
-        for child in 0..self.children.len() {
-            if self.has_cell(child) {
-                self.heap.push(child);
-            }
+    /// Brings the child that begins first to the end of `ahead`.
+    fn order_ahead(&mut self) {
+        let first_row = |child: &usize| self.children[*child].bounds().map(|(first, _)| first.row());
+        let next = (0..self.ahead.len()).min_by_key(|at| first_row(&self.ahead[*at]));
+        if let Some(next) = next {
+            self.ahead_row.clear();
+            self.ahead_row
+                .extend_from_slice(first_row(&self.ahead[next]).unwrap_or_default());
+            let last = self.ahead.len() - 1;
+            self.ahead.swap(next, last);
         }
-        self.order_heap();
+    }
+
+    /// Moves the last child of `ahead` to `target`, and adds it to those that stand somewhere. After
+    /// an error it is still ahead.
+    fn join_next(&mut self, target: Key<'_>) -> Result<()> {
+        let Some(&child) = self.ahead.last() else {
+            return Ok(());
+        };
+        self.children[child].seek(target)?;
+        self.ahead.pop();
+        self.order_ahead();
+        if self.has_cell(child) {
+            self.heap.push(child);
+            let current = self.current.filter(|current| self.has_cell(*current));
+            self.heap.extend(current);
+            self.order_heap();
+        }
+        Ok(())
+    }
+
+    /// Moves the children to their first cell that are no longer ahead of the merge.
+    #[inline]
+    fn catch_up(&mut self) -> Result<()> {
+        if self.ahead.is_empty() {
+            return Ok(());
+        }
+        match self.cell() {
+            Some(cell) if cell.key.row() < &self.ahead_row[..] => Ok(()),
+            _ => self.begin_next(),
+        }
+    }
+
+    #[inline(never)]
+    fn begin_next(&mut self) -> Result<()> {
+        while self
+            .cell()
+            .is_none_or(|cell| cell.key.row() >= &self.ahead_row[..])
+            && let Some(next) = self.ahead.last()
+            && let Some((first, _)) = self.children[*next].bounds()
+        {
+            let first = KeyBuf::copy_of(first);
+            self.join_next(first.as_key())?;
+        }
+        Ok(())
     }
 
     /// Turns the children in the heap from any order into a heap, and takes the first one out.
@@ -197,21 +266,42 @@ impl<C: CellCursor> MergeCursor<C> {
         self.current = None;
         self.heap.clear();
         self.reversed.on = false;
+        self.ahead.clear();
+        let is_before = |row: &[u8]| bound.is_none_or(|bound| row < bound);
         for (number, child) in self.children.iter_mut().enumerate() {
             let stays = reusable
                 && self.reversed.parked[number]
-                && child
-                    .cell()
-                    .is_none_or(|cell| bound.is_none_or(|bound| cell.key.row() < bound));
-            if !stays {
-                match bound {
-                    Some(bound) => child.seek_row_before(bound)?,
-                    None => child.seek_last_row()?,
-                }
+                && !self.reversed.below[number]
+                && child.cell().is_none_or(|cell| is_before(cell.key.row()));
+            if stays {
+                continue;
             }
+            let below = child.bounds().is_some_and(|(_, last)| is_before(last.row()));
+            self.reversed.below[number] = below;
+            if !below {
+                seek_before(child, bound)?;
+            }
+        }
+        while let Some(child) = self.greatest_below() {
+            seek_before(&mut self.children[child], bound)?;
+            self.reversed.below[child] = false;
         }
         self.confine(bound);
         Ok(())
+    }
+
+    /// The child below with the greatest last row, if no row at which another child stands is greater.
+    fn greatest_below(&self) -> Option<usize> {
+        let below = &self.reversed.below;
+        let last_row = |child: usize| self.children[child].bounds().map(|(_, last)| last.row());
+        let next = (0..below.len())
+            .filter(|child| below[*child])
+            .max_by_key(|child| last_row(*child))?;
+        let stands = self.children.iter().zip(below).filter(|(_, below)| !**below);
+        let greatest = stands
+            .filter_map(|(child, _)| child.cell().map(|cell| cell.key.row()))
+            .max();
+        (greatest <= last_row(next)).then_some(next)
     }
 
     /// Confines the merge to the greatest row at which a child stands, and parks the other
@@ -219,7 +309,7 @@ impl<C: CellCursor> MergeCursor<C> {
     fn confine(&mut self, bound: Option<&[u8]>) {
         let mut greatest: &[u8] = &[];
         for (child, cursor) in self.children.iter().enumerate() {
-            let Some(cell) = cursor.cell() else {
+            let Some(cell) = cursor.cell().filter(|_| !self.reversed.below[child]) else {
                 continue;
             };
             let row = cell.key.row();
@@ -268,17 +358,30 @@ impl<C: CellCursor> CellCursor for MergeCursor<C> {
         };
         self.children[current].advance()?;
         self.settle(current);
-        Ok(())
+        self.catch_up()
     }
 
     fn seek(&mut self, target: Key<'_>) -> Result<()> {
         self.current = None;
         self.reversed.on = false;
-        for child in &mut self.children {
+        self.heap.clear();
+        self.ahead.clear();
+        for (number, child) in self.children.iter_mut().enumerate() {
+            let is_ahead = child
+                .bounds()
+                .is_some_and(|(first, _)| first.row() > target.row());
+            if is_ahead {
+                self.ahead.push(number);
+                continue;
+            }
             child.seek(target)?;
+            if child.cell().is_some() {
+                self.heap.push(number);
+            }
         }
-        self.rebuild();
-        Ok(())
+        self.order_ahead();
+        self.order_heap();
+        self.catch_up()
     }
 
     fn seek_forward(&mut self, target: Key<'_>) -> Result<()> {
@@ -288,6 +391,11 @@ impl<C: CellCursor> CellCursor for MergeCursor<C> {
                 None => Ok(()),
             };
         }
+        if self.current.is_some() {
+            while !self.ahead.is_empty() && target.row() >= &self.ahead_row[..] {
+                self.join_next(target)?;
+            }
+        }
         while let Some(current) = self.current {
             let cell = self.children[current].cell();
             if cell.is_none_or(|cell| compare_in_store(cell.key, target).is_ge()) {
@@ -296,7 +404,7 @@ impl<C: CellCursor> CellCursor for MergeCursor<C> {
             self.children[current].seek_forward(target)?;
             self.settle(current);
         }
-        Ok(())
+        self.catch_up()
     }
 
     fn seek_row_before(&mut self, row: &[u8]) -> Result<()> {
@@ -305,6 +413,14 @@ impl<C: CellCursor> CellCursor for MergeCursor<C> {
 
     fn seek_last_row(&mut self) -> Result<()> {
         self.step_back(None)
+    }
+}
+
+/// A reversed step of one child; `bound` is the row to stay before, `None` the end.
+fn seek_before(child: &mut impl CellCursor, bound: Option<&[u8]>) -> Result<()> {
+    match bound {
+        Some(bound) => child.seek_row_before(bound),
+        None => child.seek_last_row(),
     }
 }
 

@@ -74,6 +74,9 @@ impl CellCursor for Source {
     fn seek_last_row(&mut self) -> Result<()> {
         each!(self, cursor => cursor.seek_last_row())
     }
+    fn bounds(&self) -> Option<(Key<'_>, Key<'_>)> {
+        each!(self, cursor => cursor.bounds())
+    }
 }
 
 /// Leaves out cells that were written after the read point.
@@ -142,6 +145,9 @@ impl<C: CellCursor> CellCursor for VisibleCursor<C> {
         self.inner.seek_last_row()?;
         self.settle_back()
     }
+    fn bounds(&self) -> Option<(Key<'_>, Key<'_>)> {
+        self.inner.bounds()
+    }
 }
 
 /// Gives the cells of a bulk load their sequence id, which they do not have in the file.
@@ -178,6 +184,9 @@ impl<C: CellCursor> CellCursor for LoadedCursor<C> {
     }
     fn seek_last_row(&mut self) -> Result<()> {
         self.inner.seek_last_row()
+    }
+    fn bounds(&self) -> Option<(Key<'_>, Key<'_>)> {
+        self.inner.bounds()
     }
 }
 
@@ -266,5 +275,10 @@ impl<C: CellCursor> CellCursor for ClippedCursor<C> {
         }
         self.settle();
         Ok(())
+    }
+
+    /// Those of the whole file.
+    fn bounds(&self) -> Option<(Key<'_>, Key<'_>)> {
+        self.inner.bounds()
     }
 }

@@ -65,6 +65,39 @@ fn parked_sources_are_not_touched() {
     assert_eq!(steps, [3, 51]);
 }
 
+/// Cursors that know their bounds are moved when the merge gets there, in either direction.
+#[test]
+fn sources_ahead_are_not_touched() {
+    let mut cursor = merge(&["a//1/P b//1/P", "c//1/P d//1/P", "c//2/P", "e//1/P", "b//2/P"]);
+    for child in cursor.children_mut() {
+        child.knows_bounds = true;
+    }
+    let seeks = |cursor: &MergeCursor<VecCursor>| -> Vec<usize> {
+        cursor.children().iter().map(|child| child.seeks).collect()
+    };
+    cursor.seek(KeyBuf::first_on_row(b"a", FAMILY).as_key()).unwrap();
+    assert_eq!(seeks(&cursor), [1, 0, 0, 0, 0]);
+    cursor.advance().unwrap();
+    assert_eq!(TextCell::of(cursor.cell().unwrap()).to_string(), "b//2/P");
+    assert_eq!(seeks(&cursor), [1, 0, 0, 0, 1]);
+    cursor
+        .seek_forward(KeyBuf::first_on_row(b"d", FAMILY).as_key())
+        .unwrap();
+    assert_eq!(seeks(&cursor), [1, 1, 1, 0, 1]);
+    assert_eq!(rest(&mut cursor), "d//1/P e//1/P");
+    cursor.seek_last_row().unwrap();
+    assert_eq!(seeks(&cursor), [1, 1, 1, 2, 1], "the last of all rows");
+    cursor.seek_row_before(b"e").unwrap();
+    assert_eq!(rest(&mut cursor), "d//1/P");
+    assert_eq!(seeks(&cursor), [1, 2, 1, 3, 1]);
+    cursor.seek_row_before(b"d").unwrap();
+    assert_eq!(rest(&mut cursor), "c//2/P c//1/P");
+    cursor.seek_row_before(b"c").unwrap();
+    assert_eq!(rest(&mut cursor), "b//2/P b//1/P");
+    cursor.seek(KeyBuf::first_on_row(b"d", FAMILY).as_key()).unwrap();
+    assert_eq!(rest(&mut cursor), "d//1/P e//1/P");
+}
+
 #[test]
 fn the_merge_equals_a_sorted_list() {
     for seed in 0..400 {
@@ -84,7 +117,9 @@ fn run_seed(seed: u64) {
             cells.push(random_cell(&mut random, seq));
         }
         all.extend(cells.iter().cloned());
-        sources.push(VecCursor::new(cells));
+        let mut source = VecCursor::new(cells);
+        source.knows_bounds = random.one_in(2);
+        sources.push(source);
     }
     sort(&mut all);
     let mut model = Model {

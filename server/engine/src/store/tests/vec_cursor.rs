@@ -130,8 +130,12 @@ pub(in crate::store) fn sort(cells: &mut [TextCell]) {
 pub(in crate::store) struct VecCursor {
     cells: Vec<TextCell>,
     at: usize,
+    /// Seeks forward and backward so far.
+    pub(in crate::store) seeks: usize,
     /// Reversed steps so far.
     pub(in crate::store) steps_back: usize,
+    /// Whether it knows its bounds, as a file does.
+    pub(in crate::store) knows_bounds: bool,
 }
 
 impl VecCursor {
@@ -140,7 +144,9 @@ impl VecCursor {
         Self {
             at: cells.len(),
             cells,
+            seeks: 0,
             steps_back: 0,
+            knows_bounds: false,
         }
     }
 }
@@ -156,6 +162,7 @@ impl CellCursor for VecCursor {
     }
 
     fn seek(&mut self, target: Key<'_>) -> Result<()> {
+        self.seeks += 1;
         self.at = self
             .cells
             .iter()
@@ -175,6 +182,7 @@ impl CellCursor for VecCursor {
     }
 
     fn seek_row_before(&mut self, row: &[u8]) -> Result<()> {
+        self.seeks += 1;
         self.steps_back += 1;
         let row_of = |cell: &TextCell| cell.key.as_key().row().to_vec();
         let before = self
@@ -191,5 +199,10 @@ impl CellCursor for VecCursor {
 
     fn seek_last_row(&mut self) -> Result<()> {
         self.seek_row_before(&[0xff; 64])
+    }
+
+    fn bounds(&self) -> Option<(Key<'_>, Key<'_>)> {
+        let (first, last) = (self.cells.first()?, self.cells.last()?);
+        self.knows_bounds.then(|| (first.key.as_key(), last.key.as_key()))
     }
 }
