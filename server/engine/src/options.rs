@@ -91,9 +91,14 @@ pub struct Options {
     pub compaction_ratio: f64,
     /// Files that are smaller than this together are always eligible. HBase uses the flush size.
     pub compaction_min_bytes: u64,
-    /// From this many files in a store on, flushes wait for compaction (HBase:
+    /// From this many files of the same rows in a store on, flushes wait for compaction (HBase:
     /// `hbase.hstore.blockingStoreFiles`).
     pub compaction_blocking_files: usize,
+    /// Smallest size of a stripe: a store of twice that size is cut by rows into stripes, each compacted
+    /// by itself (HBase: `StripeStoreEngine`). 0: no store is.
+    pub compaction_stripe_bytes: u64,
+    /// Maximum number of stripes of a store, at least 2: a large one has larger stripes.
+    pub compaction_stripes_max: u64,
     /// Bytes that all compactions together write in a second; 0 is unlimited.
     pub compaction_max_bytes_per_second: u64,
     /// Age from which a store is compacted into one file; zero turns time-based major compaction off.
@@ -151,6 +156,8 @@ impl Default for Options {
             compaction_ratio: 1.2,
             compaction_min_bytes: 128 * MIB,
             compaction_blocking_files: 16,
+            compaction_stripe_bytes: 64 * MIB,
+            compaction_stripes_max: 32,
             compaction_max_bytes_per_second: 0,
             compaction_major_period: Duration::from_hours(7 * 24),
             flush_threads: 1,

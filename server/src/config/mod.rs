@@ -313,6 +313,8 @@ impl Config {
             compaction_ratio: self.compaction.ratio,
             compaction_min_bytes: self.compaction.min_bytes,
             compaction_blocking_files: self.compaction.blocking_files,
+            compaction_stripe_bytes: self.compaction.stripe_bytes,
+            compaction_stripes_max: self.compaction.stripes_max,
             compaction_max_bytes_per_second: self.compaction.max_bytes_per_second,
             compaction_major_period: Duration::from_secs(self.compaction.major_period_seconds),
             flush_threads: self.flush.threads,

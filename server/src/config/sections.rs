@@ -356,9 +356,16 @@ section! {
         ratio: f64 = 1.2,
         /// Files that are together smaller than this need not be in the ratio.
         min_bytes: u64 = 128 * MIB,
-        /// From this many files in a store on, its region's flushes wait for compaction, 90 seconds
-        /// at most, and not when memory is short.
+        /// From this many files of the same rows in a store on, its region's flushes wait for
+        /// compaction, 90 seconds at most, and not when memory is short.
         blocking_files: usize = 16,
+        /// A store of twice this size is cut by rows into stripes of at least about this size, each
+        /// compacted by itself, so that compactions need less space at a time (HBase:
+        /// `StripeStoreEngine`). A table's or family's `hbase.hstore.engine.class` decides before
+        /// this. 0: no stripes.
+        stripe_bytes: u64 = 64 * MIB,
+        /// Largest number of stripes of a store; a large one has larger stripes.
+        stripes_max: u64 = 32 => Range::at_least(2),
         /// Bytes that all compactions together write in a second. 0: no limit.
         max_bytes_per_second: u64 = 0,
         /// A store is compacted into one file after this, half a period earlier or later. 0: only

@@ -1,9 +1,14 @@
 //! Compaction of one store: choose, run, install.
 //!
 //! Compactions of a region, and of a store, run at the same time, each over files that it has
-//! claimed (`region::claims`). In one store a later one takes only files that are newer than those
-//! of the earlier ones, so the inputs of each stay adjacent, whichever ends first. Flushes of the
-//! region go on meanwhile: they only add files behind the ones chosen.
+//! claimed (`region::claims`). Each takes files of one stripe (`store::stripes`), and in one stripe a
+//! later one takes only files that are newer than those of the earlier ones. So the inputs of each
+//! have no other file with cells of their rows between them, whichever ends first. That holds although
+//! files change the stripes meanwhile: files that share a row share a stripe whatever the other files
+//! are. Flushes and bulk loads of the region go on: they only add files behind the ones chosen.
+//!
+//! A request for all files claims them at once and takes the stripes one after the other, in the order of
+//! rows.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -14,19 +19,20 @@ use crate::id::FileId;
 use crate::jobs::{JobInfo, JobKind, JobProgress};
 use crate::manifest::ManifestEdit;
 use crate::metrics::CompactionEvent;
-use crate::region::{Claim, Region};
+use crate::options::Options;
+use crate::region::{Claim, Region, RegionVersion};
 use crate::schema::{FamilyDescriptor, escape};
 use crate::seeded;
 use crate::store::compact::{
     Compacted, CompactionJob, CompactionState, FileView, Pick, choose, is_major_due, needs_compaction, run,
 };
-use crate::store::{NewFile, StoreFile, StoreVersion, store_dir};
+use crate::store::{NewFile, StoreFile, StoreVersion, Stripe, Stripes, store_dir};
 
 /// How a compaction ended.
 #[derive(Clone, Debug)]
 pub(crate) enum CompactionOutcome {
     /// There was nothing to do, or all the work has to wait for a requested compaction of all
-    /// files.
+    /// files of a stripe.
     Nothing,
     /// All files were to be compacted, and some of them are being compacted.
     Busy,
@@ -49,19 +55,27 @@ pub(crate) enum CompactionMode {
     Short,
 }
 
-/// The inputs of a compaction. Holds no version, since that would keep the version's memstores
+/// The files that a request compacts. Holds no version, since that would keep the version's memstores
 /// alive.
 struct Chosen<'a> {
     family: Arc<FamilyDescriptor>,
-    /// Neighbours in the store.
-    inputs: Vec<Arc<StoreFile>>,
-    /// Whether the store has no others.
-    all_files: bool,
-    /// For as long as it takes.
+    /// Compacted one after the other: one, or a part for each stripe if all files were requested.
+    parts: Vec<Part>,
+    /// Of all parts, for as long as it takes.
     _claim: Claim<'a>,
 }
 
-impl Chosen<'_> {
+/// The inputs of a compaction.
+struct Part {
+    /// Neighbours in a stripe.
+    inputs: Vec<Arc<StoreFile>>,
+    /// Whether the stripe has no others.
+    all_files: bool,
+    /// Bytes from which on another output begins.
+    piece_bytes: Option<u64>,
+}
+
+impl Part {
     fn input_bytes(&self) -> u64 {
         self.inputs.iter().map(|file| file.meta().bytes).sum()
     }
@@ -97,25 +111,32 @@ impl Catalog {
             Ok(chosen) => chosen,
             Err(instead) => return Ok(instead),
         };
+        for part in &chosen.parts {
+            if !self.compact_part(region, &chosen.family, part)? {
+                return Ok(CompactionOutcome::Cancelled);
+            }
+        }
+        Ok(CompactionOutcome::Done)
+    }
+
+    /// Compacts the files of a part. Returns false if that was cancelled.
+    fn compact_part(&self, region: &Region, family: &FamilyDescriptor, part: &Part) -> Result<bool> {
         let job = self.shared.jobs.begin(JobInfo {
-            kind: if chosen.all_files {
+            kind: if part.all_files {
                 JobKind::MajorCompaction
             } else {
                 JobKind::MinorCompaction
             },
             table: region.info().table.clone(),
             region: region.id(),
-            family: Some(escape(family)),
-            inputs: chosen.inputs.len(),
-            input_bytes: chosen.input_bytes(),
-            input_cells: chosen.inputs.iter().map(|file| file.meta().cells).sum(),
+            family: Some(escape(&family.name)),
+            inputs: part.inputs.len(),
+            input_bytes: part.input_bytes(),
+            input_cells: part.inputs.iter().map(|file| file.meta().cells).sum(),
         });
-        let result = self.compact_files(region, &chosen, job.progress());
+        let result = self.compact_files(region, family, part, job.progress());
         job.end(&result, |event| event.written_bytes);
-        Ok(match result? {
-            Some(_) => CompactionOutcome::Done,
-            None => CompactionOutcome::Cancelled,
-        })
+        Ok(result?.is_some())
     }
 
     /// Chooses files of the store and claims them; otherwise how it ends instead.
@@ -156,41 +177,97 @@ impl Catalog {
                 major_requested: major,
                 ttl_ms: store.family.ttl_ms(),
             };
-            let options = &self.shared.options;
-            let inputs = match choose(&views, options, self.shared.clock.wall_ms(), &state) {
-                Pick::Nothing => return Err(CompactionOutcome::Nothing),
-                Pick::Minor(range) => store.files[range].to_vec(),
-                Pick::Major => store.files.clone(),
-            };
-            let bytes: u64 = inputs.iter().map(|file| file.meta().bytes).sum();
-            if mode == CompactionMode::Short && bytes >= options.compaction_long_bytes {
+            let parts = self.pick(&version, store, &views, state);
+            if parts.is_empty() {
+                return Err(CompactionOutcome::Nothing);
+            }
+            let bytes: u64 = parts.iter().map(Part::input_bytes).sum();
+            if mode == CompactionMode::Short && bytes >= self.shared.options.compaction_long_bytes {
                 return Err(CompactionOutcome::Long);
             }
-            let files = inputs.iter().map(|file| file.id()).collect();
+            let files = parts.iter().flat_map(|part| &part.inputs).map(|file| file.id());
+            let claim = region.claims.claim(claims, files.collect());
             return Ok(Chosen {
                 family: Arc::clone(&store.family),
-                all_files: inputs.len() == store.files.len()
-                    || seeded::is_on("compaction-beside-another-is-major"),
-                inputs,
-                _claim: region.claims.claim(claims, files),
+                parts,
+                _claim: claim,
             });
         }
     }
 
-    /// Makes one file of these files of the store; `None` when it was cancelled.
+    /// Chooses files of the store: all of each stripe if they are requested, or else some of the first
+    /// stripe, of those with most files, in which anything should be compacted.
+    fn pick(
+        &self,
+        version: &RegionVersion,
+        store: &StoreVersion,
+        views: &[FileView],
+        state: CompactionState,
+    ) -> Vec<Part> {
+        let mut stripes = self.stripes(version, store);
+        if !state.major_requested {
+            stripes
+                .stripes
+                .sort_by_key(|stripe| std::cmp::Reverse(stripe.files.len()));
+        }
+        let options = self.stripe_options(&stripes);
+        let now_ms = self.shared.clock.wall_ms();
+        let part = |stripe: &Stripe| {
+            let views: Vec<_> = stripe.files.iter().map(|index| views[*index].clone()).collect();
+            let picked = match choose(&views, &options, now_ms, &state) {
+                Pick::Nothing => return None,
+                Pick::Minor(range) => &stripe.files[range],
+                Pick::Major => &stripe.files[..],
+            };
+            let all_files = picked.len() == stripe.files.len();
+            let inputs = picked.iter().map(|index| Arc::clone(&store.files[*index]));
+            Some(Part {
+                inputs: inputs.collect(),
+                all_files: all_files || seeded::is_on("compaction-beside-another-is-major"),
+                piece_bytes: stripes.piece_bytes(stripe).filter(|_| all_files),
+            })
+        };
+        let parts = stripes.stripes.iter().filter_map(part);
+        parts
+            .take(if state.major_requested { usize::MAX } else { 1 })
+            .collect()
+    }
+
+    /// The stripes of a store of this version.
+    pub(super) fn stripes(&self, version: &RegionVersion, store: &StoreVersion) -> Stripes {
+        Stripes::of_store(store, &version.table, &self.shared.options)
+    }
+
+    /// Options for a compaction in one of these stripes. A flush is spread over all of them, so files of a
+    /// stripe are small compared with its own part of a flush.
+    fn stripe_options(&self, stripes: &Stripes) -> Options {
+        let options = &self.shared.options;
+        Options {
+            compaction_min_bytes: options.compaction_min_bytes / stripes.stripes.len().max(1) as u64,
+            ..options.clone()
+        }
+    }
+
+    /// Whether so many files of a store have the same rows that flushes should wait.
+    pub(crate) fn is_crowded(&self, version: &RegionVersion, store: &StoreVersion) -> bool {
+        let limit = self.shared.options.compaction_blocking_files;
+        store.files.len() >= limit && self.stripes(version, store).depth() >= limit
+    }
+
+    /// Merges these files of the store; `None` when it was cancelled.
     fn compact_files(
         &self,
         region: &Region,
-        chosen: &Chosen<'_>,
+        family: &FamilyDescriptor,
+        part: &Part,
         progress: &JobProgress,
     ) -> Result<Option<CompactionEvent>> {
         let began = self.shared.clock.mono();
-        let family = &chosen.family.name;
         let result = self
             .shared
             .disk
-            .for_compaction(chosen.input_bytes(), self.shared.memstore_bytes())
-            .and_then(|_space| self.run_compaction(region, chosen, progress));
+            .for_compaction(part.input_bytes(), self.shared.memstore_bytes())
+            .and_then(|_space| self.run_compaction(region, family, part, progress));
         let compacted = match result {
             Ok(Some(compacted)) => compacted,
             Ok(None) => return Ok(None),
@@ -202,19 +279,19 @@ impl Catalog {
         let event = CompactionEvent {
             table: region.info().table.clone(),
             region: region.id(),
-            family: escape(family),
-            major: chosen.all_files,
-            files: chosen.inputs.len(),
+            family: escape(&family.name),
+            major: part.all_files,
+            files: part.inputs.len(),
             read_bytes: compacted.read_bytes,
             written_bytes: compacted.written_bytes,
             took: self.shared.clock.mono().saturating_sub(began),
         };
-        if !self.install_compaction(region, family, &chosen.inputs, compacted)? {
+        if !self.install_compaction(region, &family.name, &part.inputs, compacted)? {
             return Ok(None);
         }
         region.compactions.increment();
         let counters = &self.shared.counters;
-        let done = if chosen.all_files {
+        let done = if part.all_files {
             &counters.major_compactions
         } else {
             &counters.minor_compactions
@@ -229,11 +306,11 @@ impl Catalog {
     fn run_compaction(
         &self,
         region: &Region,
-        chosen: &Chosen<'_>,
+        family: &FamilyDescriptor,
+        part: &Part,
         progress: &JobProgress,
     ) -> Result<Option<Compacted>> {
-        let family = &chosen.family;
-        let target = NewFile {
+        let targets = || NewFile {
             id: self.shared.next_file(),
             dir: store_dir(&self.shared.dir, &region.info().table, &family.name),
             table: region.info().table.clone(),
@@ -241,9 +318,10 @@ impl Catalog {
         run(&CompactionJob {
             context: &self.shared.store,
             family,
-            inputs: &chosen.inputs,
-            all_files: chosen.all_files,
-            target: &target,
+            inputs: &part.inputs,
+            all_files: part.all_files,
+            targets: &targets,
+            piece_bytes: part.piece_bytes,
             horizon: if seeded::is_on("compaction-forgets-open-scans") {
                 self.shared.read_view()
             } else {
@@ -275,31 +353,45 @@ impl Catalog {
         });
         if region.is_retired() || !inputs_there {
             drop(manifest);
-            if let Some(file) = compacted.file {
+            for file in compacted.files {
                 self.remove_file(file);
             }
             return Ok(false);
         }
+        let named = if seeded::is_on("compaction-names-its-first-file") {
+            1
+        } else {
+            usize::MAX
+        };
         let edit = ManifestEdit::Compact {
             region: region.id(),
             family: family.to_vec(),
             removed: removed.clone(),
-            added: compacted.file.as_ref().map(|file| file.meta.clone()),
+            added: compacted
+                .files
+                .iter()
+                .take(named)
+                .map(|file| file.meta.clone())
+                .collect(),
         };
         if let Err(error) = self.append(&mut manifest, &edit) {
             // As with a flush: a compaction without effect leaves no files behind.
             let had_effect = manifest.is_poisoned();
             drop(manifest);
-            if let Some(file) = compacted.file.filter(|_| !had_effect) {
+            for file in compacted.files.into_iter().filter(|_| !had_effect) {
                 self.remove_file(file);
             }
             return Err(error);
         }
-        let added = compacted.file.as_ref().map(|file| self.adopt(file, region));
+        let added: Vec<_> = compacted
+            .files
+            .iter()
+            .map(|file| self.adopt(file, region))
+            .collect();
         region.publish(|current| {
             let mut next = current.clone();
             if let Some((index, _)) = current.table.family(family) {
-                next.stores[index] = Arc::new(current.stores[index].with_compacted(&removed, added.clone()));
+                next.stores[index] = Arc::new(current.stores[index].with_compacted(&removed, &added));
             }
             next
         });
@@ -328,10 +420,18 @@ impl Catalog {
                 major_requested: false,
                 ttl_ms: store.family.ttl_ms(),
             };
-            // The running compaction may be the due one; if not, the next check finds it.
-            let idle = !views.iter().any(|view| view.busy);
-            let due = idle && is_major_due(&views, options, now, &state);
-            (due || needs_compaction(&views, options)).then(|| (store.family.name.clone(), due))
+            let stripes = self.stripes(&version, store).stripes;
+            let (mut wanted, mut due) = (false, false);
+            for stripe in &stripes {
+                let views: Vec<_> = stripe.files.iter().map(|index| views[*index].clone()).collect();
+                // The running compaction may be the due one; if not, the next check finds it.
+                let idle = !views.iter().any(|view| view.busy);
+                let is_due = idle && is_major_due(&views, options, now, &state);
+                due |= is_due;
+                wanted |= is_due || needs_compaction(&views, options);
+            }
+            // A request for all files would take all stripes; without one, the pick finds those that are due.
+            wanted.then(|| (store.family.name.clone(), due && stripes.len() == 1))
         };
         version.stores.iter().filter_map(wanted).collect()
     }

@@ -1,4 +1,5 @@
-//! Flush: writes frozen memstores of regions to store files, one for each family of each region.
+//! Flush: writes frozen memstores of regions to store files, one for each stripe of each family of each
+//! region.
 //!
 //! A flush takes a batch: one region, or several that are flushed together because syncs take most
 //! of the time. A batch has at most [`BATCH_REGIONS`] regions.
@@ -41,7 +42,7 @@ use crate::metrics::FlushEvent;
 use crate::options::Background;
 use crate::region::{Region, RegionVersion};
 use crate::seeded;
-use crate::store::{Flushed, NewFile, StoreFile, WrittenFile, flush, store_dir, sync_names};
+use crate::store::{FlushTarget, Flushed, NewFile, StoreFile, WrittenFile, flush, store_dir, sync_names};
 use crate::sync::RwLockWriteGuard;
 
 /// Maximum number of regions in a batch.
@@ -98,9 +99,7 @@ impl Share<'_> {
     }
 
     fn files(&self) -> impl Iterator<Item = &WrittenFile> {
-        self.done()
-            .iter()
-            .filter_map(|family| family.result.file.as_ref())
+        self.done().iter().flat_map(|family| &family.result.files)
     }
 
     /// The directories of the new files.
@@ -112,16 +111,21 @@ impl Share<'_> {
     /// name.
     fn end(&mut self, result: Result<Option<FlushEvent>>) -> Vec<WrittenFile> {
         match std::mem::replace(&mut self.state, State::Ended(result)) {
-            State::Open(done) => done.into_iter().filter_map(|family| family.result.file).collect(),
+            State::Open(done) => done.into_iter().flat_map(|family| family.result.files).collect(),
             State::Ended(_) => Vec::new(),
         }
     }
 
     fn edit(&self) -> ManifestEdit {
-        let files = self
-            .done()
-            .iter()
-            .filter_map(|family| Some((family.family.clone(), family.result.file.as_ref()?.meta.clone())));
+        let named = if seeded::is_on("flush-names-its-first-file") {
+            1
+        } else {
+            usize::MAX
+        };
+        let files = self.done().iter().flat_map(|family| {
+            let files = family.result.files.iter().take(named);
+            files.map(|file| (family.family.clone(), file.meta.clone()))
+        });
         ManifestEdit::Flush {
             region: self.region.id(),
             flushed: if seeded::is_on("flush-claims-later-edits") {
@@ -317,11 +321,12 @@ impl Catalog {
         let version = Arc::clone(&share.version);
         let table = &share.region.info().table;
         for store in version.stores.iter().filter(|store| !store.frozen.is_empty()) {
-            let target = NewFile {
+            let files = || NewFile {
                 id: self.shared.next_file(),
                 dir: store_dir(&self.shared.dir, table, &store.family.name),
                 table: table.clone(),
             };
+            let boundaries = self.stripes(&version, store).boundaries();
             let (State::Open(done), Some(job)) = (&mut share.state, &share.job) else {
                 return;
             };
@@ -329,7 +334,10 @@ impl Catalog {
                 &self.shared.store,
                 &store.family,
                 &store.frozen,
-                &target,
+                FlushTarget {
+                    files: &files,
+                    boundaries: &boundaries,
+                },
                 if seeded::is_on("flush-forgets-open-scans") {
                     self.shared.read_view()
                 } else {
@@ -460,19 +468,18 @@ impl Catalog {
         let opened: Vec<_> = done
             .iter()
             .map(|family| {
-                let file = family.result.file.as_ref();
-                file.map(|file| self.adopt(file, region))
+                let files = family.result.files.iter();
+                files.map(|file| self.adopt(file, region)).collect::<Vec<_>>()
             })
             .collect();
         region.publish(|current| {
             let mut next = current.clone();
-            for (family, file) in done.iter().zip(&opened) {
+            for (family, files) in done.iter().zip(&opened) {
                 let (index, _) = current
                     .table
                     .family(&family.family)
                     .expect("families go only while no flush of the region runs");
-                next.stores[index] =
-                    Arc::new(next.stores[index].with_flushed(&family.memstores, file.clone()));
+                next.stores[index] = Arc::new(next.stores[index].with_flushed(&family.memstores, files));
             }
             next
         });

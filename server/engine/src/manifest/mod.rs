@@ -161,8 +161,8 @@ pub enum ManifestEdit {
         /// New files by family; a family without cells has none.
         files: Vec<(Vec<u8>, FileMeta)>,
     },
-    /// A compaction of a store: `removed` are replaced by `added` at their place in the store's
-    /// order.
+    /// A compaction of a store: `removed` are replaced by `added` at the place of the newest of them
+    /// in the store's order. No other file between them has cells of their rows.
     Compact {
         /// The region.
         region: RegionId,
@@ -170,8 +170,8 @@ pub enum ManifestEdit {
         family: Vec<u8>,
         /// Inputs.
         removed: Vec<FileId>,
-        /// Output, if anything survived.
-        added: Option<FileMeta>,
+        /// Outputs, in the order of their rows; none if nothing survived.
+        added: Vec<FileMeta>,
     },
     /// Regions replaced by others that cover the same rows: split (1 to 2) or merge (n to 1). Files
     /// pass to the new regions (to both halves in a split).

@@ -110,7 +110,7 @@ impl ManifestState {
                 family,
                 removed: inputs,
                 added,
-            } => self.compact(*region, family, inputs, added.as_ref(), &mut removed),
+            } => self.compact(*region, family, inputs, added, &mut removed),
             ManifestEdit::ReplaceRegions {
                 removed: old,
                 added: new,
@@ -196,7 +196,7 @@ impl ManifestState {
                 family,
                 removed,
                 added,
-            } => self.check_compact(*region, family, removed, added.as_ref()),
+            } => self.check_compact(*region, family, removed, added),
             ManifestEdit::ReplaceRegions { removed, added } => self.check_replace(removed, added),
             ManifestEdit::HighWater { .. } => Ok(()),
             ManifestEdit::Log { first, last } => self.check_log(*first, *last),
@@ -324,7 +324,7 @@ impl ManifestState {
         id: RegionId,
         family: &[u8],
         removed: &[FileId],
-        added: Option<&FileMeta>,
+        added: &[FileMeta],
     ) -> Result<()> {
         let region = self.region(id)?;
         check_family(self.table(&region.meta.table)?, family)?;
@@ -335,29 +335,27 @@ impl ManifestState {
                 "a compaction of region {id} names no file or one file twice"
             ));
         }
-        let mut places = Vec::new();
-        for (place, file) in files.iter().enumerate() {
-            if inputs.contains(&file.id) {
-                places.push(place);
-            }
-        }
         if let Some(missing) = removed.iter().find(|id| files.iter().all(|file| file.id != **id)) {
             return refuse(format!(
                 "file {missing} is not in family {} of region {id}",
                 Escaped(family)
             ));
         }
-        let Some(added) = added else {
-            return Ok(());
+        // Which inputs may be compacted together depends on their rows, which the manifest does not
+        // have: `store::Stripes`.
+        let newest = files.iter().filter(|file| inputs.contains(&file.id));
+        let max_seq = newest.map(|file| file.max_seq).max().unwrap_or_default();
+        let live = if added.is_empty() {
+            BTreeMap::new()
+        } else {
+            self.live_files()
         };
-        check_file_id(added, self.live_files().contains_key(&added.id))?;
-        // Cells of an output may have lost their sequence ids, so its place in the order determines
-        // their age.
-        if places.windows(2).any(|pair| pair[1] != pair[0] + 1) {
-            return refuse(format!("the inputs of file {} are not neighbours", added.id));
-        }
-        if places.iter().all(|place| files[*place].max_seq < added.max_seq) {
-            return refuse(format!("file {} is newer than what it was made of", added.id));
+        let mut new = BTreeSet::new();
+        for added in added {
+            check_file_id(added, live.contains_key(&added.id) || !new.insert(added.id))?;
+            if max_seq < added.max_seq {
+                return refuse(format!("file {} is newer than what it was made of", added.id));
+            }
         }
         Ok(())
     }
@@ -462,10 +460,10 @@ impl ManifestState {
         id: RegionId,
         family: &[u8],
         inputs: &[FileId],
-        added: Option<&FileMeta>,
+        added: &[FileMeta],
         removed: &mut Vec<DroppedFile>,
     ) {
-        if let Some(added) = added {
+        for added in added {
             self.next_file = self.next_file.max(added.id.0 + 1);
         }
         let Some(region) = self.regions.get_mut(&id) else {
@@ -474,16 +472,12 @@ impl ManifestState {
         let Some(store) = region.files.get_mut(family) else {
             return;
         };
-        let place = store
-            .iter()
-            .position(|file| inputs.contains(&file.id))
-            .unwrap_or(0);
+        let behind = store.iter().rposition(|file| inputs.contains(&file.id));
+        let place = behind.map_or(0, |newest| newest + 1 - inputs.len());
         let (gone, mut stay): (Vec<_>, Vec<_>) = std::mem::take(store)
             .into_iter()
             .partition(|file| inputs.contains(&file.id));
-        if let Some(added) = added {
-            stay.insert(place, added.clone());
-        }
+        stay.splice(place..place, added.iter().cloned());
         drop_files(family, gone, removed);
         if stay.is_empty() {
             region.files.remove(family);

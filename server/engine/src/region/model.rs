@@ -76,7 +76,7 @@ impl Server {
     fn install(&self, frozen: &[Arc<Memstore>]) {
         self.region.publish(|current| {
             let mut next = current.clone();
-            next.stores[0] = Arc::new(next.stores[0].with_flushed(frozen, None));
+            next.stores[0] = Arc::new(next.stores[0].with_flushed(frozen, &[]));
             next
         });
         frozen.iter().for_each(|memstore| memstore.pin());

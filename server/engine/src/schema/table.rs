@@ -226,6 +226,22 @@ const MEMSTORE_FLUSHSIZE: Size = Size {
     setting: "hbase.hregion.memstore.flush.size",
 };
 
+/// The name of the class that keeps a store's files (HBase: `StoreEngine.STORE_ENGINE_CLASS_KEY`).
+const STORE_ENGINE: &[u8] = b"hbase.hstore.engine.class";
+
+impl TableDescriptor {
+    /// Whether stores of a family are cut into stripes, as HBase's class of the family or else of
+    /// the table says; `None` if neither names one. Stores of classes other than
+    /// `StripeStoreEngine` are not.
+    pub(crate) fn stripes(&self, family: &FamilyDescriptor) -> Option<bool> {
+        let named = family
+            .configuration
+            .get(STORE_ENGINE)
+            .or_else(|| self.attributes.get(STORE_ENGINE));
+        named.map(|class| class.ends_with(b"StripeStoreEngine"))
+    }
+}
+
 /// Checks the sizes in a table's descriptor.
 fn check_sizes(table: &TableDescriptor) -> Result<()> {
     let of_table = format_args!("table {}", table.name);
@@ -269,6 +285,27 @@ mod tests {
             .insert(b"hbase.table.sanity.checks".to_vec(), b"false".to_vec());
         assert!(table.check().is_ok());
         assert_eq!(table.max_file_bytes(), Some(1 << 20));
+    }
+
+    /// The family's class of the store's engine counts before the table's.
+    #[test]
+    fn the_store_engine_says_whether_there_are_stripes() {
+        let mut family = FamilyDescriptor::new(b"f");
+        let mut table = TableDescriptor::new(TableName::parse(b"t").unwrap(), vec![family.clone()]);
+        assert_eq!(table.stripes(&family), None);
+        let class = |name: &str| format!("org.apache.hadoop.hbase.regionserver.{name}").into_bytes();
+        for (name, expected) in [
+            ("StripeStoreEngine", true),
+            ("DefaultStoreEngine", false),
+            ("DateTieredStoreEngine", false),
+        ] {
+            table.attributes.insert(STORE_ENGINE.to_vec(), class(name));
+            assert_eq!(table.stripes(&family), Some(expected), "{name}");
+        }
+        family
+            .configuration
+            .insert(STORE_ENGINE.to_vec(), class("StripeStoreEngine"));
+        assert_eq!(table.stripes(&family), Some(true));
     }
 
     /// A size under the name of HBase's setting counts for the table, after the table's own.

@@ -1,10 +1,10 @@
-//! Flush: turns frozen memstores into one store file.
+//! Flush: turns frozen memstores into store files, one in each stripe (`stripes`).
 //!
 //! 1. The memstores are merged; cells that can never become visible again (masked, expired, excess
 //!    versions) are left out. Tombstones stay, and so do cells that an open scan may see.
-//! 2. The file is written, synced, and opened again.
-//! 3. The region syncs the file's name, writes the manifest edit and publishes the version with the
-//!    file and without the memstores.
+//! 2. The files are written, synced, and opened again.
+//! 3. The region syncs the files' names, writes the manifest edit and publishes the version with the
+//!    files and without the memstores.
 //!
 //! Invariant: every cell of the memstores was written or deliberately dropped, which a count
 //! verifies. Runs on a worker thread and takes no lock.
@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use super::matcher::{Purge, RetainMatcher};
 use super::merge::MergeCursor;
-use super::output::{FileOutput, NameSync};
+use super::output::{Content, Cut, NameSync, Outputs};
 use super::{NewFile, ReadView, StoreContext, WrittenFile};
 use crate::cell::{CellCursor, KeyBuf};
 use crate::error::Result;
@@ -28,21 +28,30 @@ const STEP_CELLS: u64 = 4096;
 /// Figures and output of a flush.
 #[derive(Clone, Debug)]
 pub(crate) struct Flushed {
-    /// The file; `None` when no cell survived (or there was none).
-    pub file: Option<WrittenFile>,
-    /// Cells in the file.
+    /// The files, in the order of rows; none when no cell survived (or there was none).
+    pub files: Vec<WrittenFile>,
+    /// Cells in the files.
     pub cells_out: u64,
 }
 
-/// Writes all cells of `memstores` (newest first) that must be kept into one store file. Its bytes
-/// are durable when this returns; its name is durable after [`super::sync_names`] of its directory.
+/// Where the files of a flush go.
+#[derive(Clone, Copy)]
+pub(crate) struct FlushTarget<'a> {
+    /// Names the next file.
+    pub files: &'a dyn Fn() -> NewFile,
+    /// Rows at which another file begins, ascending.
+    pub boundaries: &'a [Vec<u8>],
+}
+
+/// Writes all cells of `memstores` (newest first) that must be kept into store files. Their bytes
+/// are durable when this returns; their names are durable after [`super::sync_names`] of its directory.
 /// No read point earlier than `horizon` is in use. `progress` counts the cells that have been read.
 /// REQUIRES: everything in the memstores is published and nothing is inserted any more.
 pub(crate) fn flush(
     context: &StoreContext,
     family: &FamilyDescriptor,
     memstores: &[Arc<Memstore>],
-    target: &NewFile,
+    target: FlushTarget<'_>,
     horizon: ReadView,
     progress: &JobProgress,
 ) -> Result<Flushed> {
@@ -52,7 +61,21 @@ pub(crate) fn flush(
         .filter_map(|memstore| memstore.max_seq())
         .max()
         .unwrap_or(SeqId::ZERO);
-    let mut output = FileOutput::new(context, target, family, max_seq, false, expected, true)?;
+    let content = Content {
+        max_seq,
+        major: false,
+        expected_cells: expected,
+        tags: true,
+    };
+    let cut = Cut::Rows(target.boundaries);
+    let mut output = Outputs::new(
+        context,
+        family,
+        target.files,
+        content,
+        cut,
+        (false, NameSync::ByCaller),
+    )?;
     let mut matcher = RetainMatcher::new(family, Purge::KeepTombstones, horizon);
     let mut cursor = MergeCursor::new(memstores.iter().map(Memstore::cursor).collect());
     let cells_in = match write_kept(&mut cursor, &mut matcher, &mut output, family, progress) {
@@ -67,14 +90,14 @@ pub(crate) fn flush(
         "a flush reads every cell of memstores that are no longer written to"
     );
     let cells_out = output.cells();
-    let file = output.finish(false, NameSync::ByCaller)?;
-    Ok(Flushed { file, cells_out })
+    let files = output.finish()?;
+    Ok(Flushed { files, cells_out })
 }
 
 fn write_kept(
     cursor: &mut impl CellCursor,
     matcher: &mut RetainMatcher,
-    output: &mut FileOutput<'_>,
+    output: &mut Outputs<'_>,
     family: &FamilyDescriptor,
     progress: &JobProgress,
 ) -> Result<u64> {
@@ -83,7 +106,7 @@ fn write_kept(
     while let Some(cell) = cursor.cell() {
         cells_in += 1;
         if matcher.keeps(cell) {
-            output.append(cell)?;
+            output.append(cell, cells_in)?;
         }
         if cells_in % STEP_CELLS == 0 {
             progress.add(STEP_CELLS);

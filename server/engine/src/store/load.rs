@@ -15,7 +15,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::output::{FileOutput, NameSync};
+use super::output::{Content, FileOutput, NameSync};
 use super::{Clip, NewFile, StoreContext, WrittenFile};
 use crate::cell::{Cell, CellCursor, KeyBuf, ROW_MAX_BYTES};
 use crate::error::{Error, Result};
@@ -60,15 +60,13 @@ pub fn copy_file(job: &CopyJob<'_>) -> Result<Option<WrittenFile>> {
 
 fn copy_cells(job: &CopyJob<'_>, reader: &Arc<Reader>) -> Result<Option<WrittenFile>> {
     let properties = reader.properties();
-    let mut output = FileOutput::new(
-        job.context,
-        job.target,
-        job.family,
-        job.written_at,
-        false,
-        properties.cells,
-        properties.tags,
-    )?;
+    let content = Content {
+        max_seq: job.written_at,
+        major: false,
+        expected_cells: properties.cells,
+        tags: properties.tags,
+    };
+    let mut output = FileOutput::new(job.context, job.target.clone(), job.family, content)?;
     let copied = append_all(job, reader, &mut output).and_then(|()| {
         if output.cells() == properties.cells {
             return Ok(());

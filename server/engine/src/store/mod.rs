@@ -3,9 +3,10 @@
 //! ```text
 //! StoreVersion   a snapshot of the store: one active memstore, frozen ones, store files. Immutable.
 //! StoreScanner   reads a version: sources -> MergeCursor -> ReadMatcher -> CellBatch
-//! flush          frozen memstores -> MergeCursor -> RetainMatcher -> one store file
+//! stripes        which files overlap: where flushes cut, and what is compacted together (pure)
+//! flush          frozen memstores -> MergeCursor -> RetainMatcher -> a store file for each stripe
 //! load           an HFile from elsewhere -> one store file
-//! compact        choose: which files (pure); run: files -> MergeCursor -> RetainMatcher -> one store file
+//! compact        choose: which files (pure); run: files of a stripe -> MergeCursor -> RetainMatcher -> store files
 //! ```
 //!
 //! Nothing in here holds a lock, publishes a version or writes the manifest: the region does. The
@@ -52,10 +53,11 @@ mod removals;
 mod scanner;
 mod sorted_cells;
 mod source;
+mod stripes;
 mod version;
 
 pub(crate) use block_read::BlockRead;
-pub(crate) use flush::{Flushed, flush};
+pub(crate) use flush::{FlushTarget, Flushed, flush};
 pub use load::{CopyJob, copy_file};
 pub(crate) use merge::MergeCursor;
 pub(crate) use opening::{ReadRows, missing_blocks};
@@ -64,6 +66,7 @@ pub use output::{NewFile, WrittenFile};
 pub(crate) use removals::Removals;
 pub(crate) use scanner::{RowLimit, RowProgress, Sources, StoreScanner};
 pub(crate) use sorted_cells::SortedCells;
+pub use stripes::{RowRange, Stripe, StripeLimits, Stripes};
 pub use version::Clip;
 pub use version::StoreFile;
 pub(crate) use version::{DamagedFile, StoreVersion};

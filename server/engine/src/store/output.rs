@@ -1,10 +1,12 @@
-//! Writing one store file, for flush and compaction: create, append, finish, reopen; or remove the
+//! Writing store files, for flush and compaction: create, append, finish, reopen; or remove the
 //! partial file.
+//!
+//! [`FileOutput`] is one file; [`Outputs`] begins another one at the rows that [`Cut`] says.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::{StoreContext, file_path};
+use super::{Clip, StoreContext, StoreFile, file_path};
 use crate::cell::Cell;
 use crate::error::{Error, Result};
 use crate::fs::Vfs;
@@ -42,11 +44,166 @@ pub(super) enum NameSync {
     ByCaller,
 }
 
+/// What a file will have.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Content {
+    /// Greatest sequence id.
+    pub(super) max_seq: SeqId,
+    /// Whether no other file of the store has cells of its rows.
+    pub(super) major: bool,
+    /// Maximum number of cells.
+    pub(super) expected_cells: u64,
+    /// Whether cells may have tags.
+    pub(super) tags: bool,
+}
+
+/// Where a run of cells is cut into files. Always between two rows.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Cut<'a> {
+    /// Before the first row at or behind each of these, which ascend.
+    Rows(&'a [Vec<u8>]),
+    /// When a file has this many bytes, and half as many will follow.
+    Bytes(Option<u64>),
+}
+
+/// Files being written from one run of cells. One file at a time is open.
+pub(super) struct Outputs<'a> {
+    context: &'a StoreContext,
+    family: &'a FamilyDescriptor,
+    /// Names the next file.
+    targets: &'a dyn Fn() -> NewFile,
+    content: Content,
+    cut: Cut<'a>,
+    /// Whether every block is read back.
+    verify: bool,
+    name: NameSync,
+    file: FileOutput<'a>,
+    /// The last row before the cut, once `Cut::Bytes` has found that a file is full.
+    last_row: Option<Vec<u8>>,
+    /// Complete files.
+    done: Vec<WrittenFile>,
+    /// Bytes and cells in them.
+    done_bytes: u64,
+    done_cells: u64,
+}
+
+impl<'a> Outputs<'a> {
+    pub(super) fn new(
+        context: &'a StoreContext,
+        family: &'a FamilyDescriptor,
+        targets: &'a dyn Fn() -> NewFile,
+        content: Content,
+        cut: Cut<'a>,
+        (verify, name): (bool, NameSync),
+    ) -> Result<Self> {
+        Ok(Self {
+            context,
+            family,
+            targets,
+            content,
+            cut,
+            verify,
+            name,
+            file: FileOutput::new(context, targets(), family, content)?,
+            last_row: None,
+            done: Vec::new(),
+            done_bytes: 0,
+            done_cells: 0,
+        })
+    }
+
+    /// Adds a cell, behind all others. `read_cells`: how many cells have been read for these files
+    /// until now, of `Content::expected_cells`.
+    pub(super) fn append(&mut self, cell: Cell<'_>, read_cells: u64) -> Result<()> {
+        if self.begins_file(cell.key.row(), read_cells) {
+            self.next_file()?;
+        }
+        self.file.append(cell)
+    }
+
+    /// Whether the cell of this row is the first one behind a cut.
+    #[inline]
+    fn begins_file(&mut self, row: &[u8], read_cells: u64) -> bool {
+        match &mut self.cut {
+            Cut::Rows([]) | Cut::Bytes(None) => false,
+            Cut::Rows(rows) => {
+                let passed = rows.iter().take_while(|boundary| row >= &boundary[..]).count();
+                *rows = &rows[passed..];
+                passed > 0 && self.file.cells() > 0
+            }
+            Cut::Bytes(Some(bytes)) => {
+                let (bytes, written) = (*bytes, self.file.written_bytes());
+                if written < bytes {
+                    return false;
+                }
+                let Some(last) = &self.last_row else {
+                    // As many bytes for each cell that is to be read as for those that were.
+                    let left = self.content.expected_cells.saturating_sub(read_cells) as f64;
+                    let follow = left * (self.done_bytes + written) as f64 / read_cells.max(1) as f64;
+                    if follow >= bytes as f64 / 2.0 {
+                        self.last_row = Some(row.to_vec());
+                    }
+                    return false;
+                };
+                row != &last[..]
+            }
+        }
+    }
+
+    fn next_file(&mut self) -> Result<()> {
+        let next = FileOutput::new(self.context, (self.targets)(), self.family, self.content)?;
+        self.last_row = None;
+        self.done_bytes += self.file.written_bytes();
+        self.done_cells += self.file.cells();
+        let file = std::mem::replace(&mut self.file, next);
+        self.done.extend(file.finish(self.verify, self.name)?);
+        Ok(())
+    }
+
+    /// Bytes so far.
+    pub(super) fn written_bytes(&self) -> u64 {
+        self.done_bytes + self.file.written_bytes()
+    }
+
+    /// Cells so far.
+    pub(super) fn cells(&self) -> u64 {
+        self.done_cells + self.file.cells()
+    }
+
+    /// Completes the last file and returns all, in the order of rows: none if there was no cell.
+    /// After an error none is left.
+    pub(super) fn finish(mut self) -> Result<Vec<WrittenFile>> {
+        match self.file.finish(self.verify, self.name) {
+            Ok(file) => {
+                self.done.extend(file);
+                Ok(self.done)
+            }
+            Err(error) => {
+                remove_files(self.context, self.done);
+                Err(error)
+            }
+        }
+    }
+
+    /// Aborts: removes all files.
+    pub(super) fn abandon(self) {
+        self.file.abandon();
+        remove_files(self.context, self.done);
+    }
+}
+
+/// Removes complete files that no manifest edit will name.
+fn remove_files(context: &StoreContext, files: Vec<WrittenFile>) {
+    for file in files {
+        StoreFile::adopt(context, file.meta, file.reader, Clip::default()).mark_obsolete();
+    }
+}
+
 /// A file being written. Names are unique and the manifest alone decides which files exist, so it
 /// is written under its final name; remains of a crash are removed as unknown at the next start.
 pub(super) struct FileOutput<'a> {
     context: &'a StoreContext,
-    target: &'a NewFile,
+    target: NewFile,
     options: WriterOptions,
     /// Made with the first cell: an output without cells leaves no file.
     writer: Option<Writer>,
@@ -58,21 +215,19 @@ pub(super) struct FileOutput<'a> {
 impl<'a> FileOutput<'a> {
     pub(super) fn new(
         context: &'a StoreContext,
-        target: &'a NewFile,
+        target: NewFile,
         family: &FamilyDescriptor,
-        max_seq: SeqId,
-        major: bool,
-        expected_cells: u64,
-        tags: bool,
+        content: Content,
     ) -> Result<Self> {
         let uuid = context
             .vfs
             .draw_uuid()
             .map_err(|source| Error::io("drawing a uuid for a file in", &target.dir, source))?;
-        let mut options = WriterOptions::of_family(family, Uuid(uuid), context.clock.wall_ms(), max_seq);
-        options.major = major;
-        options.expected_cells = expected_cells;
-        options.tags = tags;
+        let mut options =
+            WriterOptions::of_family(family, Uuid(uuid), context.clock.wall_ms(), content.max_seq);
+        options.major = content.major;
+        options.expected_cells = content.expected_cells;
+        options.tags = content.tags;
         Ok(Self {
             context,
             target,

@@ -256,7 +256,7 @@ pub struct StoreVersion {
     /// Waiting to be flushed, newest first.
     pub frozen: Vec<Arc<Memstore>>,
     /// Store files, oldest first: in the manifest's order, which decides the neighbours that
-    /// compactions take. Two files can have the same greatest sequence id: after a merge of regions,
+    /// compactions of a stripe take. Two files can have the same greatest sequence id: after a merge of regions,
     /// recovery can replay rows that are in a file already.
     pub files: Vec<Arc<StoreFile>>,
     /// Store files that belong here and cannot be used. While there is one, the store is not read
@@ -314,10 +314,10 @@ impl StoreVersion {
         }
     }
 
-    /// Replaces `flushed` (frozen memstores of this version) by `file`; `None` when none of their
+    /// Replaces `flushed` (frozen memstores of this version) by `files`; none when none of their
     /// cells survived.
     #[must_use]
-    pub(crate) fn with_flushed(&self, flushed: &[Arc<Memstore>], file: Option<Arc<StoreFile>>) -> Self {
+    pub(crate) fn with_flushed(&self, flushed: &[Arc<Memstore>], files: &[Arc<StoreFile>]) -> Self {
         let mut next = self.clone();
         next.frozen
             .retain(|memstore| !flushed.iter().any(|gone| Arc::ptr_eq(gone, memstore)));
@@ -326,9 +326,9 @@ impl StoreVersion {
             self.frozen.len(),
             "a flush replaces frozen memstores of the version"
         );
-        if let Some(file) = file {
+        for file in files {
             let index = file.meta.index_among(next.files.iter().map(|other| &other.meta));
-            next.files.insert(index, file);
+            next.files.insert(index, Arc::clone(file));
         }
         next
     }
@@ -341,28 +341,28 @@ impl StoreVersion {
         next
     }
 
-    /// Replaces `removed`, neighbours in the order of files, by `added` at their place; `None` when
-    /// nothing survived.
+    /// Replaces `removed`, files of one stripe that have no other file of it between them, by `added`
+    /// at the place of the newest; none when nothing survived.
     #[must_use]
-    pub(crate) fn with_compacted(&self, removed: &[FileId], added: Option<Arc<StoreFile>>) -> Self {
-        let is_removed = |file: &Arc<StoreFile>| removed.contains(&file.id());
-        let first = self
-            .files
-            .iter()
-            .position(is_removed)
-            .expect("a compaction has inputs, and they are in the version");
-        let (gone, kept) = self.files[first..].split_at(removed.len().min(self.files.len() - first));
+    pub(crate) fn with_compacted(&self, removed: &[FileId], added: &[Arc<StoreFile>]) -> Self {
+        let mut files = Vec::with_capacity(self.files.len() + added.len());
+        let mut left = removed.len();
+        for file in &self.files {
+            if !removed.contains(&file.id()) {
+                files.push(Arc::clone(file));
+                continue;
+            }
+            left -= 1;
+            if left == 0 {
+                files.extend(added.iter().cloned());
+            }
+        }
         assert!(
-            gone.len() == removed.len() && gone.iter().all(is_removed),
-            "compaction inputs are neighbours"
+            left == 0 && !removed.is_empty(),
+            "a compaction has inputs, and they are in the version"
         );
         Self {
-            files: self.files[..first]
-                .iter()
-                .cloned()
-                .chain(added)
-                .chain(kept.iter().cloned())
-                .collect(),
+            files,
             ..self.clone()
         }
     }

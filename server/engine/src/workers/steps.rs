@@ -48,8 +48,8 @@ impl Workers {
         Ok(())
     }
 
-    /// Whether a flush should wait for compaction because a store has too many files: reads get
-    /// slower with each of them. The wait is bounded, and there is none when memory or the disk is
+    /// Whether a flush should wait for compaction because a store has too many files of the same
+    /// rows: reads get slower with each of them. The wait is bounded, and there is none when memory or the disk is
     /// short (compactions may then have to wait for space), when compactions are paused, or when
     /// the region is damaged and therefore not compacted.
     fn must_wait(&self, region: &Region) -> bool {
@@ -62,7 +62,7 @@ impl Workers {
             && version
                 .stores
                 .iter()
-                .any(|store| store.files.len() >= shared.options.compaction_blocking_files);
+                .any(|store| self.catalog.is_crowded(&version, store));
         let mut waits = self.flush_waits.lock();
         if !crowded || self.memory_is_short() || shared.disk.is_short() {
             waits.remove(&region.id());

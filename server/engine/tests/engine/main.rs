@@ -29,6 +29,7 @@ mod schema;
 mod snapshot_crash;
 mod snapshots;
 mod splits;
+mod stripes;
 mod system;
 mod threads;
 mod upkeep;

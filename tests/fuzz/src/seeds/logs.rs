@@ -225,7 +225,7 @@ fn history() -> Vec<ManifestEdit> {
             region: RegionId(1),
             family: b"f".to_vec(),
             removed: vec![FileId(1), FileId(2)],
-            added: Some(file(3, 20)),
+            added: vec![file(3, 20)],
         },
         ManifestEdit::ReplaceRegions {
             removed: vec![RegionId(1)],

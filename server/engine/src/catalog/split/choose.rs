@@ -2,10 +2,11 @@
 //! one index block.
 
 use crate::error::{Error, Result};
+use crate::options::Options;
 use crate::region::{RegionInfo, RegionVersion};
 use crate::schema::limits::SPLIT_KEY;
-use crate::schema::{Cut, SplitOptions, SplitPolicy, escape};
-use crate::store::{StoreFile, StoreVersion};
+use crate::schema::{Cut, SplitOptions, SplitPolicy, TableDescriptor, escape};
+use crate::store::{StoreFile, StoreVersion, Stripes};
 
 /// Number of regions from which policies that let regions grow with their number are at their
 /// maximum.
@@ -65,12 +66,13 @@ pub(super) fn calculated_row(
     region: &RegionInfo,
     version: &RegionVersion,
     options: &SplitOptions,
+    settings: &Options,
 ) -> Result<Vec<u8>> {
     let mut largest = 0;
     let mut middle = Vec::new();
     for store in &version.stores {
         if store.file_bytes() > largest
-            && let Some(row) = middle_row(store)?
+            && let Some(row) = middle_row(store, &version.table, settings)?
         {
             largest = store.file_bytes();
             middle = row;
@@ -91,10 +93,29 @@ pub(super) fn calculated_row(
     Ok(row)
 }
 
-/// The row in the middle of the largest file. `None` if that is the file's first or last row, as
-/// when the file is one row or one block.
-fn middle_row(store: &StoreVersion) -> Result<Option<Vec<u8>>> {
-    let Some(file) = store.files.iter().max_by_key(|file| file.meta().bytes) else {
+/// A row near the middle of a store: a boundary of stripes, or else the middle of the largest file of
+/// the stripe in the middle. `None` if that is the file's first or last row, as when the file is one
+/// row or one block.
+fn middle_row(store: &StoreVersion, table: &TableDescriptor, settings: &Options) -> Result<Option<Vec<u8>>> {
+    let stripes = Stripes::of_store(store, table, settings).stripes;
+    let bytes = store.file_bytes();
+    let mut before = 0_u64;
+    let mut middle = None;
+    for stripe in &stripes {
+        // Nearer to the middle than a sixteenth.
+        if before > 0 && before.abs_diff(bytes / 2) < bytes / 16 {
+            return Ok(Some(stripe.first.clone()));
+        }
+        if before <= bytes / 2 {
+            middle = Some(stripe);
+        }
+        before += stripe.bytes;
+    }
+    let files = middle.into_iter().flat_map(|stripe| &stripe.files);
+    let largest = files
+        .map(|index| &store.files[*index])
+        .max_by_key(|file| file.meta().bytes);
+    let Some(file) = largest else {
         return Ok(None);
     };
     let middle = file.reader().mid_key()?;

@@ -68,7 +68,7 @@ impl Catalog {
             options.given_row(row.to_vec())
         } else {
             self.unclip(&region)?;
-            calculated_row(region.info(), &region.version(), &options)?
+            calculated_row(region.info(), &region.version(), &options, &self.shared.options)?
         };
         check_row(region.info(), &at)?;
         let flushing = [region.flushing.lock()];
@@ -291,7 +291,7 @@ impl Catalog {
         // reports why.
         (is_busy || is_large())
             && !matches!(
-                calculated_row(region.info(), &version, &options),
+                calculated_row(region.info(), &version, &options, &self.shared.options),
                 Err(Error::DoNotRetry(_))
             )
     }

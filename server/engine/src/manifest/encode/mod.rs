@@ -106,7 +106,7 @@ pub(super) fn encode_edit(edit: &ManifestEdit) -> Vec<u8> {
             put_varint(&mut out, region.0);
             put_prefixed(&mut out, family);
             put_list(&mut out, removed, |out, id| put_varint(out, id.0));
-            put_list(&mut out, added.as_slice(), put_file);
+            put_list(&mut out, added, put_file);
         }
         ManifestEdit::ReplaceRegions { removed, added } => {
             out.push(tag::REPLACE_REGIONS);
@@ -247,11 +247,7 @@ fn edit(tag: u8, cursor: &mut Cursor<'_>) -> Option<ManifestEdit> {
             region: RegionId(cursor.varint()?),
             family: cursor.prefixed()?.to_vec(),
             removed: list(cursor, |cursor| cursor.varint().map(FileId))?,
-            added: match cursor.varint()? {
-                0 => None,
-                1 => Some(file(cursor)?),
-                _ => return None,
-            },
+            added: list(cursor, file)?,
         },
         tag::REPLACE_REGIONS => ManifestEdit::ReplaceRegions {
             removed: list(cursor, |cursor| cursor.varint().map(RegionId))?,

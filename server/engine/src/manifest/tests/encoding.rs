@@ -116,7 +116,7 @@ fn edit() -> impl Strategy<Value = ManifestEdit> {
             any::<u64>(),
             bytes(),
             vec(any::<u64>(), 0..4),
-            proptest::option::of(any_file())
+            vec(any_file(), 0..4)
         )
             .prop_map(|(region, family, removed, added)| ManifestEdit::Compact {
                 region: RegionId(region),

@@ -89,7 +89,7 @@ fn flush(region: u64, flushed: u64, files: &[(&str, FileMeta)]) -> ManifestEdit 
     }
 }
 
-fn compact(region: u64, family: &str, removed: &[u64], added: Option<FileMeta>) -> ManifestEdit {
+fn compact(region: u64, family: &str, removed: &[u64], added: Vec<FileMeta>) -> ManifestEdit {
     ManifestEdit::Compact {
         region: RegionId(region),
         family: family.into(),
@@ -136,12 +136,12 @@ fn history() -> Vec<ManifestEdit> {
         ),
         flush(1, 10, &[("f", file(1, 10)), ("g", file(2, 9))]),
         flush(1, 20, &[("f", file(3, 20))]),
-        compact(1, "f", &[1, 3], Some(file(4, 20))),
+        compact(1, "f", &[1, 3], vec![file(4, 20)]),
         ManifestEdit::ReplaceRegions {
             removed: vec![RegionId(1)],
             added: vec![region(3, "t", "", "c"), region(4, "t", "c", "m")],
         },
-        compact(3, "f", &[4], Some(file(5, 20))),
+        compact(3, "f", &[4], vec![file(5, 20)]),
         ManifestEdit::HighWater {
             timestamp_ms: 77_000,
             seq: SeqId(30),

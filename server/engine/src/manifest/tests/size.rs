@@ -69,14 +69,16 @@ fn edit(state: &ManifestState, kind: u8, draw: u64) -> Option<ManifestEdit> {
                 region: region.meta.id,
                 family: family.clone(),
                 removed: files.iter().take(2).map(|file| file.id).collect(),
-                added: (draw & 1 == 0).then(|| FileMeta {
-                    max_seq: files
-                        .iter()
-                        .take(2)
-                        .next_back()
-                        .map_or(SeqId::ZERO, |file| file.max_seq),
-                    ..new_file(&region.meta.table)
-                }),
+                added: Vec::from_iter((draw & 1 == 0).then(|| {
+                    FileMeta {
+                        max_seq: files
+                            .iter()
+                            .take(2)
+                            .next_back()
+                            .map_or(SeqId::ZERO, |file| file.max_seq),
+                        ..new_file(&region.meta.table)
+                    }
+                })),
             }
         }
         8 | 9 => {

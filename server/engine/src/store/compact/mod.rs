@@ -1,4 +1,4 @@
-//! Compaction: many store files become one.
+//! Compaction: many store files of a stripe become one, or a few that do not overlap.
 //!
 //! [`choose`] decides, without side effects; [`run`] does it, and decides nothing.
 

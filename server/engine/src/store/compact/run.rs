@@ -2,12 +2,12 @@
 //!
 //! 1. The inputs are merged, each clipped to the region's rows, past the block cache.
 //! 2. Cells that can never become visible again are left out; tombstones and old sequence ids too,
-//!    when all files of the store take part.
-//! 3. The output is written at the allowed rate, synced, opened again and verified block by block:
-//!    it will be the only copy once the inputs are removed.
+//!    when all files of the stripe take part.
+//! 3. The outputs are written at the allowed rate, synced, opened again and verified block by block:
+//!    they will be the only copy once the inputs are removed.
 //!
 //! Sequence ids order writes of the same version and decide whether an open scan sees a cell. An
-//! output of all files has zero for those up to the horizon, as in HBase: such a cell is visible to
+//! output of all files of a stripe has zero for those up to the horizon, as in HBase: such a cell is visible to
 //! every scan, it is the only one of its version up to the horizon, and newer cells have a greater
 //! id. If older files do not take part, the ids are kept: a cell of the same version in one of
 //! those would win. Runs on a worker thread, takes no lock, can be cancelled from any thread.
@@ -24,7 +24,7 @@ use crate::jobs::JobProgress;
 use crate::schema::FamilyDescriptor;
 use crate::seeded;
 use crate::store::matcher::{Purge, RetainMatcher};
-use crate::store::output::{FileOutput, NameSync};
+use crate::store::output::{Content, Cut, NameSync, Outputs};
 use crate::store::source::{ClippedCursor, LoadedCursor, Source};
 use crate::store::{MergeCursor, NewFile, ReadView, StoreContext, StoreFile, WrittenFile};
 
@@ -35,18 +35,19 @@ const STEP_BYTES: u64 = 64 << 10;
 const STEP_CELLS: u64 = 4096;
 
 /// One compaction.
-#[derive(Debug)]
 pub(crate) struct CompactionJob<'a> {
     /// State shared by all stores.
     pub context: &'a StoreContext,
     /// The family.
     pub family: &'a FamilyDescriptor,
-    /// Neighbours in the store's order, oldest first.
+    /// Neighbours in the order of a stripe, oldest first.
     pub inputs: &'a [Arc<StoreFile>],
-    /// Whether these are all files of the store: only then tombstones may go.
+    /// Whether these are all files of the stripe: only then tombstones may go.
     pub all_files: bool,
-    /// Where the output goes.
-    pub target: &'a NewFile,
+    /// Names the next output.
+    pub targets: &'a dyn Fn() -> NewFile,
+    /// Bytes from which on another output begins; `None`: there is one.
+    pub piece_bytes: Option<u64>,
     /// The earliest read point in use.
     pub horizon: ReadView,
     /// Bytes per second.
@@ -60,11 +61,11 @@ pub(crate) struct CompactionJob<'a> {
 /// Figures and output of a compaction.
 #[derive(Clone, Debug)]
 pub(crate) struct Compacted {
-    /// The output; `None` when no cell survived.
-    pub file: Option<WrittenFile>,
+    /// The outputs, in the order of rows; none when no cell survived.
+    pub files: Vec<WrittenFile>,
     /// Bytes of the input files.
     pub read_bytes: u64,
-    /// Bytes of the output file.
+    /// Bytes of the output files.
     pub written_bytes: u64,
 }
 
@@ -79,15 +80,15 @@ pub(crate) fn run(job: &CompactionJob<'_>) -> Result<Option<Compacted>> {
         .max()
         .unwrap_or(SeqId::ZERO);
     let expected = meta_sum(|file| file.meta().cells);
-    let mut output = FileOutput::new(
-        job.context,
-        job.target,
-        job.family,
+    let content = Content {
         max_seq,
-        job.all_files,
-        expected,
-        job.inputs.iter().any(|file| file.properties().tags),
-    )?;
+        major: job.all_files,
+        expected_cells: expected,
+        tags: job.inputs.iter().any(|file| file.properties().tags),
+    };
+    let cut = Cut::Bytes(job.piece_bytes);
+    let written = (true, NameSync::Now);
+    let mut output = Outputs::new(job.context, job.family, job.targets, content, cut, written)?;
     let cells_in = match copy_kept(job, &mut output) {
         Ok(Some(cells_in)) => cells_in,
         stopped => {
@@ -104,17 +105,17 @@ pub(crate) fn run(job: &CompactionJob<'_>) -> Result<Option<Compacted>> {
             format!("this file and its neighbours gave {cells_in} cells, the manifest says {expected}"),
         ));
     }
-    let file = output.finish(true, NameSync::Now)?;
+    let files = output.finish()?;
     Ok(Some(Compacted {
-        written_bytes: file.as_ref().map_or(0, |file| file.meta.bytes),
+        written_bytes: files.iter().map(|file| file.meta.bytes).sum(),
         read_bytes: meta_sum(|file| file.meta().bytes),
-        file,
+        files,
     }))
 }
 
 /// Reads all inputs and appends the kept cells. Returns the number of cells read; `None` when
 /// cancelled.
-fn copy_kept(job: &CompactionJob<'_>, output: &mut FileOutput<'_>) -> Result<Option<u64>> {
+fn copy_kept(job: &CompactionJob<'_>, output: &mut Outputs<'_>) -> Result<Option<u64>> {
     let mut matcher = RetainMatcher::new(job.family, purge(job), job.horizon);
     // Newest first, as the merge wants them.
     let sources = job
@@ -140,7 +141,7 @@ fn copy_kept(job: &CompactionJob<'_>, output: &mut FileOutput<'_>) -> Result<Opt
             if cell.seq <= old_enough {
                 cell.seq = SeqId::ZERO;
             }
-            output.append(cell)?;
+            output.append(cell, cells_in)?;
         }
         if cells_in % STEP_CELLS == 0 {
             job.progress.add(STEP_CELLS);

@@ -1,6 +1,7 @@
 //! A store on a simulated disk, with the region's part done by hand: sequence ids, flush,
 //! compaction, publication.
 
+use std::cell::Cell;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -25,8 +26,9 @@ use crate::op::{FamilySelection, ReadSpec};
 use crate::schema::{FamilyDescriptor, TableName};
 use crate::store::compact::{CompactionJob, RateLimiter, run};
 use crate::store::{
-    Clip, NewFile, ReadRows, ReadView, RowLimit, RowProgress, Sources, StoreContext, StoreFile, StoreScanner,
-    StoreVersion, create_store_dir, flush, sync_names,
+    Clip, FlushTarget, NewFile, ReadRows, ReadView, RowLimit, RowProgress, RowRange, Sources, StoreContext,
+    StoreFile, StoreScanner, StoreVersion, StripeLimits, Stripes, WrittenFile, create_store_dir, flush,
+    sync_names,
 };
 
 pub(super) const NOW_MS: i64 = 10_000;
@@ -58,6 +60,29 @@ pub(super) struct TestStore {
     /// The earliest read point that flushes and compactions preserve.
     pub(super) horizon: ReadView,
     next_file: u64,
+    /// Sizes of its stripes; none by default.
+    pub(super) limits: StripeLimits,
+}
+
+/// Names of new files.
+struct Names {
+    dir: PathBuf,
+    last: Cell<u64>,
+}
+
+impl Names {
+    fn next(&self) -> NewFile {
+        self.last.set(self.last() + 1);
+        NewFile {
+            id: FileId(self.last()),
+            dir: self.dir.clone(),
+            table: TableName::parse(b"t").unwrap(),
+        }
+    }
+
+    fn last(&self) -> u64 {
+        self.last.get()
+    }
 }
 
 /// Collects the errors of background work.
@@ -101,6 +126,10 @@ impl TestStore {
             seq: 0,
             horizon: NOBODY,
             next_file: 1,
+            limits: StripeLimits {
+                bytes_min: 0,
+                count_max: 32,
+            },
         }
     }
 
@@ -122,6 +151,7 @@ impl TestStore {
             seq: self.seq,
             horizon: self.horizon,
             next_file: self.next_file + 1000 * side,
+            limits: self.limits,
         }
     }
 
@@ -144,12 +174,10 @@ impl TestStore {
         self.version = self.version.with_frozen(Arc::new(Memstore::default()));
     }
 
-    pub(super) fn new_file(&mut self) -> NewFile {
-        self.next_file += 1;
-        NewFile {
-            id: FileId(self.next_file),
+    fn names(&self) -> Names {
+        Names {
             dir: self.dir.clone(),
-            table: TableName::parse(b"t").unwrap(),
+            last: Cell::new(self.next_file),
         }
     }
 
@@ -160,28 +188,31 @@ impl TestStore {
 
     pub(super) fn try_flush(&mut self) -> Result<()> {
         self.freeze();
-        let target = self.new_file();
+        let names = self.names();
         let frozen = self.version.frozen.clone();
         let flushed = flush(
             &self.context,
             &self.version.family,
             &frozen,
-            &target,
+            FlushTarget {
+                files: &|| names.next(),
+                boundaries: &self.stripes().boundaries(),
+            },
             self.horizon,
             &JobProgress::default(),
         )?;
-        assert_eq!(
-            flushed.cells_out,
-            flushed.file.as_ref().map_or(0, |file| file.meta.cells)
-        );
-        let file = flushed
-            .file
-            .map(|file| StoreFile::adopt(&self.context, file.meta, file.reader, Clip::default()));
-        if let Some(file) = &file {
+        self.next_file = names.last();
+        let cells: u64 = flushed.files.iter().map(|file| file.meta.cells).sum();
+        assert_eq!(flushed.cells_out, cells);
+        let adopt =
+            |file: WrittenFile| StoreFile::adopt(&self.context, file.meta, file.reader, Clip::default());
+        let files: Vec<_> = flushed.files.into_iter().map(adopt).collect();
+        if !files.is_empty() {
             // As `catalog` does for all files of a batch.
-            sync_names(&*self.context.vfs, &target.dir).inspect_err(|_| file.mark_obsolete())?;
+            sync_names(&*self.context.vfs, &self.dir)
+                .inspect_err(|_| files.iter().for_each(|file| file.mark_obsolete()))?;
         }
-        self.version = self.version.with_flushed(&frozen, file);
+        self.version = self.version.with_flushed(&frozen, &files);
         Ok(())
     }
 
@@ -193,28 +224,61 @@ impl TestStore {
 
     /// Whether it ran to its end.
     pub(super) fn try_compact(&mut self, files: Range<usize>, cancel: &AtomicBool) -> Result<bool> {
-        let inputs = self.version.files[files].to_vec();
-        let target = self.new_file();
+        let all_files = files.len() == self.version.files.len();
+        self.try_compact_files(&files.collect::<Vec<_>>(), all_files, None, cancel)
+    }
+
+    /// The stripes of the store.
+    pub(super) fn stripes(&self) -> Stripes {
+        let files: Vec<_> = self.version.files.iter().map(|file| RowRange::of(file)).collect();
+        Stripes::of(&files, self.limits)
+    }
+
+    /// Compacts all files of a stripe.
+    pub(super) fn compact_stripe(&mut self, stripe: usize) {
+        let stripes = self.stripes();
+        let stripe = &stripes.stripes[stripe];
+        let bytes = stripes.piece_bytes(stripe);
+        let cancel = AtomicBool::new(false);
+        let done = self
+            .try_compact_files(&stripe.files, true, bytes, &cancel)
+            .unwrap();
+        assert!(done, "it is never cancelled");
+    }
+
+    fn try_compact_files(
+        &mut self,
+        files: &[usize],
+        all_files: bool,
+        piece_bytes: Option<u64>,
+        cancel: &AtomicBool,
+    ) -> Result<bool> {
+        let inputs: Vec<_> = files
+            .iter()
+            .map(|index| Arc::clone(&self.version.files[*index]))
+            .collect();
+        let names = self.names();
         let compacted = run(&CompactionJob {
             context: &self.context,
             family: &self.version.family,
             inputs: &inputs,
-            all_files: inputs.len() == self.version.files.len(),
-            target: &target,
+            all_files,
+            targets: &|| names.next(),
+            piece_bytes,
             horizon: self.horizon,
             limiter: &RateLimiter::new(Arc::clone(&self.context.clock), 0),
             cancel,
             progress: &JobProgress::default(),
         })?;
+        self.next_file = names.last();
         let Some(compacted) = compacted else {
             return Ok(false);
         };
         let removed: Vec<FileId> = inputs.iter().map(|file| file.id()).collect();
         let clip = inputs[0].clip().clone();
-        let added = compacted
-            .file
-            .map(|file| StoreFile::adopt(&self.context, file.meta, file.reader, clip));
-        self.version = self.version.with_compacted(&removed, added);
+        let adopt = |file: WrittenFile| StoreFile::adopt(&self.context, file.meta, file.reader, clip.clone());
+        let added: Vec<_> = compacted.files.into_iter().map(adopt).collect();
+        self.version = self.version.with_compacted(&removed, &added);
         for input in inputs {
             input.mark_obsolete();
         }

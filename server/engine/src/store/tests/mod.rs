@@ -11,6 +11,7 @@ mod plain_rows;
 mod read_views;
 mod reference;
 mod scanner;
+mod stripes;
 mod vec_cursor;
 
 pub(in crate::store) use vec_cursor::{TextCell, parse_cells, sort};
