@@ -29,6 +29,18 @@ pub(super) struct Sizes {
 }
 
 impl Sizes {
+    /// Entries of a gigabyte each, so that every store is large enough for stripes.
+    pub(super) const DEPTH: Sizes = Sizes {
+        keys: 1,
+        flush_writes: 1,
+        scale: 1,
+        user_bytes: 1.0,
+        cell_bytes: 1e9,
+        log_bytes: 1.0,
+        memstore_bytes: 1,
+        segment_bytes: 0,
+    };
+
     /// Bytes that simulated entries take in store files.
     pub(super) fn stored(&self, entries: usize) -> u64 {
         (entries as f64 * self.scale as f64 * self.cell_bytes) as u64

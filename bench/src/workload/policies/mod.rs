@@ -19,12 +19,13 @@ mod tests;
 
 use std::time::Instant;
 
+use basalt_engine::internals::compaction::StripeLimits;
 use clap::ValueEnum;
 
 use crate::error::{Error, Result};
 use crate::load::choose::Distribution;
 use files::{Distinct, Sizes};
-use policy::{DeadShare, Exploring, Lazy, Leveled, Policy, Stripes};
+use policy::{DeadShare, EngineStripes, Exploring, Lazy, Leveled, Policy, Stripes};
 use simulate::{Figures, Simulation, Workload};
 
 /// Simulate compaction policies and print what each would cost.
@@ -150,6 +151,14 @@ fn policies(sizes: &Sizes) -> Vec<Box<dyn Policy>> {
             distinct: Distinct::new(sizes.keys),
         })
     };
+    let engine_stripes = |count_max, mib: u64| -> Box<dyn Policy> {
+        Box::new(EngineStripes {
+            limits: StripeLimits {
+                bytes_min: mib << 20,
+                count_max,
+            },
+        })
+    };
     vec![
         Box::new(Exploring),
         Box::new(Leveled {
@@ -162,6 +171,12 @@ fn policies(sizes: &Sizes) -> Vec<Box<dyn Policy>> {
         Box::new(Lazy { runs: 8 }),
         Box::new(Stripes { stripes: 8 }),
         Box::new(Stripes { stripes: 32 }),
+        engine_stripes(8, 64),
+        engine_stripes(16, 64),
+        engine_stripes(32, 16),
+        engine_stripes(32, 64),
+        engine_stripes(32, 128),
+        engine_stripes(64, 64),
         by_dead(0.1, 10, false),
         by_dead(0.2, 20, false),
         by_dead(0.3, 40, false),

@@ -6,7 +6,7 @@ use std::fmt;
 use std::time::Duration;
 
 use basalt_engine::id::{FileId, SeqId};
-use basalt_engine::internals::compaction::{self, CompactionState, FileView};
+use basalt_engine::internals::compaction::{self, CompactionState, FileView, RowRange, StripeLimits};
 use basalt_engine::options::Options;
 
 use super::files::{Distinct, File, NewFile, Sizes, cut};
@@ -37,8 +37,9 @@ impl Pick {
 
 /// A compaction policy. `files` are always oldest first.
 pub(super) trait Policy: fmt::Display {
-    /// How a flush divides its keys into files, and whether these are parts of one file.
-    fn flush(&self, keys: Vec<u32>, sizes: &Sizes) -> (Vec<NewFile>, bool) {
+    /// How a flush divides its keys into files beside those of the store, and whether these are parts of one
+    /// file.
+    fn flush(&self, _files: &[File], keys: Vec<u32>, sizes: &Sizes) -> (Vec<NewFile>, bool) {
         let range = 0..sizes.keys;
         (vec![NewFile { keys, range }], false)
     }
@@ -141,7 +142,7 @@ impl fmt::Display for Stripes {
 }
 
 impl Policy for Stripes {
-    fn flush(&self, keys: Vec<u32>, sizes: &Sizes) -> (Vec<NewFile>, bool) {
+    fn flush(&self, _files: &[File], keys: Vec<u32>, sizes: &Sizes) -> (Vec<NewFile>, bool) {
         (cut(&keys, sizes.keys, self.stripes), false)
     }
 
@@ -158,6 +159,84 @@ impl Policy for Stripes {
 
     fn is_blocked(&self, files: &[File]) -> bool {
         is_a_stripe_blocked(files, Options::default().compaction_blocking_files)
+    }
+}
+
+/// The engine's stripes: its own function, with its choice in each.
+pub(super) struct EngineStripes {
+    pub(super) limits: StripeLimits,
+}
+
+impl EngineStripes {
+    fn stripes(&self, files: &[File], sizes: &Sizes) -> compaction::Stripes {
+        let row = |key: u32| key.to_be_bytes();
+        let rows: Vec<_> = files
+            .iter()
+            .map(|file| (row(file.range.start), row(file.range.end - 1)))
+            .collect();
+        let ranges: Vec<_> = files
+            .iter()
+            .zip(&rows)
+            .map(|(file, (first, last))| RowRange {
+                first,
+                last,
+                bytes: sizes.stored(file.keys.len()),
+            })
+            .collect();
+        compaction::Stripes::of(&ranges, self.limits)
+    }
+}
+
+impl fmt::Display for EngineStripes {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (most, mib) = (self.limits.count_max, self.limits.bytes_min >> 20);
+        write!(to, "the engine's stripes: at most {most}, of {mib} MiB or more")
+    }
+}
+
+impl Policy for EngineStripes {
+    fn flush(&self, files: &[File], keys: Vec<u32>, sizes: &Sizes) -> (Vec<NewFile>, bool) {
+        let mut pieces = Vec::new();
+        let mut rest = &keys[..];
+        let boundaries = self.stripes(files, sizes).boundaries();
+        let ends = boundaries.iter().map(|row| {
+            let row = <[u8; 4]>::try_from(&row[..]).expect("rows are keys");
+            u32::from_be_bytes(row)
+        });
+        for end in ends.chain([u32::MAX]) {
+            let (piece, behind) = rest.split_at(rest.partition_point(|key| *key < end));
+            rest = behind;
+            if let (Some(first), Some(last)) = (piece.first(), piece.last()) {
+                pieces.push(NewFile {
+                    keys: piece.to_vec(),
+                    range: *first..last + 1,
+                });
+            }
+        }
+        (pieces, false)
+    }
+
+    fn pick(&mut self, files: &[File], sizes: &Sizes) -> Option<Pick> {
+        let of = self.stripes(files, sizes);
+        let count = u32::try_from(of.stripes.len()).unwrap_or(u32::MAX).max(1);
+        let options = engine_options(sizes, count);
+        let mut stripes: Vec<_> = of.stripes.iter().collect();
+        stripes.sort_by_key(|stripe| std::cmp::Reverse(stripe.files.len()));
+        stripes.into_iter().find_map(|stripe| {
+            let inputs = explore(files, &stripe.files, sizes, &options)?;
+            let all_files = inputs.len() == stripe.files.len();
+            let piece = of.piece_bytes(stripe).filter(|_| all_files);
+            Some(Pick {
+                file_entries: piece.map(|bytes| sizes.entries_of(bytes)),
+                ..Pick::one_file(inputs, 0)
+            })
+        })
+    }
+
+    fn is_blocked(&self, files: &[File]) -> bool {
+        // Of these sizes only the bytes of an entry matter, and not for the depth of a store with stripes.
+        let limit = Options::default().compaction_blocking_files;
+        files.len() >= limit && self.stripes(files, &Sizes::DEPTH).depth() >= limit
     }
 }
 
@@ -196,7 +275,7 @@ impl fmt::Display for DeadShare {
 }
 
 impl Policy for DeadShare {
-    fn flush(&self, keys: Vec<u32>, sizes: &Sizes) -> (Vec<NewFile>, bool) {
+    fn flush(&self, _files: &[File], keys: Vec<u32>, sizes: &Sizes) -> (Vec<NewFile>, bool) {
         (cut(&keys, sizes.keys, self.partitions), self.partial)
     }
 

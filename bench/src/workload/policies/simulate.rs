@@ -162,7 +162,7 @@ impl<'a, P: Policy + ?Sized> Simulation<'a, P> {
         keys.sort_unstable();
         keys.dedup();
         self.flushed_entries += keys.len() as u64;
-        let (files, are_parts) = self.policy.flush(keys, &self.sizes);
+        let (files, are_parts) = self.policy.flush(&self.files, keys, &self.sizes);
         let whole = are_parts.then_some(self.next_id);
         for file in files {
             if let Some(whole) = whole {
