@@ -50,6 +50,11 @@ pub const BUGS: &[Bug] = &[
         caught_by: &[Sim("random --cuts 12000"), Sim("cuts --stride 3 --damage 4")],
     },
     Bug {
+        name: "compaction-names-its-first-file",
+        what: "a compaction that cuts its output names only the first file in the manifest",
+        caught_by: &[Sim("random --cuts 12000"), Sim("cuts --stride 3 --damage 4")],
+    },
+    Bug {
         name: "connections-take-files-descriptors",
         what: "a connection takes the last file descriptors, which flushes and the log need",
         caught_by: &[Test("-p basalt --lib net::tests::a_connection_that_would_take")],
@@ -97,6 +102,11 @@ pub const BUGS: &[Bug] = &[
     Bug {
         name: "flush-forgets-open-scans",
         what: "a flush drops versions that open scans see",
+        caught_by: &[Sim("random --cuts 12000"), Sim("cuts --stride 3 --damage 4")],
+    },
+    Bug {
+        name: "flush-names-its-first-file",
+        what: "a flush that cuts its output at stripes names only the first file in the manifest",
         caught_by: &[Sim("random --cuts 12000"), Sim("cuts --stride 3 --damage 4")],
     },
     Bug {
@@ -329,6 +339,11 @@ pub const BUGS: &[Bug] = &[
         name: "store-files-without-bound",
         what: "store files are opened without a bound, and take the descriptors of connections and log",
         caught_by: &[Test("-p basalt-engine --lib fs::handles::tests::any_number")],
+    },
+    Bug {
+        name: "stripes-miss-an-overlap",
+        what: "files that overlap are in stripes of their own, whose compactions drop tombstones that others need",
+        caught_by: &[Sim("random --cuts 12000"), Sim("cuts --stride 3 --damage 4")],
     },
     Bug {
         name: "stuck-after-no-space",

@@ -131,6 +131,9 @@ impl Machine {
             compaction_max_files: 3,
             compaction_min_bytes: 0,
             compaction_blocking_files: 64,
+            // A file has some kilobytes even with one cell, so nearly every store has stripes.
+            compaction_stripe_bytes: 512,
+            compaction_stripes_max: 64,
             // Some compactions of the workload are long, some are not.
             compaction_long_bytes: 8 << 10,
             disk_reserve_bytes: self.disk_reserve_bytes,
