@@ -11,7 +11,8 @@
 //!
 //! Invariants:
 //! - A row that is copied here has the same result when it is read cell by cell.
-//! - After a run the cursor is at the first cell of the row that follows the run.
+//! - After a run the cursor is at the first cell of the row that follows the run. That row is before
+//!   [`RunLimits::end`], so a merge need not look at its other sources.
 //!
 //! `store::scanner` is the only caller.
 
@@ -36,7 +37,7 @@ pub(crate) struct RunLimits<'a> {
     pub(crate) cut_at: usize,
     /// A row of this many bytes is not plain.
     pub(crate) row_bytes: usize,
-    /// The run ends before this row; empty: no such row.
+    /// The row behind the run is before this one, too; empty: no such row.
     pub(crate) end: &'a [u8],
 }
 
@@ -93,9 +94,6 @@ impl DataBlock {
         let mut key = self.plain_key(&cell);
         let row = key.row();
         let end = wanted.limits.end;
-        if !end.is_empty() && is_from(row, end) {
-            return None;
-        }
         let mut columns = wanted.columns;
         let (mut bytes, mut unwanted) = (0, 0);
         loop {
@@ -119,6 +117,9 @@ impl DataBlock {
             let next = self.plain_after(&cell)?;
             let next_key = self.plain_key(&next);
             if !is_row(next_key, row) {
+                if !end.is_empty() && is_from(next_key.row(), end) {
+                    return None;
+                }
                 return (bytes > 0).then_some(Row { next, bytes });
             }
             if next_key.qualifier() == key.qualifier() {

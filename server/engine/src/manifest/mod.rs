@@ -51,7 +51,7 @@
 //! file       = id v, uuid 16 B, size v, CRC-32C u32, cells v, max seq v, flags u8 (1 major, 2 loaded), created ms v, table name
 //! ```
 //!
-//! Before version 4 of the format no file was loaded. Before version 3 there were no snapshots of
+//! Before version 5 of the format a compaction had one output at most. Before version 4 no file was loaded. Before version 3 there were no snapshots of
 //! tables: a snapshot of the state ended with the log. Before version 2 it ended before that, and files
 //! had any size.
 //!

@@ -414,7 +414,7 @@ mod tests {
         region.publish(|current| {
             let mut next = current.clone();
             let store = current.stores[0].with_frozen(Arc::new(current.stores[0].active.successor()));
-            next.stores[0] = Arc::new(store.with_flushed(&store.frozen, None));
+            next.stores[0] = Arc::new(store.with_flushed(&store.frozen, &[]));
             next
         });
         before.stores[0].active.pin();
@@ -463,7 +463,7 @@ mod tests {
         let frozen = region.version().stores[0].frozen.clone();
         region.publish(|current| {
             let mut next = current.clone();
-            next.stores[0] = Arc::new(current.stores[0].with_flushed(&frozen, None));
+            next.stores[0] = Arc::new(current.stores[0].with_flushed(&frozen, &[]));
             next
         });
         assert_eq!(region.dirty_since_ms(), None);

@@ -85,29 +85,25 @@ impl<C: CellCursor> MergeCursor<C> {
         self.order_heap();
     }
 
-    /// Lets `take` take rows from the child under the cursor and move it behind them. `take` also gets the
-    /// first row of which another child has cells; empty: no such row. It must not take that row, nor any
-    /// behind it.
+    /// Lets `take` take rows from the child under the cursor. `take` also gets the first row of which another
+    /// child may have cells; empty: no such row. It must leave the child at a row before that.
     /// REQUIRES: the last seek was not a reversed step.
     #[inline]
     pub(super) fn take_from_current<T: Default>(&mut self, take: impl FnOnce(&mut C, &[u8]) -> T) -> T {
-        let taken = match (self.current, self.heap.first()) {
-            (None, _) => return T::default(),
-            (Some(current), None) => return take(&mut self.children[current], &[]),
-            (Some(current), Some(&next)) => {
-                let Ok([current, next]) = self.children.get_disjoint_mut([current, next]) else {
-                    return T::default();
-                };
-                match next.cell() {
-                    Some(next) => take(current, next.key.row()),
-                    None => return T::default(),
-                }
-            }
+        let Some(current) = self.current else {
+            return T::default();
         };
-        if let Some(current) = self.current {
-            self.settle(current);
-        }
-        taken
+        let ahead = (!self.ahead.is_empty()).then_some(&self.ahead_row[..]);
+        let Some(&next) = self.heap.first() else {
+            return take(&mut self.children[current], ahead.unwrap_or_default());
+        };
+        let Ok([child, next]) = self.children.get_disjoint_mut([current, next]) else {
+            return T::default();
+        };
+        let Some(next) = next.cell().map(|cell| cell.key.row()) else {
+            return T::default();
+        };
+        take(child, ahead.map_or(next, |ahead| ahead.min(next)))
     }
 
     /// The sources, newest first.

@@ -189,7 +189,7 @@ fn a_missing_or_foreign_manifest_is_refused() {
 /// is changed.
 #[test]
 fn other_format_versions_are_refused() {
-    for (version, words) in [(5_u32, "newer release"), (0, "older than anything")] {
+    for (version, words) in [(FORMAT_VERSION + 1, "newer release"), (0, "older than anything")] {
         let (fs, path, _) = small();
         let mut header = fs.contents(&path).unwrap()[..64].to_vec();
         header[8..12].copy_from_slice(&version.to_le_bytes());
@@ -261,7 +261,10 @@ fn the_second_version_had_no_snapshots() {
     let (manifest, read) = open(&fs).unwrap();
     assert_eq!(read, *state);
     let written = fs.contents(manifest.path()).unwrap();
-    assert_eq!(Header::decode(manifest.path(), &written).unwrap().version, 4);
+    assert_eq!(
+        Header::decode(manifest.path(), &written).unwrap().version,
+        FORMAT_VERSION
+    );
 }
 
 /// Goal: whatever bytes a manifest or CURRENT holds, reading ends with an answer.

@@ -111,15 +111,28 @@ fn of_named_columns_only_those_come() {
     assert_eq!(first_run(&mut scanner), pair("", "e"));
 }
 
-/// A row of which another source has cells ends a run, and so does one behind it.
+/// A run stays before the first row of which another source has cells.
 #[test]
 fn rows_of_several_sources_are_left() {
     let mut store = flushed("VERSIONS=1", "a/p/1/P b/p/1/P c/p/1/P d/p/1/P");
     store.write_all("c/q/1/P");
     let mut scanner = open(&store, &ReadSpec::default());
-    assert_eq!(first_run(&mut scanner), pair("a/p/1/P b/p/1/P", "c"));
+    assert_eq!(first_run(&mut scanner), pair("a/p/1/P", "b"));
+    scanner.skip_row(b"b").unwrap();
     scanner.skip_row(b"c").unwrap();
     assert_eq!(first_run(&mut scanner), pair("d/p/1/P", "z"));
+}
+
+/// A file that begins later ends a run as well, although the merge has not looked into it.
+#[test]
+fn files_that_begin_later_are_not_passed() {
+    let mut store = flushed("VERSIONS=1", "a/p/1/P b/p/1/P c/p/1/P d/p/1/P");
+    store.write_all("c/q/1/P y/q/1/P");
+    store.flush();
+    let mut scanner = open(&store, &ReadSpec::default());
+    assert_eq!(first_run(&mut scanner), pair("a/p/1/P", "b"));
+    let rest = read_all(&mut scanner, None, usize::MAX);
+    assert_eq!(show(&rest), "b/p/1/P c/p/1/P c/q/1/P d/p/1/P y/q/1/P z/p/1/P");
 }
 
 /// Each limit ends a run where it says.
@@ -135,14 +148,14 @@ fn limits_end_a_run() {
                 end: b"c",
                 ..UNLIMITED
             },
-            "c",
+            "b",
         ),
         (
             RunLimits {
                 end: b"bb",
                 ..UNLIMITED
             },
-            "c",
+            "b",
         ),
         (
             RunLimits {
