@@ -83,6 +83,10 @@ impl Life {
         let stored = self.told.row(&retry.table, &retry.row);
         if retry.after.is(&stored) {
             self.must_be_known(&retry, &stored)?;
+            // Seen, so no crash may lose it any more: a row that is as before was written again.
+            if let Some(known) = &mut self.told.retry {
+                known.acknowledged = true;
+            }
         } else if retry.before == stored && !retry.acknowledged {
             // A crash lost the operation, so this attempt applies it.
             self.told.retry = None;
