@@ -54,13 +54,13 @@ impl Cluster {
     /// A column of `hbase:meta` for the table's regions in key order.
     fn in_meta(&self, qualifier: &str) -> Vec<String> {
         let meta = self.engine.table("hbase:meta").unwrap();
-        let rows = meta.scan(Scan::new().prefix("t,"));
-        rows.map(|row| {
-            let row = row.unwrap();
-            let value = row.value("info", qualifier).expect("every region has it");
-            String::from_utf8(value.to_vec()).unwrap()
-        })
-        .collect()
+        let rows = meta.scan(Scan::new()).map(Result::unwrap);
+        rows.filter(|row| row.key().starts_with(b"t,"))
+            .map(|row| {
+                let value = row.value("info", qualifier).expect("every region has it");
+                String::from_utf8(value.to_vec()).unwrap()
+            })
+            .collect()
     }
 
     fn move_region(&self, region: &RegionInfo, to: Option<u16>) -> Result<()> {
