@@ -23,8 +23,7 @@ use std::time::Duration;
 use smallvec::SmallVec;
 
 use super::write::{
-    AssignedTime, Written, check_room, flush_wanted, paced, plan_mutation, scratch, under_lock,
-    writable_table,
+    AssignedTime, Written, check_room, plan_mutation, scratch, settle, under_lock, writable_table,
 };
 use crate::catalog::{Catalog, Table};
 use crate::cell::{Account, BATCH_FREE_BYTES, Cell, CellBatch, KeyBuf, ttl_ms, ttl_tag};
@@ -143,12 +142,13 @@ fn attempt(
     let (nonce, rows) = (group.nonce, &plans.rows);
     let commit = write_rows(shared, region, rows, nonce, logging, &mut reserved, &guard)?;
     drop(guard);
-    let commit = paced(shared, table, [&**region], commit).with_pause(pause_of_row(plans.ahead_ms));
+    let commit = commit.with_pause(pause_of_row(plans.ahead_ms));
+    let settled = settle(shared, table, [&**region], commit);
     Ok(Some(Written {
-        flush: flush_wanted(shared, table, region).into_iter().collect(),
+        flush: settled.flush,
         result: GroupOutcome {
             processed: true,
-            commit: Some(commit),
+            commit: Some(settled.result),
         },
     }))
 }

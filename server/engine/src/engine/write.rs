@@ -4,7 +4,6 @@
 use std::cell::Cell as Slot;
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use smallvec::SmallVec;
 
@@ -118,16 +117,10 @@ pub(super) fn mutate(
             )?);
         }
         drop(guards);
-        let flush = groups
-            .iter()
-            .filter_map(|group| flush_wanted(shared, table, group.region))
-            .collect();
         let commit = last.expect("a batch has at least one mutation, so at least one group");
-        return Ok(Written {
-            flush,
-            result: paced(shared, table, groups.iter().map(|group| &**group.region), commit)
-                .with_pause(pause_of_row(ahead_ms.get())),
-        });
+        let commit = commit.with_pause(pause_of_row(ahead_ms.get()));
+        let regions = groups.iter().map(|group| &**group.region);
+        return Ok(settle(shared, table, regions, commit));
     }
 }
 
@@ -306,30 +299,32 @@ fn check_log(shared: &Shared) -> Result<()> {
     }
 }
 
-/// Adds the pause to the commit that the memstores' fill asks for.
-pub(super) fn paced<'r>(
+/// Ends a write: adds the pause to the commit that the memstores' fill asks for, and names the
+/// regions that should be flushed.
+pub(super) fn settle<'r>(
     shared: &Shared,
     table: &Table,
     regions: impl IntoIterator<Item = &'r Region>,
     commit: Commit,
-) -> Commit {
-    let limit = shared.blocking_bytes(&table.descriptor);
-    let total = shared.memstore_bytes();
-    let of_all = pause(total, shared.options.memstore_total_bytes);
-    let of_regions = regions
-        .into_iter()
-        .map(|region| pause(region.memstore_bytes(), limit));
-    let longest = of_regions.fold(of_all, Duration::max);
+) -> Written<Commit> {
+    let blocking_bytes = shared.blocking_bytes(&table.descriptor);
+    let flush_bytes = shared.flush_bytes(&table.descriptor);
+    let mut longest = pause(shared.memstore_bytes(), shared.options.memstore_total_bytes);
+    let mut flush = SmallVec::new();
+    for region in regions {
+        let version = region.version();
+        longest = longest.max(pause(version.memstore_bytes(), blocking_bytes));
+        // Frozen memstores are being flushed already; if they counted, every write during a flush
+        // would ask for another.
+        if version.active_bytes() > flush_bytes {
+            flush.push(region.id());
+        }
+    }
     if !longest.is_zero() {
         shared.counters.delayed_writes.increment();
     }
-    commit.with_pause(longest)
-}
-
-/// Names the region if it should be flushed.
-pub(super) fn flush_wanted(shared: &Shared, table: &Table, region: &Region) -> Option<RegionId> {
-    let limit = shared.flush_bytes(&table.descriptor);
-    // Frozen memstores are being flushed already; if they counted, every write during a flush would
-    // ask for another.
-    (region.version().active_bytes() > limit).then(|| region.id())
+    Written {
+        flush,
+        result: commit.with_pause(longest),
+    }
 }

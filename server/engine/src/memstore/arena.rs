@@ -114,8 +114,10 @@ impl Arena {
     pub(super) fn pin(&self) {
         let mut chunks = self.chunks.lock();
         if !std::mem::replace(&mut chunks.is_pinned, true) {
-            self.pool.charge(self.bytes(), true);
-            self.pool.release(self.bytes(), false);
+            self.pool.charged(true).fetch_add(self.bytes(), Ordering::Relaxed);
+            self.pool
+                .charged(false)
+                .fetch_sub(self.bytes(), Ordering::Relaxed);
         }
     }
 
@@ -171,7 +173,9 @@ impl Arena {
         chunks.all.push(chunk);
         let bytes = (bytes + CHUNK_OVERHEAD_BYTES) as u64;
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
-        self.pool.charge(bytes, chunks.is_pinned);
+        self.pool
+            .charged(chunks.is_pinned)
+            .fetch_add(bytes, Ordering::Relaxed);
     }
 }
 
@@ -223,7 +227,9 @@ impl Drop for Arena {
     fn drop(&mut self) {
         let bytes = self.bytes();
         let chunks = self.chunks.get_mut();
-        self.pool.release(bytes, chunks.is_pinned);
+        self.pool
+            .charged(chunks.is_pinned)
+            .fetch_sub(bytes, Ordering::Relaxed);
         for chunk in chunks.all.drain(..) {
             // SAFETY: `Chunk::new` leaked it from a Box; each is in the list once, and nobody else has access
             // any more.

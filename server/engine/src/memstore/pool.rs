@@ -51,23 +51,16 @@ impl ChunkPool {
 
     /// Bytes of the memstores of regions.
     pub fn used_bytes(&self) -> u64 {
-        self.used_bytes.load(Ordering::Relaxed)
+        self.charged(false).load(Ordering::Relaxed)
     }
 
     /// Bytes of memstores that have left their region and that open scans still hold: no limit counts them.
     pub fn pinned_bytes(&self) -> u64 {
-        self.pinned_bytes.load(Ordering::Relaxed)
+        self.charged(true).load(Ordering::Relaxed)
     }
 
-    pub(super) fn charge(&self, bytes: u64, is_pinned: bool) {
-        self.charged(is_pinned).fetch_add(bytes, Ordering::Relaxed);
-    }
-
-    pub(super) fn release(&self, bytes: u64, is_pinned: bool) {
-        self.charged(is_pinned).fetch_sub(bytes, Ordering::Relaxed);
-    }
-
-    fn charged(&self, is_pinned: bool) -> &AtomicU64 {
+    /// The bytes that pinned arenas are charged to, or those of regions.
+    pub(super) fn charged(&self, is_pinned: bool) -> &AtomicU64 {
         if is_pinned {
             &self.pinned_bytes
         } else {
