@@ -461,6 +461,7 @@ impl CellBatch {
     /// The cells of all rows as a cell block of HBase's KeyValueCodec, in pieces. `None` if the bytes
     /// in memory are not one: a cell has tags, or was dropped, or rows of several families were sorted.
     /// REQUIRES: no row is open.
+    #[cfg(feature = "server")]
     pub fn cell_block(&self) -> Option<impl Iterator<Item = &[u8]>> {
         debug_assert!(self.open_cells().is_empty(), "a row is open");
         let chunks = self.chunks.full().iter().chain([&self.chunks.last]);

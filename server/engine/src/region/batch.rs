@@ -75,7 +75,7 @@ pub(crate) fn write_rows(
         for row in rows.chunks(1) {
             let mut own = shared.wal.reserve(1, check_edit(&version.table, row)?)?;
             let commit = write_rows(shared, region, row, nonce, logging, &mut own, updates)?;
-            shared.wal.wait_published(commit.seq())?;
+            shared.wal.wait_published(commit.last_seq())?;
             last = Some(commit);
         }
         return Ok(last.expect("there is more than one row"));
@@ -112,7 +112,7 @@ pub(crate) fn write_rows(
         // Recorded while `updates` keeps the region from being flushed, and so this edit in the
         // log.
         if let Some(nonce) = nonce {
-            shared.nonces.note(nonce, commit.seq(), shared.clock.mono());
+            shared.nonces.note(nonce, commit.last_seq(), shared.clock.mono());
         }
         region.writes.add(u64::from(count));
         version.note_dirty(|| shared.mono_ms());

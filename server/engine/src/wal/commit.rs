@@ -104,6 +104,12 @@ impl Commit {
     }
 
     /// The sequence id of its last row: published once this is.
+    pub(crate) fn last_seq(&self) -> SeqId {
+        self.seq
+    }
+
+    /// The sequence id of its last row.
+    #[cfg(feature = "server")]
     pub fn seq(&self) -> SeqId {
         self.seq
     }
