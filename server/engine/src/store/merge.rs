@@ -272,7 +272,9 @@ impl<C: CellCursor> MergeCursor<C> {
             if stays {
                 continue;
             }
-            let below = child.bounds().is_some_and(|(_, last)| is_before(last.row()));
+            // A child that was moved in this direction stands at or behind `bound`.
+            let may_be = !reusable || self.reversed.below[number];
+            let below = may_be && child.bounds().is_some_and(|(_, last)| is_before(last.row()));
             self.reversed.below[number] = below;
             if !below {
                 seek_before(child, bound)?;
@@ -289,6 +291,9 @@ impl<C: CellCursor> MergeCursor<C> {
     /// The child below with the greatest last row, if no row at which another child stands is greater.
     fn greatest_below(&self) -> Option<usize> {
         let below = &self.reversed.below;
+        if !below.contains(&true) {
+            return None;
+        }
         let last_row = |child: usize| self.children[child].bounds().map(|(_, last)| last.row());
         let next = (0..below.len())
             .filter(|child| below[*child])
