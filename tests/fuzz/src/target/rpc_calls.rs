@@ -9,6 +9,7 @@
 //! 3. Its arguments are decoded and converted for the engine, within the memory that the server
 //!    reserves for them before ([`arguments::memory_bytes`]) and [`SMALL_ARGUMENTS`].
 //! 4. Its filters and conditions are decoded, within the memory for filters.
+//! 5. Plain writes of a Multi have the mutations and results of the decoded group.
 
 use basalt_engine::Result;
 use basalt_engine::filter::FilterSpec;
@@ -22,6 +23,7 @@ use basalt_idl::native::messages::{
 use basalt_server::native::decode::arguments;
 use basalt_server::native::decode::condition::Condition;
 use basalt_server::native::decode::peer::{Method, Peer};
+use basalt_server::native::decode::plain_writes::{MultiGroups, PlainWrites};
 use basalt_server::native::decode::request;
 use bytes::Bytes;
 use prost::Message;
@@ -82,12 +84,48 @@ fn call(peer: Peer, request: Request) {
     let reserved = arguments::memory_bytes(method, &parameter, &cells);
     let allowed = SMALL_ARGUMENTS + 2 * received + reserved;
     let converted = memory::within(received, allowed, || convert(method, &parameter, &cells));
+    if let Method::Client(Client::Multi) = method {
+        compare_plain_writes(parameter.clone(), &cells);
+    }
     if converted.is_ok()
         && let Method::Client(method) = method
     {
         for filter in filters(method, parameter) {
             filter.decode();
         }
+    }
+}
+
+/// Compares plain writes of a Multi with those of the decoded groups.
+fn compare_plain_writes(parameter: Bytes, cells: &Bytes) {
+    let Ok(groups) = request::decode::<MultiGroups>(parameter) else {
+        return;
+    };
+    for group in &groups.region_action {
+        let Some(writes) = PlainWrites::parse(group) else {
+            continue;
+        };
+        let decoded: pb::RegionAction = request::decode(group.clone()).expect("it was read");
+        let mutations: Option<Vec<_>> = decoded
+            .action
+            .iter()
+            .map(|action| action.mutation.clone())
+            .collect();
+        let mutations = mutations.expect("plain writes only");
+        assert_eq!(
+            format!("{:?}", writes.mutations(cells)),
+            format!("{:?}", request::rows(&mutations, cells))
+        );
+        let done = |action: &pb::Action| pb::ResultOrException {
+            index: action.index,
+            result: Some(pb::Result::default()),
+            ..pb::ResultOrException::default()
+        };
+        let result = pb::RegionActionResult {
+            result_or_exception: decoded.action.iter().map(done).collect(),
+            ..pb::RegionActionResult::default()
+        };
+        assert_eq!(writes.done(), result.encode_to_vec());
     }
 }
 
@@ -105,7 +143,15 @@ fn convert(method: Method, parameter: &Bytes, cells: &Bytes) -> Result<()> {
             let call: pb::MutateRequest = request::decode(parameter)?;
             write(&call.mutation, &mut Cells::new(cells))
         }
-        Method::Client(Client::Multi) => multi(&request::decode(parameter)?, cells),
+        Method::Client(Client::Multi) => {
+            let groups: MultiGroups = request::decode(parameter.clone())?;
+            for writes in groups.region_action.iter().filter_map(PlainWrites::parse) {
+                // The groups before it may have cells of their own: a fault is none here.
+                let _ = writes.mutations(cells);
+            }
+            drop(groups);
+            multi(&request::decode(parameter)?, cells)
+        }
         Method::Client(Client::ExecService) => {
             endpoint(request::decode::<pb::CoprocessorServiceRequest>(parameter)?.call)
         }
