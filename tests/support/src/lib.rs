@@ -1,4 +1,4 @@
-//! What several packages of tests share: the real programs, a running server, a real HBase, and programs of
+//! Shared by several packages of tests: the real programs, a running server, a real HBase, and programs of
 //! other languages.
 //!
 //! | module | contents |

@@ -61,7 +61,7 @@ struct Chosen<'a> {
     family: Arc<FamilyDescriptor>,
     /// Compacted one after the other: one, or a part for each stripe if all files were requested.
     parts: Vec<Part>,
-    /// Of all parts, for as long as it takes.
+    /// The claim on the files of all parts, held until the last one is done.
     _claim: Claim<'a>,
 }
 
@@ -248,7 +248,7 @@ impl Catalog {
         }
     }
 
-    /// Whether so many files of a store have the same rows that flushes should wait.
+    /// Whether flushes should wait, because too many files of a store have the same rows.
     pub(crate) fn is_crowded(&self, version: &RegionVersion, store: &StoreVersion) -> bool {
         let limit = self.shared.options.compaction_blocking_files;
         store.files.len() >= limit && self.stripes(version, store).depth() >= limit

@@ -1,4 +1,4 @@
-//! What a server around the engine decides about regions: where `hbase:meta` lists them, and which
+//! Decisions of a server around the engine about regions: where `hbase:meta` lists them, and which
 //! of them take no data calls.
 //!
 //! The engine itself has no servers and serves all regions. Flushes, compactions, splits and merges

@@ -44,7 +44,7 @@ pub(super) enum NameSync {
     ByCaller,
 }
 
-/// What a file will have.
+/// Properties of a file to be written.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Content {
     /// Greatest sequence id.

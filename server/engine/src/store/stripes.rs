@@ -294,7 +294,7 @@ mod tests {
         assert_eq!(show("a-b:100 c-d:100", off), "a-d[0, 1] 200 1");
     }
 
-    /// Whatever the files are, each is in one stripe, no two stripes overlap, and none has files of
+    /// For any files: each is in one stripe, no two stripes overlap, and none has files of
     /// another between its own rows.
     #[test]
     fn stripes_part_the_files() {

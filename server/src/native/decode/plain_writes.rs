@@ -389,7 +389,7 @@ mod tests {
         }
     }
 
-    /// Whatever a plain write cannot be is left to the decoder of the group.
+    /// Groups with anything that a plain write cannot have are left to the decoder.
     #[test]
     fn other_groups_are_left() {
         let with = |change: &dyn Fn(&mut RegionAction)| {

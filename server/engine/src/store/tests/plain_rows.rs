@@ -90,7 +90,7 @@ fn puts_of_other_times_are_left() {
     assert_eq!(first_run(&mut scanner), pair("a/p/5/P b/p/6/P", "c"));
 }
 
-/// Of named columns only those come; a row with none of them, or with many others, is left.
+/// Only named columns are returned; a row with none of them, or with many others, is left.
 #[test]
 fn of_named_columns_only_those_come() {
     let many: Vec<String> = (10..20).map(|number| format!("d/o{number}/1/P")).collect();

@@ -144,7 +144,7 @@ fn a_wide_file_joins_stripes_until_they_are_merged() {
     assert_eq!(rows(&store).len(), 98);
 }
 
-/// What deletes leave of a stripe is compacted with its neighbour.
+/// The rest that deletes leave of a stripe is compacted with its neighbour.
 #[test]
 fn dust_joins_its_neighbour() {
     let mut store = store();
