@@ -9,7 +9,7 @@
 //! | [`oracle`] | a running HBase, and its Java program in `oracle/` |
 //! | [`java`], [`python`], [`toolchain`] | programs in other languages, with libraries from their package registries |
 //!
-//! A machine may lack Java, Python, a compiler or the network. What needs them prints one line that begins with
+//! A machine may lack Java, Python, a compiler or the network. A test that needs one prints a line that begins with
 //! `not run:`, and the test is not run.
 
 pub mod java;

@@ -234,7 +234,7 @@ impl Policy for EngineStripes {
     }
 
     fn is_blocked(&self, files: &[File]) -> bool {
-        // Of these sizes only the bytes of an entry matter, and not for the depth of a store with stripes.
+        // Only the bytes of an entry matter here, and not for the depth of a store with stripes.
         let limit = Options::default().compaction_blocking_files;
         files.len() >= limit && self.stripes(files, &Sizes::DEPTH).depth() >= limit
     }

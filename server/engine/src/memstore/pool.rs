@@ -11,9 +11,8 @@
 //! 2. Once a minute the ticker gives back to the system what nobody has needed for that long
 //!    ([`ChunkPool::trim`]), and at once everything when memory is short ([`ChunkPool::clear`]).
 //!
-//! Arenas charge each chunk as they take it, overhead included: to the bytes in use, or, from the moment on
-//! at which the memstore has left its region, to the pinned bytes. What an arena was charged is released
-//! when it is dropped.
+//! Arenas charge each chunk as they take it, overhead included: to the bytes in use, or to the pinned bytes
+//! once the memstore has left its region. An arena's charge is released when it is dropped.
 //!
 //! Invariant: at most so many chunks are kept as the pool was made for. They count as nobody's memstore.
 
