@@ -151,14 +151,19 @@ impl FileCursor {
         index.handle(entry).offset
     }
 
-    /// Appends plain rows of the current block, from the current cell on, and moves behind them. Returns the
-    /// number of rows.
-    /// REQUIRES: the current cell is the first one of its row, and the cursor has not gone backward.
+    /// Appends plain rows of the current block, from the current cell on, and moves behind them; backward, if
+    /// the cursor has gone backward. Returns the number of rows.
+    /// REQUIRES: the current cell is the first one of its row; after a reversed step the last move was one.
     pub(crate) fn append_plain_rows(&mut self, wanted: &PlainRows<'_>, out: &mut CellBatch) -> usize {
-        let block = self.block.as_ref();
-        block.map_or(0, |block| {
-            block.data().append_plain_rows(wanted, &mut self.current, out)
-        })
+        let current = &mut self.current;
+        match (&self.block, &mut self.backward) {
+            (None, _) => 0,
+            (Some(block), None) => block.data().append_plain_rows(wanted, current, out),
+            (Some(block), Some(backward)) => {
+                let starts = &mut backward.rows;
+                block.data().append_plain_rows_back(wanted, starts, current, out)
+            }
+        }
     }
 
     fn end(&mut self) {

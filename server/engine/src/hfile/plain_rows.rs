@@ -5,14 +5,15 @@
 //!
 //! 1. The scan says in a [`PlainRows`] how much it wants, and how it recognizes a plain row.
 //! 2. [`FileCursor::append_plain_rows`](super::FileCursor) copies row after row out of the block of plain
-//!    cells that it stands in, each cell in one piece.
-//! 3. It stops before the first row that is not plain, or that may go on in the next block. The scan reads
-//!    that row cell by cell (`store::scanner`).
+//!    cells that it stands in, each cell in one piece. A reversed scan goes down the list of row starts
+//!    (`row_starts`).
+//! 3. It stops before the first row that is not plain, or that may go on in the next block; backward also
+//!    before the first row of the list. The scan reads that row cell by cell (`store::scanner`).
 //!
 //! Invariants:
 //! - A row that is copied here has the same result when it is read cell by cell.
 //! - After a run the cursor is at the first cell of the row that follows the run. That row is before
-//!   [`RunLimits::end`], so a merge need not look at its other sources.
+//!   [`RunLimits::end`], backward behind it, so a merge need not look at its other sources.
 //!
 //! `store::scanner` is the only caller.
 
@@ -21,6 +22,7 @@ use std::ops::RangeInclusive;
 
 use super::current_cell::{CellOffsets, CurrentCell};
 use super::data_block::DataBlock;
+use super::row_starts::RowStarts;
 use crate::cell::{CellBatch, CellType, Key, is_from};
 
 /// Unwanted cells in a row up to which stepping over them costs less than a search.
@@ -37,7 +39,7 @@ pub(crate) struct RunLimits<'a> {
     pub(crate) cut_at: usize,
     /// A row of this many bytes is not plain.
     pub(crate) row_bytes: usize,
-    /// The row behind the run is before this one, too; empty: no such row.
+    /// The row that follows the run is before this one, in a reversed scan behind it; empty: no such row.
     pub(crate) end: &'a [u8],
 }
 
@@ -65,11 +67,61 @@ impl DataBlock {
         if !self.is_plain() {
             return 0;
         }
+        self.append_run(wanted, wanted.limits, current, out).0
+    }
+
+    /// Appends the rows of a run backward, from the last row of `starts` on, which begins at `current`. Moves
+    /// `current` to the row before them, which is the last one of `starts` then.
+    pub(super) fn append_plain_rows_back(
+        &self,
+        wanted: &PlainRows<'_>,
+        starts: &mut RowStarts,
+        current: &mut CurrentCell,
+        out: &mut CellBatch,
+    ) -> usize {
+        if !self.is_plain() {
+            return 0;
+        }
         let (mut rows, mut bytes) = (0, 0);
         let limits = wanted.limits;
         while rows < limits.rows && bytes < limits.bytes {
+            let Some(before) = starts.before_last(&current.offsets) else {
+                break;
+            };
+            if !limits.end.is_empty() && self.plain_key(&before).row() <= limits.end {
+                break;
+            }
+            let one = RunLimits {
+                rows: 1,
+                cut_at: limits.cut_at.saturating_sub(bytes),
+                end: b"",
+                ..limits
+            };
+            let (taken, taken_bytes) = self.append_run(wanted, one, current, out);
+            if taken == 0 {
+                break;
+            }
+            starts.remove_last();
+            current.offsets = before;
+            bytes += taken_bytes;
+            rows += 1;
+        }
+        rows
+    }
+
+    /// Appends rows within `limits`, the first of which begins at `current`, and moves `current` behind them.
+    /// Returns the number of rows, and of their bytes of keys and values.
+    fn append_run(
+        &self,
+        wanted: &PlainRows<'_>,
+        limits: RunLimits<'_>,
+        current: &mut CurrentCell,
+        out: &mut CellBatch,
+    ) -> (usize, usize) {
+        let (mut rows, mut bytes) = (0, 0);
+        while rows < limits.rows && bytes < limits.bytes {
             let limit = limits.row_bytes.min(limits.cut_at.saturating_sub(bytes));
-            let Some(row) = self.append_plain_row(wanted, current.offsets, limit, out) else {
+            let Some(row) = self.append_plain_row(wanted, limits.end, current.offsets, limit, out) else {
                 out.abandon_row();
                 break;
             };
@@ -78,22 +130,22 @@ impl DataBlock {
             bytes += row.bytes;
             rows += 1;
         }
-        rows
+        (rows, bytes)
     }
 
     /// Appends the cells of the row that begins at `cell`. `None`, and maybe some of its cells in the open row
-    /// of `out`, if it is not a row of the run.
+    /// of `out`, if it is not plain or the next row is not before `end`.
     #[inline]
     fn append_plain_row(
         &self,
         wanted: &PlainRows<'_>,
+        end: &[u8],
         mut cell: CellOffsets,
         limit: usize,
         out: &mut CellBatch,
     ) -> Option<Row> {
         let mut key = self.plain_key(&cell);
         let row = key.row();
-        let end = wanted.limits.end;
         let mut columns = wanted.columns;
         let (mut bytes, mut unwanted) = (0, 0);
         loop {
@@ -133,7 +185,7 @@ impl DataBlock {
 /// Whether the key is of that row. The last byte is compared first: rows that follow each other mostly differ
 /// there.
 #[inline]
-fn is_row(key: Key<'_>, row: &[u8]) -> bool {
+pub(super) fn is_row(key: Key<'_>, row: &[u8]) -> bool {
     let other = key.row();
     other.last() == row.last() && other == row
 }

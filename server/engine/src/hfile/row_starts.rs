@@ -25,6 +25,7 @@
 
 use super::current_cell::{CellOffsets, CurrentCell};
 use super::data_block::DataBlock;
+use super::plain_rows::is_row;
 use crate::cell::{Key, compare_keys};
 
 /// Maximum memory of a list, not counting its last row.
@@ -153,6 +154,21 @@ impl RowStarts {
         is_next.then_some(self.listed)
     }
 
+    /// The start of the row before the last one, if the list has it and the last one begins at `last`.
+    #[inline]
+    pub(super) fn before_last(&self, last: &CellOffsets) -> Option<CellOffsets> {
+        let before = self.listed.checked_sub(2)?;
+        let is_known = before >= usize::from(self.first_is_inside);
+        (is_known && self.starts[before + 1].offsets == *last).then(|| self.starts[before].offsets)
+    }
+
+    /// Takes the last row off.
+    /// REQUIRES: the list has a row.
+    #[inline]
+    pub(super) fn remove_last(&mut self) {
+        self.listed -= 1;
+    }
+
     /// Whether the list has no row with a known start.
     fn is_used_up(&self) -> bool {
         self.listed <= usize::from(self.first_is_inside)
@@ -179,14 +195,17 @@ impl DataBlock {
         rows.growth = (rows.growth + 1).min(GROWTH_MAX);
         self.move_to_search_entry(from, &mut rows.walker);
         rows.first_is_inside = from > 0 || !begins_row;
+        // The last entry before the target, and so every cell up to it, need not be compared.
+        let passed = self.passed(before - 1);
         // Number of cells of the last row so far.
         let mut cells = 0_usize;
         loop {
             let row = self.key(&rows.walker).row();
-            if target.is_some_and(|target| row >= target.row()) {
+            let may_be_behind = rows.walker.offsets.next > passed;
+            if may_be_behind && target.is_some_and(|target| row >= target.row()) {
                 break;
             }
-            if rows.starts.is_empty() || rows.last_key(self).row() != row {
+            if rows.starts.is_empty() || !is_row(rows.last_key(self), row) {
                 if let Some(last) = rows.starts.last_mut() {
                     last.is_single = cells == 1;
                 }

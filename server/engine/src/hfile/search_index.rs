@@ -225,6 +225,15 @@ impl SearchIndex {
         }
     }
 
+    /// An offset in the block: every cell that ends at or before it is before the entry, or is its cell.
+    #[inline]
+    pub(super) fn passed(&self, entry: usize) -> u32 {
+        match &self.starts {
+            Starts::Plain(starts) => starts[entry],
+            Starts::Encoded { cells, .. } => cells[entry].value_at,
+        }
+    }
+
     /// Moves a cursor to the cell of an entry of the block with these bytes.
     #[inline]
     pub(super) fn move_to(&self, entry: usize, bytes: &[u8], layout: CellLayout, current: &mut CurrentCell) {

@@ -279,8 +279,8 @@ impl RegionScanner {
     /// their number: at most `limits.results`. The run ends with the row that reaches `limits.bytes`, and
     /// before a long row, which [`Self::step_with`] treats as `long_row` says.
     ///
-    /// Only a scan forward over the one family that was asked for, without filter and batch limit, has such
-    /// rows, and only behind its first row.
+    /// Only a scan over the one family that was asked for, without filter and batch limit, has such rows, and
+    /// only behind its first row.
     pub(crate) fn append_plain_rows(
         &mut self,
         limits: &FetchLimits,
@@ -291,9 +291,10 @@ impl RegionScanner {
             return 0;
         };
         let returns_rows_whole = self.filter.is_none() && self.batch.is_none() && !self.in_row;
-        if range.reversed || !returns_rows_whole || self.paused.is_some() {
+        if !returns_rows_whole || self.paused.is_some() {
             return 0;
         }
+        let end = if range.reversed { &range.low } else { &range.high };
         let cut_at = match long_row {
             LongRow::Whole => usize::MAX,
             LongRow::Cut(bytes) | LongRow::Leave(bytes) => bytes,
@@ -303,7 +304,7 @@ impl RegionScanner {
             bytes: limits.bytes,
             cut_at,
             row_bytes: self.row_max_bytes,
-            end: &range.high.row,
+            end: &end.row,
         };
         let rows = part.store.append_plain_rows(limits, out);
         if let Some(last) = out.rows().last().filter(|_| rows > 0) {

@@ -85,14 +85,16 @@ impl<C: CellCursor> MergeCursor<C> {
         self.order_heap();
     }
 
-    /// Lets `take` take rows from the child under the cursor. `take` also gets the first row of which another
-    /// child may have cells; empty: no such row. It must leave the child at a row before that.
-    /// REQUIRES: the last seek was not a reversed step.
+    /// Lets `take` take rows from the child under the cursor. `take` also gets the next row of which another
+    /// child may have cells; empty: no such row. It must leave the child before that row, or where it was.
     #[inline]
     pub(super) fn take_from_current<T: Default>(&mut self, take: impl FnOnce(&mut C, &[u8]) -> T) -> T {
         let Some(current) = self.current else {
             return T::default();
         };
+        if self.reversed.on {
+            return self.take_backward(current, take);
+        }
         let ahead = (!self.ahead.is_empty()).then_some(&self.ahead_row[..]);
         let Some(&next) = self.heap.first() else {
             return take(&mut self.children[current], ahead.unwrap_or_default());
@@ -104,6 +106,34 @@ impl<C: CellCursor> MergeCursor<C> {
             return T::default();
         };
         take(child, ahead.map_or(next, |ahead| ahead.min(next)))
+    }
+
+    /// As [`Self::take_from_current`], after a reversed step.
+    fn take_backward<T: Default>(&mut self, current: usize, take: impl FnOnce(&mut C, &[u8]) -> T) -> T {
+        if !self.heap.is_empty() {
+            // Others have cells of this row.
+            return T::default();
+        }
+        let (before, rest) = self.children.split_at_mut(current);
+        let Some((child, behind)) = rest.split_first_mut() else {
+            return T::default();
+        };
+        let others = before.iter().enumerate();
+        let others = others.chain((current + 1..).zip(behind.iter()));
+        let greatest = others.filter_map(|(number, other)| {
+            if self.reversed.below[number] {
+                other.bounds().map(|(_, last)| last.row())
+            } else {
+                other.cell().map(|cell| cell.key.row())
+            }
+        });
+        let taken = take(child, greatest.max().unwrap_or_default());
+        // All that is parked stands below the row at which the child is now.
+        if let Some(cell) = child.cell().filter(|cell| cell.key.row() != self.reversed.row) {
+            self.reversed.row.clear();
+            self.reversed.row.extend_from_slice(cell.key.row());
+        }
+        taken
     }
 
     /// The sources, newest first.

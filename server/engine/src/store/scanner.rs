@@ -376,7 +376,7 @@ impl StoreScanner {
     /// REQUIRES: the read has no filter, and is not of a single row.
     #[inline]
     pub(crate) fn append_plain_rows(&mut self, limits: RunLimits<'_>, out: &mut CellBatch) -> usize {
-        let takes_rows_whole = self.walk == Walk::Forward
+        let takes_rows_whole = self.walk != Walk::Single
             && self.order == RowOrder::Bytes
             && (self.family_offset, self.family_limit) == (0, usize::MAX);
         if !takes_rows_whole || self.finished || self.in_row {
@@ -388,7 +388,11 @@ impl StoreScanner {
         self.cursor.take_from_current(|source, other_row| {
             let mut wanted = wanted;
             let end = wanted.limits.end;
-            if end.is_empty() || (!other_row.is_empty() && other_row < end) {
+            let other_is_nearer = match self.walk {
+                Walk::Reversed => other_row > end,
+                _ => end.is_empty() || (!other_row.is_empty() && other_row < end),
+            };
+            if other_is_nearer {
                 wanted.limits.end = other_row;
             }
             source.append_plain_rows(&wanted, out)

@@ -42,7 +42,8 @@ macro_rules! each {
 }
 
 impl Source {
-    /// Appends plain rows from the current cell on, and moves behind them ([`FileCursor::append_plain_rows`]).
+    /// Appends plain rows from the current cell on, and moves behind them, in the direction in which it goes
+    /// ([`FileCursor::append_plain_rows`]).
     /// Only files that are read whole have such runs.
     #[inline]
     pub(super) fn append_plain_rows(&mut self, wanted: &PlainRows<'_>, out: &mut CellBatch) -> usize {

@@ -202,6 +202,12 @@ impl DataBlock {
         })
     }
 
+    /// An offset in the block: every cell that ends at or before it is before the search entry, or is its cell.
+    /// REQUIRES: the entry exists.
+    pub(super) fn passed(&self, entry: usize) -> u32 {
+        self.index.passed(entry)
+    }
+
     /// Moves `current`, a cell of this block or of another, to a search entry.
     /// REQUIRES: the entry exists.
     #[inline]

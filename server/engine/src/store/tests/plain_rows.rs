@@ -209,8 +209,81 @@ fn limits_end_a_run() {
     }
 }
 
-/// There are no runs in reads that see rows in another way: raw, reversed, of one row, with a limit of cells of
-/// a family, or in the middle of a row.
+/// A reversed scanner that has passed over the row `z`, the last one of the block.
+fn open_backward(store: &TestStore) -> StoreScanner {
+    let rows = ReadRows::Range {
+        low: b"",
+        high: b"",
+        reversed: true,
+    };
+    let mut scanner = store.open(None, &ReadSpec::default(), SeqId::MAX, rows);
+    assert_eq!(first_run(&mut scanner), pair("", "z"));
+    scanner.skip_row(b"z").unwrap();
+    scanner
+}
+
+/// A reversed run goes from row to row backward, each with its cells in order. It stays behind rows that are
+/// not plain, and behind the first row of the block, before which the list of row starts ends.
+#[test]
+fn runs_go_backward() {
+    let store = flushed(
+        "VERSIONS=9",
+        "a/p/1/P b/p/1/P b/q/1/P c/p/2/P c/p/1/P d/p/1/P e/p/1/P",
+    );
+    let mut scanner = open_backward(&store);
+    assert_eq!(first_run(&mut scanner), pair("e/p/1/P d/p/1/P", "c"));
+    assert_eq!(first_run(&mut scanner), pair("", "c"));
+    let mut out = CellBatch::new();
+    let progress = scanner.read_row(b"c", None, &mut RowLimit::NONE.clone(), &mut out);
+    assert_eq!(progress.unwrap(), RowProgress::Done);
+    assert_eq!(first_run(&mut scanner), pair("b/p/1/P b/q/1/P", "a"));
+    assert_eq!(first_run(&mut scanner), pair("", "a"));
+    assert_eq!(show(&read_all(&mut scanner, None, usize::MAX)), "a/p/1/P");
+}
+
+/// A reversed run stays behind the next row of which another source has cells, also of one that the merge has
+/// not looked into.
+#[test]
+fn rows_of_several_sources_are_left_backward() {
+    for is_file in [false, true] {
+        let mut store = flushed("VERSIONS=1", "a/p/1/P b/p/1/P c/p/1/P d/p/1/P e/p/1/P");
+        store.write_all("aa/q/1/P c/q/1/P");
+        if is_file {
+            store.flush();
+        }
+        let mut scanner = open_backward(&store);
+        assert_eq!(first_run(&mut scanner), pair("e/p/1/P", "d"));
+        scanner.skip_row(b"d").unwrap();
+        assert_eq!(first_run(&mut scanner), pair("", "c"));
+        scanner.skip_row(b"c").unwrap();
+        let rest = read_all(&mut scanner, None, usize::MAX);
+        assert_eq!(show(&rest), "b/p/1/P aa/q/1/P a/p/1/P");
+    }
+}
+
+/// Each limit ends a reversed run where it says.
+#[test]
+fn limits_end_a_reversed_run() {
+    let store = flushed("VERSIONS=1", "a/p/1/P=v b/p/1/P=v c/p/1/P=v d/p/1/P=v e/p/1/P=v");
+    let limited = |limits: RunLimits<'_>| {
+        let mut scanner = open_backward(&store);
+        let mut out = CellBatch::new();
+        let rows = scanner.append_plain_rows(limits, &mut out);
+        assert_eq!(rows, out.row_count());
+        String::from_utf8(scanner.row().unwrap().to_vec()).unwrap()
+    };
+    let end = |end| RunLimits { end, ..UNLIMITED };
+    assert_eq!(limited(RunLimits { rows: 2, ..UNLIMITED }), "c");
+    assert_eq!(limited(end(b"c")), "d");
+    assert_eq!(limited(end(b"bb")), "c");
+    let bytes = |bytes| RunLimits { bytes, ..UNLIMITED };
+    assert_eq!(limited(bytes(17)), "c");
+    let cut_at = |cut_at| RunLimits { cut_at, ..UNLIMITED };
+    assert_eq!(limited(cut_at(33)), "c");
+}
+
+/// There are no runs in reads that see rows in another way: raw, of one row, with a limit of cells of a family,
+/// or in the middle of a row.
 #[test]
 fn other_reads_have_no_runs() {
     let store = flushed("VERSIONS=1", "a/p/1/P a/q/1/P b/p/1/P");
@@ -226,14 +299,8 @@ fn other_reads_have_no_runs() {
         assert_eq!(first_run(&mut open(&store, &spec)).0, "");
     }
     let spec = ReadSpec::default();
-    let reversed = ReadRows::Range {
-        low: b"",
-        high: b"b",
-        reversed: true,
-    };
-    for rows in [reversed, ReadRows::One(b"a")] {
-        assert_eq!(first_run(&mut store.open(None, &spec, SeqId::MAX, rows)).0, "");
-    }
+    let one = ReadRows::One(b"a");
+    assert_eq!(first_run(&mut store.open(None, &spec, SeqId::MAX, one)).0, "");
     let mut scanner = open(&store, &spec);
     let mut one_cell = RowLimit {
         cells: 1,
