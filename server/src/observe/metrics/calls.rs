@@ -1,8 +1,8 @@
 //! Handles of calls and connections.
 //!
-//! Counts of every call are kept in parts that few threads share, and summed up by a scrape
-//! ([`Calls::publish`], [`Connections::publish`]): two network threads that write one counter take
-//! its cache line from each other for every call.
+//! Counts of every call are kept in parts that few threads share: two network threads that write one
+//! counter take its cache line from each other for every call. A scrape copies the sums to the recorder
+//! ([`Calls::publish`], [`Connections::publish`]), which cannot be read back; the pages read the counts here.
 
 use std::time::Duration;
 
@@ -43,8 +43,6 @@ pub(crate) struct MethodMetrics {
     seconds: Histogram,
     answered: BusyCounter,
     failed: counting::Counter,
-    /// The two counts as a scrape sees them.
-    shown: [Counter; 2],
 }
 
 impl MethodMetrics {
@@ -55,10 +53,6 @@ impl MethodMetrics {
             seconds: histogram!(names::REQUEST_SECONDS, "api" => api.as_str(), "method" => method),
             answered: BusyCounter::default(),
             failed: counting::Counter::default(),
-            shown: [
-                counter!(names::REQUESTS, "api" => api.as_str(), "method" => method),
-                counter!(names::FAILED_REQUESTS, "api" => api.as_str(), "method" => method),
-            ],
         }
     }
 
@@ -80,8 +74,12 @@ impl MethodMetrics {
     }
 
     fn publish(&self) {
-        self.shown[0].absolute(self.answered.get());
-        self.shown[1].absolute(self.failed.get());
+        for (name, count) in [
+            (names::REQUESTS, self.answered.get()),
+            (names::FAILED_REQUESTS, self.failed.get()),
+        ] {
+            counter!(name, "api" => self.api.as_str(), "method" => self.method).absolute(count);
+        }
     }
 }
 
@@ -167,8 +165,6 @@ pub(crate) struct Connections {
     pub(crate) received_bytes: BusyCounter,
     /// Bytes of Thrift messages written.
     pub(crate) sent_bytes: BusyCounter,
-    /// These bytes as a scrape sees them.
-    shown_bytes: [Counter; 2],
 }
 
 impl Connections {
@@ -188,14 +184,13 @@ impl Connections {
             protocol_errors: counter!(names::PROTOCOL_ERRORS),
             received_bytes: BusyCounter::default(),
             sent_bytes: BusyCounter::default(),
-            shown_bytes: [counter!(names::RECEIVED_BYTES), counter!(names::SENT_BYTES)],
         }
     }
 
     /// Brings the scrape's figures up to date.
     pub(crate) fn publish(&self) {
-        self.shown_bytes[0].absolute(self.received_bytes.get());
-        self.shown_bytes[1].absolute(self.sent_bytes.get());
+        counter!(names::RECEIVED_BYTES).absolute(self.received_bytes.get());
+        counter!(names::SENT_BYTES).absolute(self.sent_bytes.get());
     }
 }
 
