@@ -72,13 +72,13 @@ def suites(options):
     reads = 40_000
 
     def from_disk(title, words, **others):
-        """One thread and sixteen; Basalt's blocks as its tables have them by default, and in an encoding that leaves out what keys
-        have in common, as RocksDB's blocks do."""
+        """One thread and sixteen; all keys alike, in Basalt's blocks as its tables have them by default and in an encoding that
+        leaves out what keys have in common, as RocksDB's blocks do; and few keys often, as YCSB chooses them."""
         return [
             Group(
-                f"{title}, {'1 thread' if threads == 1 else f'{threads} threads'}{', FAST_DIFF' if encoding else ''}",
+                f"{title}, {'1 thread' if threads == 1 else f'{threads} threads'}{', FAST_DIFF' if encoding else ''}, {distribution}",
                 "readrandom",
-                words=[f"--reads={reads * share // threads}", *words],
+                words=[f"--reads={reads * share // threads}", f"--distribution={distribution}", *words],
                 basalt_words=encoding,
                 threads=threads,
                 prepare="fillrandom,compact",
@@ -87,7 +87,7 @@ def suites(options):
                 num=options.disk_factor,
                 **others,
             )
-            for encoding in ([], ["--encoding=fast-diff"])
+            for encoding, distribution in (([], "uniform"), (["--encoding=fast-diff"], "uniform"), ([], "zipfian"))
             for threads, share in ((1, 1), (16, 2))
         ]
 

@@ -18,7 +18,7 @@ use rand::{Rng, RngExt};
 
 /// A distribution by its name in YCSB.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Distribution {
+pub enum Distribution {
     /// One after the other.
     Sequential,
     /// All alike.

@@ -34,6 +34,7 @@ use clap::builder::BoolishValueParser;
 use clap::{ArgAction, ValueEnum};
 
 use crate::error::{Error, Result};
+use crate::load::choose::Distribution;
 use crate::report;
 use basalt::Basalt;
 use database::Database;
@@ -138,6 +139,9 @@ pub struct Arguments {
     /// Bytes that the writer of readwhilewriting writes in a second. 0: as fast as it can.
     #[arg(long, alias = "benchmark_write_rate_limit", default_value_t = 0)]
     pub benchmark_write_rate_limit: u64,
+    /// Which keys are read in random order. db_bench has only `uniform`.
+    #[arg(long, default_value = "uniform")]
+    pub distribution: Distribution,
     /// Measure every operation and print percentiles; engine.json has the rate over time too.
     #[arg(long, num_args = 0..=1, default_value = "false", default_missing_value = "true", action = ArgAction::Set,
         value_parser = BoolishValueParser::new())]

@@ -14,6 +14,7 @@ use super::outcome::{Outcome, Tally};
 use super::store::{From, Session as _, Store};
 use super::{Arguments, Benchmark};
 use crate::error::{Error, Result};
+use crate::load::choose::{Chooser, Shape};
 use crate::load::latency::Latencies;
 
 /// Runs a benchmark on all its threads. `threads_before` is how many threads the benchmarks before it had: as
@@ -99,6 +100,8 @@ struct Task<'a, S: Store + 'a> {
     arguments: &'a Arguments,
     session: S::Session<'a>,
     random: SmallRng,
+    /// Chooses keys to read.
+    chooser: Chooser,
     values: Values,
     tally: Tally,
     started: Instant,
@@ -135,6 +138,7 @@ impl<'a, S: Store> Task<'a, S> {
             arguments,
             session: database.store.session(),
             random: SmallRng::seed_from_u64(seed),
+            chooser: Chooser::new(arguments.distribution, arguments.num, Shape::default()),
             values: Values::new(seed, arguments.value_size as usize, arguments.compression_ratio),
             tally: Tally {
                 latencies: arguments.histogram.then(Latencies::new),
@@ -187,6 +191,11 @@ impl<'a, S: Store> Task<'a, S> {
             latencies.record(now - began);
             self.tally.timeline.add(now - self.started, 1);
         }
+    }
+
+    /// The number of the next key to read.
+    fn choose(&mut self, num: u64) -> u64 {
+        self.chooser.next(self.tally.operations, num, &mut self.random)
     }
 
     fn begin(&self) -> Option<Instant> {
@@ -280,7 +289,7 @@ impl<'a, S: Store> Task<'a, S> {
         let mut found = 0;
         let bound = self.bound(reads);
         while !bound.is_reached(self.tally.operations) {
-            let number = self.random.random_range(0..num);
+            let number = self.choose(num);
             let began = self.begin();
             let (present, absent) = (key(number), missing_key(number));
             let row: &[u8] = if missing { &absent } else { &present };
@@ -299,7 +308,7 @@ impl<'a, S: Store> Task<'a, S> {
         let bound = self.bound(reads);
         while !bound.is_reached(self.tally.operations) {
             let size = self.batch(&bound);
-            let keys: Vec<_> = (0..size).map(|_| key(self.random.random_range(0..num))).collect();
+            let keys: Vec<_> = (0..size).map(|_| key(self.choose(num))).collect();
             let began = self.begin();
             let read = self.session.get_all(&keys)?;
             found += read.rows;
@@ -316,7 +325,7 @@ impl<'a, S: Store> Task<'a, S> {
         let mut found = 0;
         let bound = self.bound(seeks);
         while !bound.is_reached(self.tally.operations) {
-            let number = self.random.random_range(0..num);
+            let number = self.choose(num);
             let began = self.begin();
             let (session, tally) = (&mut self.session, &mut self.tally);
             let at_key = session.scan(From::Key(&key(number)), rows, |read| tally.bytes += read.bytes)?;

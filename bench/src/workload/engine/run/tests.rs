@@ -47,6 +47,9 @@ fn benchmarks_do_what_they_say() {
             (read.operations, read.found, read.bytes),
             (4_000, Some(4_000), 4_000 * 46)
         );
+        let skewed = self::arguments(&dir, &["--threads", "2", "--distribution", "zipfian"]);
+        let read = check(Benchmark::ReadRandom, &skewed, &database);
+        assert_eq!((read.operations, read.found), (4_000, Some(4_000)));
         let missing = check(Benchmark::ReadMissing, &arguments, &database);
         assert_eq!(
             (missing.operations, missing.found, missing.bytes),
