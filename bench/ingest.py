@@ -3,12 +3,13 @@
 
     cargo build --release -p basalt-bench
     (cd bench/rivals && cargo build --release)
-    bench/ingest.py --seconds 1800 --rocksdb-seconds 300 --fjall-seconds 300
+    bench/ingest.py --seconds 1800 --fast-diff-seconds 300 --rocksdb-seconds 300 --fjall-seconds 300
 
 One thread writes rows at random from a fixed number of keys, with the log but without a sync, while flushes and compactions run behind
 it. Write amplification is all bytes written (log, flushes, compactions) by the bytes of keys and values, as the engine counts them, and, of
 an engine that does not, as the system counts those of its process; space amplification is all bytes on disk at the end by the bytes of
-the different keys that were written. An engine with 0 seconds is left out.
+the different keys that were written. RocksDB's blocks leave out what keys have in common, as Basalt's do with FAST_DIFF.
+An engine with 0 seconds is left out.
 """
 
 import argparse
@@ -67,6 +68,7 @@ def main():
     root = Path(__file__).resolve().parent.parent
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=int, default=1800)
+    parser.add_argument("--fast-diff-seconds", type=int, default=0, help="of Basalt with the encoding FAST_DIFF")
     parser.add_argument("--rocksdb-seconds", type=int, default=0)
     parser.add_argument("--fjall-seconds", type=int, default=0)
     parser.add_argument("--keys", type=int, default=20_000_000)
@@ -76,7 +78,8 @@ def main():
     parser.add_argument("--basalt-bench", default=str(root / "target" / "release" / "basalt-bench"))
     options = parser.parse_args()
     rivals = [("RocksDB", "rocksdb", options.rocksdb_seconds), ("fjall", "fjall", options.fjall_seconds)]
-    sides = [("Basalt", [options.basalt_bench, "engine"], options.seconds)]
+    basalt = [options.basalt_bench, "engine"]
+    sides = [("Basalt", basalt, options.seconds), ("Basalt, FAST_DIFF", [*basalt, "--encoding=fast-diff"], options.fast_diff_seconds)]
     sides += [(name, [options.rivals, f"--engine={engine}"], seconds) for name, engine, seconds in rivals]
     sides = [side for side in sides if side[2]]
     needed = [program[0] for _, program, _ in sides]
