@@ -59,6 +59,13 @@ impl<'a> Key<'a> {
         &self.0[2..2 + self.row_len()]
     }
 
+    /// Whether the key is of that row. Compares the last byte first, in which neighbouring rows mostly differ.
+    #[inline]
+    pub(crate) fn is_of_row(self, row: &[u8]) -> bool {
+        let own = self.row();
+        own.last() == row.last() && own == row
+    }
+
     /// The family.
     #[inline]
     pub fn family(self) -> &'a [u8] {

@@ -23,7 +23,7 @@ use std::ops::RangeInclusive;
 use super::current_cell::{CellOffsets, CurrentCell};
 use super::data_block::DataBlock;
 use super::row_starts::RowStarts;
-use crate::cell::{CellBatch, CellType, Key, is_from};
+use crate::cell::{CellBatch, CellType, is_from};
 
 /// Unwanted cells in a row up to which stepping over them costs less than a search.
 const UNWANTED_MAX: usize = 8;
@@ -168,7 +168,7 @@ impl DataBlock {
             }
             let next = self.plain_after(&cell)?;
             let next_key = self.plain_key(&next);
-            if !is_row(next_key, row) {
+            if !next_key.is_of_row(row) {
                 if !end.is_empty() && is_from(next_key.row(), end) {
                     return None;
                 }
@@ -180,14 +180,6 @@ impl DataBlock {
             (cell, key) = (next, next_key);
         }
     }
-}
-
-/// Whether the key is of that row. The last byte is compared first: rows that follow each other mostly differ
-/// there.
-#[inline]
-pub(super) fn is_row(key: Key<'_>, row: &[u8]) -> bool {
-    let other = key.row();
-    other.last() == row.last() && other == row
 }
 
 /// Whether that column is one of `columns`. Drops those before it from `columns`.

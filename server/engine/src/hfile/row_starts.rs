@@ -25,7 +25,6 @@
 
 use super::current_cell::{CellOffsets, CurrentCell};
 use super::data_block::DataBlock;
-use super::plain_rows::is_row;
 use crate::cell::{Key, compare_keys};
 
 /// Maximum memory of a list, not counting its last row.
@@ -205,7 +204,7 @@ impl DataBlock {
             if may_be_behind && target.is_some_and(|target| row >= target.row()) {
                 break;
             }
-            if rows.starts.is_empty() || !is_row(rows.last_key(self), row) {
+            if rows.starts.is_empty() || !rows.last_key(self).is_of_row(row) {
                 if let Some(last) = rows.starts.last_mut() {
                     last.is_single = cells == 1;
                 }
