@@ -55,7 +55,7 @@ const TABLES: [&str; 12] = [
 
 const STATES: [&str; 3] = ["supported", "differs", "absent"];
 
-/// A row of a table of the page.
+/// One name of a table of the page, with its row: a row with several names states the same of each.
 struct Row {
     name: String,
     state: String,
@@ -78,23 +78,24 @@ fn rows(heading: &str) -> Vec<Row> {
     let rows: Vec<Row> = chapter
         .lines()
         .filter(|line| line.starts_with("| `"))
-        .map(|line| {
+        .flat_map(|line| {
             let cells: Vec<&str> = line.trim_matches('|').split('|').map(str::trim).collect();
-            let [name, state, test, rest @ ..] = &cells[..] else {
+            let [names, state, test, rest @ ..] = &cells[..] else {
                 panic!("not a row of {heading:?}: {line}")
             };
-            assert!(STATES.contains(state), "{name}: {state:?} is none of {STATES:?}");
+            assert!(STATES.contains(state), "{names}: {state:?} is none of {STATES:?}");
             let explained = rest.iter().any(|cell| !cell.is_empty());
             assert!(
                 explained || *state == "supported",
-                "{name}: {state} without a word on how"
+                "{names}: {state} without a word on how"
             );
-            Row {
-                name: name.trim_matches('`').to_owned(),
+            let row = |name: &str| Row {
+                name: name.to_owned(),
                 state: (*state).to_owned(),
                 test: test.trim_matches('`').to_owned(),
                 rest: rest.iter().map(|cell| (*cell).to_owned()).collect(),
-            }
+            };
+            quoted(names).map(row).collect::<Vec<_>>()
         })
         .collect();
     let names: BTreeSet<&str> = rows.iter().map(|row| &row.name[..]).collect();

@@ -45,8 +45,11 @@ fn documented(heading: &str) -> Vec<String> {
     let (_, below) = page.split_once(heading).expect("the page has that chapter");
     let chapter = below.split("\n## ").next().unwrap_or_default();
     let rows = chapter.lines().filter_map(|line| line.strip_prefix("| `"));
-    let names: Vec<String> = rows
-        .filter_map(|row| Some(row.split_once('`')?.0.to_owned()))
+    let cells = rows.filter_map(|row| row.split(" | ").next());
+    let names: Vec<String> = cells
+        .flat_map(|cell| cell.split('`').step_by(2))
+        .filter(|name| !name.is_empty())
+        .map(str::to_owned)
         .collect();
     assert!(names.len() > 10, "{heading} has a table: {names:?}");
     names

@@ -6,7 +6,7 @@
 //! end the server is killed while its disk is full, and started again.
 //!
 //! No time is judged, times are printed. `DISK_FULL_CYCLES=50 cargo test --workspace --test disk_full --
-//! --nocapture` is where the figures in docs/operations.md come from.
+//! --nocapture` is where the figure in docs/decisions/0013-disk-full.md comes from.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

@@ -6,18 +6,26 @@ use bytes::Bytes;
 
 use super::client::{Client, create, create_split, exception, table_name};
 
-/// The rows of "Native methods": service, method, and whether the method is served.
+/// The methods in the rows of "Native methods": service, method, and whether the method is served.
 fn rows() -> Vec<(String, String, bool)> {
     let page = std::fs::read_to_string(workspace().join("docs/compatibility.md")).unwrap();
     let (_, below) = page.split_once("\n### Native methods").expect("the heading");
     let table = below.split("\n#").next().unwrap_or_default();
-    let rows = table.lines().filter_map(|line| {
+    let methods = |line: &str| -> Option<Vec<(String, String, bool)>> {
         let mut cells = line.strip_prefix("| `")?.split(" | ");
-        let (service, method) = cells.next()?.trim_matches('`').split_once('.')?;
+        let names = cells.next()?.split('`').step_by(2).filter(|name| !name.is_empty());
         let is_served = cells.next()? != "absent";
-        Some((service.to_owned(), method.to_owned(), is_served))
-    });
-    rows.collect()
+        names
+            .map(|name| {
+                let (service, method) = name.split_once('.')?;
+                Some((service.to_owned(), method.to_owned(), is_served))
+            })
+            .collect()
+    };
+    let lines = table.lines().filter(|line| line.starts_with("| `"));
+    lines
+        .flat_map(|line| methods(line).unwrap_or_else(|| panic!("not a row: {line}")))
+        .collect()
 }
 
 /// Every method that the page calls absent is refused as HBase refuses a method that it does not have, and
