@@ -415,7 +415,7 @@ impl Cluster {
             match (advice(&error), &error) {
                 // The master does not know a region that the request names: repeating it cannot help.
                 (Advice::Relocate, Error::Remote(_)) => return Err(error),
-                (Advice::ServerGone | Advice::Relocate, _) => self.inner.directory.forget_master(),
+                (Advice::ServerGone | Advice::Relocate, _) => self.inner.directory.evict_master(),
                 _ => {}
             }
             let what = || format!("{} of the master", method.name());

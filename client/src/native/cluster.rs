@@ -146,7 +146,7 @@ impl Cluster {
     }
 
     /// Drops the known locations of a table's regions, for tests of look-ups and after changes by others.
-    pub fn forget_regions(&self, table: &TableName) {
+    pub fn evict_regions(&self, table: &TableName) {
         self.inner.regions.remove_table(table);
     }
 }

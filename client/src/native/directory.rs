@@ -82,8 +82,8 @@ impl Directory {
         Ok(master)
     }
 
-    /// Forgets the master, so that the next call looks it up again.
-    pub(super) fn forget_master(&self) {
+    /// Evicts the cached master, so that the next call looks it up again.
+    pub(super) fn evict_master(&self) {
         *self.lock_master() = None;
     }
 

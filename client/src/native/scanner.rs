@@ -156,7 +156,7 @@ impl Scanner {
         let renewed = open.connection.call::<ScanResponse>(&call, &request, b"").await;
         open.next_call += 1;
         if let Err(error) = renewed {
-            self.forget_open();
+            self.take_open();
             return Err(error);
         }
         Ok(())
@@ -339,7 +339,7 @@ impl Scanner {
         if self.open.is_some() && error.remote().is_some_and(super::RemoteException::ends_scanner) {
             advice = Advice::Now;
         }
-        if !keeps_scanner && let Some(open) = self.forget_open() {
+        if !keeps_scanner && let Some(open) = self.take_open() {
             self.inner.note_failure(&open.region, &error);
         }
         let what = || format!("scan of table {}", self.table);
@@ -351,7 +351,7 @@ impl Scanner {
     }
 
     /// Drops the scanner; the scan goes on with a new one.
-    fn forget_open(&mut self) -> Option<Open> {
+    fn take_open(&mut self) -> Option<Open> {
         if let Some(row) = self.stitcher.interrupt() {
             self.place = Place {
                 row,

@@ -152,7 +152,7 @@ impl DiskSpace {
 
     /// Polls the disk. `problem`: a request that was refused for want of space since the last poll
     /// and would be again. A failure to poll is reported once, and changes nothing.
-    pub(crate) fn look(&self, memstore_bytes: u64, problem: Option<Error>, now: Duration) -> Result<Change> {
+    pub(crate) fn poll(&self, memstore_bytes: u64, problem: Option<Error>, now: Duration) -> Result<Change> {
         let space = self.ask();
         let mut seen = self.seen.lock();
         let space = match space {
@@ -314,13 +314,13 @@ mod tests {
         }
 
         /// Polls with this many MiB free and in the memstores.
-        fn look(&self, free: u64, memstores: u64) -> Change {
-            self.look_with(free, memstores, None)
+        fn poll(&self, free: u64, memstores: u64) -> Change {
+            self.poll_with(free, memstores, None)
         }
 
-        fn look_with(&self, free: u64, memstores: u64, problem: Option<Error>) -> Change {
+        fn poll_with(&self, free: u64, memstores: u64, problem: Option<Error>) -> Change {
             self.filler.set_len((100 - free) * MIB).unwrap();
-            self.space.look(memstores * MIB, problem, SECOND).unwrap()
+            self.space.poll(memstores * MIB, problem, SECOND).unwrap()
         }
     }
 
@@ -328,9 +328,9 @@ mod tests {
     #[test]
     fn writes_stop_at_the_mark_and_come_back_above_it() {
         let bench = Bench::new(16 * MIB);
-        assert_eq!(bench.look(26, 10), Change::Nothing);
+        assert_eq!(bench.poll(26, 10), Change::Nothing);
         assert!(bench.space.check().is_ok() && bench.space.is_short());
-        let Change::Suspended(why) = bench.look(25, 10) else {
+        let Change::Suspended(why) = bench.poll(25, 10) else {
             panic!("less than the reserve and the memstores is free");
         };
         for word in ["/", "26214400", "16777216", "10485760", "disk.reserve_bytes"] {
@@ -339,11 +339,11 @@ mod tests {
         let refused = bench.space.check().unwrap_err();
         assert_eq!(refused.to_string(), format!("disk space: {why}"));
         assert_eq!(refused.kind(), crate::Kind::Retry);
-        assert_eq!(bench.look(27, 10), Change::MoreSpace);
-        assert_eq!(bench.look(27, 10), Change::Nothing);
+        assert_eq!(bench.poll(27, 10), Change::MoreSpace);
+        assert_eq!(bench.poll(27, 10), Change::Nothing);
         // The memstores were flushed: 18 MiB are needed.
-        assert_eq!(bench.look(17, 0), Change::Nothing);
-        assert_eq!(bench.look(18, 0), Change::Resumed(Duration::ZERO));
+        assert_eq!(bench.poll(17, 0), Change::Nothing);
+        assert_eq!(bench.poll(18, 0), Change::Resumed(Duration::ZERO));
         assert!(bench.space.check().is_ok() && !bench.space.is_short());
         assert_eq!(bench.space.stats().suspended, None);
         assert_eq!(bench.space.stats().low_water_bytes, 16 * MIB);
@@ -356,12 +356,12 @@ mod tests {
         for reserve in [0, 16 * MIB] {
             let bench = Bench::new(reserve);
             let problem = || Some(Error::DiskSpace("over quota".into()));
-            let Change::Suspended(why) = bench.look_with(90, 1, problem()) else {
+            let Change::Suspended(why) = bench.poll_with(90, 1, problem()) else {
                 panic!("something was refused");
             };
             assert!(why.contains("over quota"), "{why}");
-            assert_eq!(bench.look_with(90, 1, problem()), Change::Nothing);
-            assert_eq!(bench.look(90, 1), Change::Resumed(Duration::ZERO));
+            assert_eq!(bench.poll_with(90, 1, problem()), Change::Nothing);
+            assert_eq!(bench.poll(90, 1), Change::Resumed(Duration::ZERO));
         }
     }
 
@@ -369,7 +369,7 @@ mod tests {
     #[test]
     fn no_reserve_no_mark() {
         let bench = Bench::new(0);
-        assert_eq!(bench.look(0, 50), Change::Nothing);
+        assert_eq!(bench.poll(0, 50), Change::Nothing);
         assert!(bench.space.for_compaction(50 * MIB, 50 * MIB).is_ok());
     }
 
@@ -378,17 +378,17 @@ mod tests {
     fn a_blind_look_changes_nothing() {
         let bench = Bench::new(16 * MIB);
         let fault = bench.fs.fail(OpKind::Space, "/", Errno::IO, Times::Always);
-        assert!(bench.space.look(0, None, SECOND).is_err());
-        assert_eq!(bench.space.look(0, None, SECOND).unwrap(), Change::Nothing);
+        assert!(bench.space.poll(0, None, SECOND).is_err());
+        assert_eq!(bench.space.poll(0, None, SECOND).unwrap(), Change::Nothing);
         bench.fs.heal(fault);
-        assert!(matches!(bench.look(3, 0), Change::Suspended(_)));
+        assert!(matches!(bench.poll(3, 0), Change::Suspended(_)));
     }
 
     /// Goal: compactions together leave the mark alone.
     #[test]
     fn a_compaction_leaves_the_mark_alone() {
         let bench = Bench::new(16 * MIB);
-        bench.look(50, 4);
+        bench.poll(50, 4);
         let first = bench.space.for_compaction(20 * MIB, 4 * MIB).unwrap();
         let refused = bench.space.for_compaction(11 * MIB, 4 * MIB).unwrap_err();
         for word in ["11534336", "52428800", "41943040", "disk.reserve_bytes"] {

@@ -42,7 +42,7 @@
 //! 1. [`Table::put`] makes a mutation of one row, which borrows its bytes from the caller.
 //! 2. `engine/write.rs` looks the table up, checks the request against the schema and the limits, and
 //!    rejects it if memory or disk is full.
-//! 3. `region/locks.rs`: the row is locked. `clock/timestamps.rs` assigns the time, and
+//! 3. `region/locks.rs`: the row is locked. `clock/timestamps/` assigns the time, and
 //!    `region/plan.rs` turns the mutation into cells in their stored form.
 //! 4. `wal/room.rs` reserves the space that the cells take in the log, so that from here on only a
 //!    broken disk can stop the write.

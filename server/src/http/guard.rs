@@ -52,7 +52,7 @@ enum Refused {
          http.allowed_hosts. If the name is this server's, add it: --set 'http.allowed_hosts=[\"NAME\"]'. A Prometheus that scrapes by \
          name needs that, too"
     )]
-    Stranger(String),
+    UnknownHost(String),
     #[error(
         "the request comes from a page of another site (Sec-Fetch-Site: {0}), and such requests are refused. Type or paste the address \
          into the browser's address bar instead"
@@ -67,7 +67,7 @@ enum Refused {
 impl Refused {
     fn status(&self) -> StatusCode {
         match self {
-            Self::NoHost | Self::Stranger(_) => StatusCode::MISDIRECTED_REQUEST,
+            Self::NoHost | Self::UnknownHost(_) => StatusCode::MISDIRECTED_REQUEST,
             Self::OtherSite(_) | Self::OtherPage { .. } => StatusCode::FORBIDDEN,
         }
     }
@@ -103,7 +103,7 @@ impl Guard {
             .chain([own])
         {
             if !self.is_own(authority) {
-                return Err(Refused::Stranger(shown(authority)));
+                return Err(Refused::UnknownHost(shown(authority)));
             }
         }
         if let Some(site) = headers.get("sec-fetch-site").map(text)

@@ -31,7 +31,7 @@ use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use crate::console::Site;
-use crate::limits::admission::{Busy, Held, SlowClient, dropped};
+use crate::limits::admission::{Busy, MemoryPermit, SlowClient, dropped};
 use crate::server::Server;
 use crate::service::Caller;
 use crate::thrift::Client;
@@ -106,10 +106,10 @@ async fn call(site: Site, service: Service, request: Request) -> Result<Answer, 
     let peer = request.extensions().get::<SocketAddr>().copied();
     let peer_ip = peer.map(|peer| peer.ip());
     let closing = request.extensions().get::<Closing>().cloned();
-    let mut held = Held::nothing(site.server.admission().memory());
+    let mut permit = MemoryPermit::empty(site.server.admission().memory());
     let received = timeout_at(
         Instant::now() + limit,
-        receive(request, &site.server, peer_ip, &mut held),
+        receive(request, &site.server, peer_ip, &mut permit),
     )
     .await;
     let message = received.map_err(|_| Refusal::Slow(limit))??;
@@ -122,14 +122,14 @@ async fn call(site: Site, service: Service, request: Request) -> Result<Answer, 
     // go on to its end.
     let answer = site.tasks.spawn(async move {
         let mut answer = Vec::new();
-        held.set(message.len());
+        permit.set(message.len());
         server.call(&mut client, protocol, message, &mut answer).await;
-        held.join(client.caller.reply());
-        held.set(answer.capacity());
+        permit.join(client.caller.reply());
+        permit.set(answer.capacity());
         if client.caller.is_cut() {
             return Err(closing);
         }
-        Ok(Answer::new(answer, held, peer_ip, closing))
+        Ok(Answer::new(answer, permit, peer_ip, closing))
     });
     // A call ends early only with the runtime.
     let answer = answer.await.map_err(|_| Refusal::Stopping);
@@ -156,7 +156,7 @@ pub(super) struct Closing(pub(super) CancellationToken);
 /// An answer and its reservation, kept until the HTTP library has taken all of it.
 struct Answer {
     bytes: Bytes,
-    held: Held,
+    permit: MemoryPermit,
     /// Registered while the answer is large.
     slow: Option<Arc<SlowClient>>,
     watch: Option<AbortOnDrop>,
@@ -167,15 +167,15 @@ struct Answer {
 const PIECE_BYTES: usize = 64 << 10;
 
 impl Answer {
-    fn new(bytes: Vec<u8>, held: Held, peer: Option<IpAddr>, closing: Option<Closing>) -> Self {
+    fn new(bytes: Vec<u8>, permit: MemoryPermit, peer: Option<IpAddr>, closing: Option<Closing>) -> Self {
         let mut answer = Self {
             bytes: bytes.into(),
             slow: None,
             watch: None,
-            held,
+            permit,
         };
-        if let Some(Closing(closing)) = closing.filter(|_| answer.held.is_something()) {
-            let slow = Arc::new(answer.held.memory().slow_client(peer, answer.held.bytes()));
+        if let Some(Closing(closing)) = closing.filter(|_| answer.permit.has_bytes()) {
+            let slow = Arc::new(answer.permit.memory().slow_client(peer, answer.permit.bytes()));
             answer.slow = Some(Arc::clone(&slow));
             answer.watch = Some(AbortOnDrop(tokio::spawn(async move {
                 while {
@@ -211,13 +211,13 @@ impl HttpBody for Answer {
         }
         let bytes = self.bytes.len().min(PIECE_BYTES);
         let mut piece = self.bytes.split_to(bytes);
-        if self.held.is_something() {
+        if self.permit.has_bytes() {
             // A slice would keep the whole answer alive in the library after its reservation has
             // been released.
             piece = Bytes::copy_from_slice(&piece);
         }
         if let Some(slow) = &self.slow {
-            slow.progress(piece.len(), self.held.bytes());
+            slow.progress(piece.len(), self.permit.bytes());
         }
         Poll::Ready(Some(Ok(Frame::data(piece))))
     }
@@ -257,7 +257,7 @@ async fn receive(
     request: Request,
     server: &Server,
     peer: Option<IpAddr>,
-    held: &mut Held,
+    permit: &mut MemoryPermit,
 ) -> Result<Bytes, Refusal> {
     let limit = server.config().thrift.max_message_bytes;
     let listens_first = request.headers().contains_key(header::EXPECT);
@@ -295,7 +295,7 @@ async fn receive(
             break;
         } else if total > limit {
             received = BytesMut::new();
-            held.set(0);
+            permit.set(0);
             slow = None;
         } else if is_all {
             return Ok(data);
@@ -305,22 +305,23 @@ async fn receive(
                 let (before, whole) = (received.capacity(), claimed as usize);
                 let wanted = (before * 2).max(total);
                 let wanted = if whole >= total { wanted.min(whole) } else { wanted };
-                if !held.try_raise(before + wanted) {
+                if !permit.try_raise(before + wanted) {
                     // The client is not slow while the server waits for memory.
                     slow = None;
-                    held.raise(before + wanted)
+                    permit
+                        .raise(before + wanted)
                         .await
                         .inspect_err(|busy| server.admission().count(*busy))?;
                 }
                 let mut larger = BytesMut::with_capacity(wanted);
                 larger.extend_from_slice(&received);
                 received = larger;
-                held.set(received.capacity());
+                permit.set(received.capacity());
             }
             received.extend_from_slice(&data);
-            if held.is_something() {
-                slow.get_or_insert_with(|| memory.slow_client(peer, held.bytes()))
-                    .progress(data.len(), held.bytes());
+            if permit.has_bytes() {
+                slow.get_or_insert_with(|| memory.slow_client(peer, permit.bytes()))
+                    .progress(data.len(), permit.bytes());
             }
         }
     }

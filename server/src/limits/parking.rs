@@ -37,8 +37,8 @@ thread_local! {
     static SINCE: Cell<Since> = const { Cell::new(Since { sends: 0, wrote: false }) };
 }
 
-/// This thread has sent replies.
-pub(crate) fn sent() {
+/// Records that this thread has sent replies.
+pub(crate) fn record_sends() {
     let since = SINCE.get();
     SINCE.set(Since {
         sends: since.sends.saturating_add(1),
@@ -46,8 +46,8 @@ pub(crate) fn sent() {
     });
 }
 
-/// A write of this thread has joined the log and waits for no sync.
-pub(crate) fn wrote() {
+/// Records that a write of this thread has joined the log and waits for no sync.
+pub(crate) fn record_write() {
     let since = SINCE.get();
     SINCE.set(Since { wrote: true, ..since });
 }
@@ -66,18 +66,18 @@ mod tests {
     #[test]
     fn a_thread_is_busy_after_several_sends_until_it_sleeps() {
         for _ in 1..BUSY_SENDS {
-            sent();
+            record_sends();
         }
         assert_eq!(SINCE.take().turns(), 0);
         for _ in 0..BUSY_SENDS {
-            sent();
+            record_sends();
         }
         assert_eq!(SINCE.get().turns(), 1);
-        wrote();
+        record_write();
         assert_eq!(SINCE.get().turns(), 2);
         before_sleep();
         assert_eq!(SINCE.get(), Since::default(), "it has slept since");
-        wrote();
+        record_write();
         assert_eq!(SINCE.take().turns(), 0, "one call at a time");
     }
 }

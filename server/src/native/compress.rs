@@ -10,7 +10,7 @@ use basalt_engine::cell::{Account, Budget, OnShortage};
 use basalt_idl::native::compress::{Compressor, Room, UnpackError};
 use bytes::Bytes;
 
-use crate::limits::admission::{Class, Held, Memory};
+use crate::limits::admission::{Class, Memory, MemoryPermit};
 use crate::server::Server;
 use crate::service::Failure;
 
@@ -19,12 +19,12 @@ const INLINE_PACKED: usize = 16 << 10;
 /// Blocks with more plain bytes are packed and unpacked on the pool.
 const INLINE_PLAIN: usize = 128 << 10;
 
-/// Unpacks the cells of a call. Their memory is added to `held`.
+/// Unpacks the cells of a call. Their memory is added to `permit`.
 pub(super) async fn unpack(
     server: &Arc<Server>,
     compressor: Option<Compressor>,
     cells: Bytes,
-    held: &mut Held,
+    permit: &mut MemoryPermit,
 ) -> Result<Bytes, Failure> {
     let Some(compressor) = compressor.filter(|_| !cells.is_empty()) else {
         return Ok(cells);
@@ -34,7 +34,7 @@ pub(super) async fn unpack(
     if cells.len() <= INLINE_PACKED {
         let mut room = Reserved::new(&memory, OnShortage::Leave);
         match compressor.unpack(&cells, max.min(INLINE_PLAIN), &mut room) {
-            Ok(plain) => return Ok(room.hand_over(plain, held)),
+            Ok(plain) => return Ok(room.hand_over(plain, permit)),
             Err(UnpackError::TooLarge(_) | UnpackError::NoRoom(_)) => {}
             Err(error) => return Err(failure(&error, None)),
         }
@@ -54,7 +54,7 @@ pub(super) async fn unpack(
             server.admission().count_memory();
         }
     })?;
-    Ok(room.hand_over(plain, held))
+    Ok(room.hand_over(plain, permit))
 }
 
 /// Packs the cells of a response to a call of this class.
@@ -93,9 +93,9 @@ impl Reserved {
         }
     }
 
-    /// Moves the reservation of the unpacked cells to `held`.
-    fn hand_over(mut self, plain: Vec<u8>, held: &mut Held) -> Bytes {
-        held.take_over(self.account.give(self.account.bytes()) as u64);
+    /// Moves the reservation of the unpacked cells to `permit`.
+    fn hand_over(mut self, plain: Vec<u8>, permit: &mut MemoryPermit) -> Bytes {
+        permit.take_over(self.account.give(self.account.bytes()) as u64);
         plain.into()
     }
 }

@@ -13,7 +13,7 @@ use prost::Message;
 
 use super::compress;
 use super::peer::Codec;
-use crate::limits::admission::{Class, Held};
+use crate::limits::admission::{Class, MemoryPermit};
 use crate::server::Server;
 use crate::service::Failure;
 
@@ -24,7 +24,7 @@ pub(super) struct Reply {
     /// The frames to send.
     pub(super) out: Vec<u8>,
     /// The reservation for the cells in `out`.
-    pub(super) held: Option<Held>,
+    pub(super) permit: Option<MemoryPermit>,
     /// The table of the scanner that the call has fetched from.
     pub(super) scanned: Option<TableName>,
     /// Whether the connection is closed instead of a response: the call has met such a fault.
@@ -39,7 +39,7 @@ impl Reply {
         Self {
             call_id,
             out: Vec::new(),
-            held: None,
+            permit: None,
             scanned: None,
             is_cut: false,
             compressor,
@@ -67,7 +67,7 @@ impl Reply {
 
     /// A message and its cell block.
     pub(super) fn with_cells(&mut self, result: &impl Message, cells: CellBlock) {
-        self.held = Some(cells.held);
+        self.permit = Some(cells.permit);
         if self.compressor.is_some() && !cells.bytes.is_empty() {
             self.to_pack = Some((result.encode_to_vec(), cells.bytes));
             return;
@@ -123,18 +123,18 @@ pub(super) struct CellBlock {
     inline_bytes: usize,
     /// Memory of these Results.
     inline_memory: usize,
-    held: Held,
+    permit: MemoryPermit,
 }
 
 impl CellBlock {
-    /// `held` holds nothing yet.
-    pub(super) fn new(codec: Codec, held: Held) -> Self {
+    /// `permit` is empty.
+    pub(super) fn new(codec: Codec, permit: MemoryPermit) -> Self {
         Self {
             codec,
             bytes: Vec::new(),
             inline_bytes: 0,
             inline_memory: 0,
-            held,
+            permit,
         }
     }
 
@@ -176,7 +176,7 @@ impl CellBlock {
     /// Takes over the batch's reservation, and extends it to the cells so far: here and in the
     /// response.
     pub(super) async fn reserve(&mut self, batch: &mut CellBatch) -> Result<(), Failure> {
-        self.held.take_over(batch.give(batch.data_bytes()) as u64);
+        self.permit.take_over(batch.give(batch.data_bytes()) as u64);
         self.add_message(0).await
     }
 
@@ -185,7 +185,7 @@ impl CellBlock {
         self.inline_bytes += bytes;
         self.inline_memory += bytes;
         Ok(self
-            .held
+            .permit
             .raise(2 * (self.bytes.capacity() + self.inline_memory))
             .await?)
     }

@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use super::peer::{Codec, Peer};
 use super::reply::CellBlock;
 use super::scanners::Scanners;
-use crate::limits::admission::Held;
+use crate::limits::admission::MemoryPermit;
 use crate::server::Server;
 use crate::service::Caller;
 
@@ -62,6 +62,6 @@ impl Connection {
 
     /// An empty cell block for a response.
     pub(super) fn cell_block(&self, codec: Codec) -> CellBlock {
-        CellBlock::new(codec, Held::nothing(self.server.admission().memory()))
+        CellBlock::new(codec, MemoryPermit::empty(self.server.admission().memory()))
     }
 }

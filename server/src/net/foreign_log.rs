@@ -9,31 +9,31 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 
 use crate::observe::log_limit::LogLimit;
-use crate::thrift::messages::Stranger;
+use crate::thrift::messages::ForeignProtocol;
 
 /// Least time between two lines about one protocol.
 const PERIOD: Duration = Duration::from_secs(10);
 
 /// The rate limits of one port, by protocol.
 #[derive(Debug, Default)]
-pub(crate) struct StrangerLog {
-    lines: Mutex<BTreeMap<Option<Stranger>, LogLimit>>,
+pub(crate) struct ForeignLog {
+    lines: Mutex<BTreeMap<Option<ForeignProtocol>, LogLimit>>,
 }
 
-impl StrangerLog {
+impl ForeignLog {
     /// Logs a warning with `reason`, or a debug line if there was a warning about the same protocol
-    /// within [`PERIOD`]. `stranger` is `None` for Thrift on the HTTP port.
+    /// within [`PERIOD`]. `protocol` is `None` for Thrift on the HTTP port.
     pub(crate) fn note(
         &self,
         peer: SocketAddr,
         port: &str,
-        stranger: Option<Stranger>,
+        protocol: Option<ForeignProtocol>,
         reason: impl Display,
     ) {
         let left_out = self
             .lines
             .lock()
-            .entry(stranger)
+            .entry(protocol)
             .or_insert_with(|| LogLimit::every(PERIOD))
             .next(Instant::now());
         if let Some(left_out) = left_out {

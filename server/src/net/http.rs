@@ -14,12 +14,12 @@ use tokio::net::TcpStream;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use super::foreign_log::ForeignLog;
 use super::listener::Listener;
-use super::strangers::StrangerLog;
 use crate::http;
 use crate::server::Server;
 use crate::thrift::connection::{refuse_on_http_port, send_and_close};
-use crate::thrift::messages::{ProtocolError, Stranger};
+use crate::thrift::messages::{ForeignProtocol, ProtocolError};
 
 /// Bytes that suffice to distinguish protocols.
 const FIRST_BYTES: usize = 16;
@@ -34,14 +34,14 @@ pub(crate) async fn serve(
 ) {
     let site = http::site(Arc::clone(&server), recorder, tasks.clone(), stop.clone());
     let stopping = stop.clone();
-    let strangers = Arc::new(StrangerLog::default());
+    let foreign_log = Arc::new(ForeignLog::default());
     listener
         .accept(tasks, stop, |socket, peer| {
             let site = site.clone();
             let (server, stop) = (Arc::clone(&server), stopping.clone());
-            let strangers = Arc::clone(&strangers);
+            let foreign_log = Arc::clone(&foreign_log);
             async move {
-                let Some(socket) = turn_away(&server, socket, peer, &strangers, &stop).await else {
+                let Some(socket) = turn_away(&server, socket, peer, &foreign_log, &stop).await else {
                     return;
                 };
                 if let Err(end) =
@@ -60,7 +60,7 @@ async fn turn_away(
     server: &Server,
     socket: TcpStream,
     peer: SocketAddr,
-    log: &StrangerLog,
+    log: &ForeignLog,
     stop: &CancellationToken,
 ) -> Option<TcpStream> {
     let mut first = [0; FIRST_BYTES];
@@ -72,12 +72,12 @@ async fn turn_away(
         refuse_on_http_port(server, socket, stop).await;
         return None;
     }
-    match Stranger::of(detected, first) {
+    match ForeignProtocol::of(detected, first) {
         // The library answers text and unknown bytes with an HTTP error.
-        Stranger::Http | Stranger::Text | Stranger::Unknown => Some(socket),
-        stranger => {
-            log.note(peer, "HTTP", Some(stranger), stranger);
-            send_and_close(server, socket, stranger.reply(), stop).await;
+        ForeignProtocol::Http | ForeignProtocol::Text | ForeignProtocol::Unknown => Some(socket),
+        protocol => {
+            log.note(peer, "HTTP", Some(protocol), protocol);
+            send_and_close(server, socket, protocol.reply(), stop).await;
             None
         }
     }

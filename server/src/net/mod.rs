@@ -18,12 +18,12 @@ use crate::thrift::connection::{self, Handover};
 use crate::thrift::messages::ProtocolError;
 use crate::{native, thrift, zookeeper};
 
+mod foreign_log;
 pub(crate) mod http;
 mod listener;
-mod strangers;
 
+use foreign_log::ForeignLog;
 pub(crate) use listener::Listener;
-use strangers::StrangerLog;
 
 /// The methods of all protocols, numbered within each service as they come.
 pub(crate) fn methods() -> impl Iterator<Item = (Api, &'static str)> {
@@ -51,12 +51,12 @@ pub(crate) async fn serve(
 ) {
     let next = AtomicU64::new(1);
     let stopping = stop.clone();
-    let strangers = Arc::new(StrangerLog::default());
+    let foreign_log = Arc::new(ForeignLog::default());
     listener
         .accept(tasks, stop, |socket, peer| {
             let connection = next.fetch_add(1, Ordering::Relaxed);
             let (server, stop) = (Arc::clone(&server), stopping.clone());
-            let strangers = Arc::clone(&strangers);
+            let foreign_log = Arc::clone(&foreign_log);
             async move {
                 let _scanners = Scanners {
                     server: Arc::clone(&server),
@@ -66,8 +66,8 @@ pub(crate) async fn serve(
                     Ok(None) => {}
                     // Boxed: most connections speak Thrift.
                     Ok(Some(other)) => Box::pin(hand_over(server, other, connection, peer, stop)).await,
-                    Err(connection::End::ProtocolError(ProtocolError::NotThrift(stranger))) => {
-                        strangers.note(peer, "Thrift", Some(stranger), stranger);
+                    Err(connection::End::ProtocolError(ProtocolError::NotThrift(protocol))) => {
+                        foreign_log.note(peer, "Thrift", Some(protocol), protocol);
                     }
                     Err(end) => tracing::debug!(%peer, "connection closed: {end}"),
                 }

@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use basalt_engine::cell::{Budget, CellBatch, OnShortage};
 use basalt_engine::schema::TableName;
 
-use crate::limits::admission::{Held, Memory};
+use crate::limits::admission::{Memory, MemoryPermit};
 use crate::server::sessions::Owner;
 
 /// State of a client between its calls.
@@ -23,7 +23,7 @@ pub(crate) struct Caller {
     /// kept.
     batch: Option<CellBatch>,
     /// The reservation for the reply of the running call. The connection takes it over.
-    reply: Held,
+    reply: MemoryPermit,
     /// Memory reserved for the arguments of the running call; 0 for small arguments.
     pub(crate) arguments_bytes: usize,
     /// The client has closed the connection: set while a call runs, for work that is useless from
@@ -50,7 +50,7 @@ impl Caller {
             address: None,
             scanned: None,
             batch: None,
-            reply: Held::nothing(memory),
+            reply: MemoryPermit::empty(memory),
             arguments_bytes: 0,
             gone: Arc::default(),
             is_cut: false,
@@ -107,7 +107,7 @@ impl Caller {
     }
 
     /// The reservation for the reply of the last call, to be taken over.
-    pub(crate) fn reply(&mut self) -> &mut Held {
+    pub(crate) fn reply(&mut self) -> &mut MemoryPermit {
         &mut self.reply
     }
 

@@ -20,7 +20,7 @@ use super::Failure;
 use super::group::{Group, Step};
 use super::sizes::{cell_bytes, mutation_bytes};
 use crate::cluster::Place;
-use crate::limits::capacity::{Bill, Cost};
+use crate::limits::capacity::{Charge, Cost};
 use crate::server::Server;
 use crate::server::sessions::OpenScan;
 
@@ -32,7 +32,7 @@ pub(crate) struct Charged(Option<Box<Call>>);
 #[derive(Debug)]
 struct Call {
     table: TableName,
-    bill: Bill,
+    charge: Charge,
     until: Option<Instant>,
 }
 
@@ -110,10 +110,10 @@ impl Server {
         if !capacity.is_on() || table.is_system() {
             return Ok(Charged(None));
         }
-        let mut bill = Bill::default();
+        let mut charge = Charge::default();
         let place = capacity.rehearsal().and_then(|_| self.place_of_fetch(scan));
-        bill.add(place.and_then(payer), Cost::READ);
-        self.pay(table, bill)
+        charge.add(place.and_then(charged_server), Cost::READ);
+        self.apply_charge(table, charge)
     }
 
     /// The server of the region that a fetch begins with; `None` where there is none, in which case
@@ -147,28 +147,28 @@ impl Server {
         if table.is_system() {
             return Ok(Charged(None));
         }
-        let mut bill = Bill::default();
+        let mut charge = Charge::default();
         if self.admission().capacity().rehearsal().is_some() {
             for (row, cost) in rows.zip(costs) {
                 // If the table does not exist, the call itself will fail.
                 let Ok(place) = self.place_of(table, row) else {
                     return Ok(Charged(None));
                 };
-                bill.add(payer(place), cost);
+                charge.add(charged_server(place), cost);
             }
         } else {
             for (_, cost) in rows.zip(costs) {
-                bill.add(None, cost);
+                charge.add(None, cost);
             }
         }
-        self.pay(table, bill)
+        self.apply_charge(table, charge)
     }
 
-    fn pay(&self, table: &TableName, mut bill: Bill) -> Result<Charged, Failure> {
-        let until = self.admission().capacity().charge(table, &mut bill)?;
+    fn apply_charge(&self, table: &TableName, mut charge: Charge) -> Result<Charged, Failure> {
+        let until = self.admission().capacity().charge(table, &mut charge)?;
         Ok(Charged(Some(Box::new(Call {
             table: table.clone(),
-            bill,
+            charge,
             until,
         }))))
     }
@@ -206,11 +206,11 @@ impl Server {
         }
         self.admission()
             .capacity()
-            .charge_read(&call.bill, &by_server, bytes.iter().sum());
+            .charge_read(&call.charge, &by_server, bytes.iter().sum());
     }
 }
 
 /// The virtual server that is charged for a row; `None` where the region is not assigned.
-fn payer(place: Place) -> Option<u16> {
+fn charged_server(place: Place) -> Option<u16> {
     (!place.is_unassigned).then_some(place.server)
 }

@@ -26,7 +26,7 @@ thread_local! {
 
 /// Yields to the tasks that are ready on this thread, if the last yields were worthwhile.
 pub(crate) async fn others() {
-    parking::wrote();
+    parking::record_write();
     let writes = WRITES.get().wrapping_add(1);
     WRITES.set(writes);
     if let Some(left) = IMPATIENT.get().checked_sub(1) {

@@ -71,17 +71,17 @@ pub(crate) fn set(server: &Server, change: Change) -> Result<(), Failure> {
         })?)
 }
 
-/// Takes away the quotas of a table that was dropped, as HBase does (`MasterQuotasObserver`).
-pub(crate) fn forget_table(server: &Server, table: TableName) -> Result<(), Failure> {
-    forget(server, Owner::Table(table))
+/// Removes the quotas of a table that was dropped, as HBase does (`MasterQuotasObserver`).
+pub(crate) fn remove_of_table(server: &Server, table: TableName) -> Result<(), Failure> {
+    remove_of(server, Owner::Table(table))
 }
 
-/// Takes away the quotas of a namespace that was dropped.
-pub(crate) fn forget_namespace(server: &Server, namespace: &str) -> Result<(), Failure> {
-    forget(server, Owner::Namespace(namespace.to_owned()))
+/// Removes the quotas of a namespace that was dropped.
+pub(crate) fn remove_of_namespace(server: &Server, namespace: &str) -> Result<(), Failure> {
+    remove_of(server, Owner::Namespace(namespace.to_owned()))
 }
 
-fn forget(server: &Server, owner: Owner) -> Result<(), Failure> {
+fn remove_of(server: &Server, owner: Owner) -> Result<(), Failure> {
     let capacity = server.admission().capacity();
     if capacity.is_on() {
         capacity.change_quota(server.engine(), owner, Settings::clear)?;

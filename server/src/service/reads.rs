@@ -11,7 +11,7 @@ use bytes::Bytes;
 
 use super::charge::hold_back;
 use super::{Caller, Failure};
-use crate::limits::admission::{Class, Held};
+use crate::limits::admission::{Class, MemoryPermit};
 use crate::server::Server;
 
 /// A multi-get longer than this does not hold the network thread.
@@ -24,7 +24,7 @@ pub(crate) const AHEAD_MAX: usize = 256;
 /// may need much memory.
 #[derive(Debug, Default)]
 pub(crate) struct FilterMemory {
-    held: Option<Held>,
+    permit: Option<MemoryPermit>,
 }
 
 impl FilterMemory {
@@ -40,8 +40,11 @@ impl FilterMemory {
             return Ok(());
         }
         let admission = server.admission();
-        let held = self.held.get_or_insert_with(|| Held::nothing(admission.memory()));
-        held.try_add(bytes as u64)
+        let permit = self
+            .permit
+            .get_or_insert_with(|| MemoryPermit::empty(admission.memory()));
+        permit
+            .try_add(bytes as u64)
             .inspect_err(|busy| admission.count(*busy))?;
         Ok(())
     }
@@ -106,7 +109,7 @@ impl Gets {
                 }
                 Err(error) => return Err(error.into()),
             }
-            server.got(&self.table, row, &self.found.batch, before);
+            server.record_read(&self.table, row, &self.found.batch, before);
             let is_there = self.found.batch.row_count() > before;
             self.found.rows.push(is_there.then_some(before));
             if self.found.batch.data_bytes() > self.max_bytes {

@@ -11,8 +11,8 @@ use crate::observe::heat::Request;
 use crate::server::Server;
 
 impl Server {
-    /// These rows were written.
-    pub(crate) fn wrote(&self, table: &TableName, mutations: &[RowMutation<'_>]) {
+    /// Records rows that were written.
+    pub(crate) fn record_writes(&self, table: &TableName, mutations: &[RowMutation<'_>]) {
         self.heat()
             .record(table, Request::Write, mutations.len(), |index| {
                 let mutation = &mutations[index];
@@ -20,21 +20,21 @@ impl Server {
             });
     }
 
-    /// Records a group: the rows of its conditions were read, and its rows were written if `wrote`;
+    /// Records a group: the rows of its conditions were read, and its rows were written if `is_written`;
     /// `cells` are the new cells of its updates.
-    pub(crate) fn applied(&self, group: &Group<'_>, wrote: bool, cells: &CellBatch) {
+    pub(crate) fn record_group(&self, group: &Group<'_>, is_written: bool, cells: &CellBatch) {
         let (table, conditions) = (&group.table, &group.conditions);
         self.heat()
             .record(table, Request::Read, conditions.len(), |index| {
                 (conditions[index].row, 0)
             });
-        if !wrote {
+        if !is_written {
             return;
         }
         for step in &group.steps {
             match step {
-                Step::Write(mutation) => self.wrote(table, std::slice::from_ref(mutation)),
-                Step::Update { row, .. } if group.steps.len() == 1 => self.updated(table, row, cells),
+                Step::Write(mutation) => self.record_writes(table, std::slice::from_ref(mutation)),
+                Step::Update { row, .. } if group.steps.len() == 1 => self.record_update(table, row, cells),
                 Step::Update { row, change, .. } => {
                     let bytes = || update_bytes(row, change);
                     self.heat().record(table, Request::Write, 1, |_| (*row, bytes()));
@@ -43,23 +43,23 @@ impl Server {
         }
     }
 
-    /// A row was incremented or appended to; these are its new cells.
-    fn updated(&self, table: &TableName, row: &[u8], cells: &CellBatch) {
+    /// Records a row that was incremented or appended to; `cells` are its new cells.
+    fn record_update(&self, table: &TableName, row: &[u8], cells: &CellBatch) {
         let bytes = || cells.rows().map(|row| row_bytes(&row)).sum();
         self.heat().record(table, Request::Write, 1, |_| (row, bytes()));
     }
 
     /// Records a read of one row. The result is row number `index` of the batch, which is missing
     /// when nothing was found.
-    pub(crate) fn got(&self, table: &TableName, row: &[u8], found: &CellBatch, index: usize) {
+    pub(crate) fn record_read(&self, table: &TableName, row: &[u8], found: &CellBatch, index: usize) {
         self.heat().record(table, Request::Read, 1, |_| {
             let is_there = index < found.row_count();
             (row, if is_there { row_bytes(&found.row(index)) } else { 0 })
         });
     }
 
-    /// A scan has returned the rows of the batch from number `first` on.
-    pub(crate) fn scanned(&self, table: &TableName, batch: &CellBatch, first: usize) {
+    /// Records rows that a scan has returned: those of the batch from number `first` on.
+    pub(crate) fn record_scan(&self, table: &TableName, batch: &CellBatch, first: usize) {
         let count = batch.row_count().saturating_sub(first);
         self.heat().record(table, Request::Read, count, |index| {
             let row = batch.row(first + index);

@@ -452,7 +452,7 @@ impl Wanted {
         let before = batch.row_count();
         let cut_at = self.cuts_rows.then_some(self.bytes_max);
         let fetched = scanner.fetch_in_pieces(&limits, cut_at, batch);
-        server.scanned(&open.pending.table, batch, before);
+        server.record_scan(&open.pending.table, batch, before);
         fetched
     }
 

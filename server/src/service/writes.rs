@@ -45,7 +45,7 @@ pub(crate) fn check_cells(server: &Server, cells: usize) -> Result<(), Failure> 
 /// Applies mutations in the engine, and records them for the key visualiser.
 fn write(server: &Server, table: &TableName, mutations: &[RowMutation<'_>]) -> Result<Commit, Failure> {
     let commit = server.engine().mutate(table, mutations)?;
-    server.wrote(table, mutations);
+    server.record_writes(table, mutations);
     Ok(commit)
 }
 
@@ -263,7 +263,7 @@ fn try_group(
     };
     let outcome = in_memory(server.engine().apply_group(&group.table, &wanted, tier, cells))?;
     if let Some(outcome) = &outcome {
-        server.applied(group, outcome.commit.is_some(), cells);
+        server.record_group(group, outcome.commit.is_some(), cells);
     }
     Ok(outcome)
 }

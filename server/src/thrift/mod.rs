@@ -21,7 +21,7 @@ use basalt_idl::wire::{MessageKind, Protocol, Reader, WireError};
 use basalt_idl::{TApplicationException, TApplicationExceptionType, admin, thrift1, thrift2};
 use bytes::Bytes;
 
-use crate::limits::admission::{Held, Purpose};
+use crate::limits::admission::{MemoryPermit, Purpose};
 use crate::observe::metrics::Api;
 use crate::server::Server;
 use crate::service::Caller;
@@ -240,8 +240,8 @@ impl Server {
         let decoded = before - walker.memory_left();
         drop(walker);
         caller.arguments_bytes = message_bytes + ARGUMENT_COPIES * decoded;
-        let mut held = Held::nothing(self.admission().memory());
-        let reserved = held.add(caller.arguments_bytes as u64, Purpose::Arrive).await;
+        let mut permit = MemoryPermit::empty(self.admission().memory());
+        let reserved = permit.add(caller.arguments_bytes as u64, Purpose::Arrive).await;
         if let Err(busy) = reserved {
             self.admission().count(busy);
             reply.refused(called, &busy.into());

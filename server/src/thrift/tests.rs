@@ -15,7 +15,7 @@ use basalt_idl::wire::{BinaryReader, BinaryWriter};
 
 use super::*;
 use crate::config::Config;
-use crate::limits::admission::{Class, Held, Permit};
+use crate::limits::admission::{Class, MemoryPermit, Permit};
 use crate::service::writes;
 
 /// A server with table `t` and a queue for one call.
@@ -322,11 +322,11 @@ async fn with_a_large_row() -> Arc<Server> {
 }
 
 /// Holds all but `bytes` of the memory for calls.
-fn leave(server: &Server, held: &mut Held, bytes: usize) {
-    held.set(0);
+fn leave(server: &Server, memory_permit: &mut MemoryPermit, bytes: usize) {
+    memory_permit.set(0);
     let memory = server.admission().memory();
     let rest = usize::try_from(memory.room()).unwrap() - bytes;
-    held.take_over(rest as u64);
+    memory_permit.take_over(rest as u64);
     memory.enter(rest as u64);
 }
 
@@ -337,8 +337,8 @@ async fn a_result_that_there_is_no_memory_for_is_refused() {
     let server = with_a_large_row().await;
     let memory = Arc::clone(server.admission().memory());
     let scanner_id = call(&server, 1, open_scanner()).await.expect("served");
-    let mut held = Held::nothing(&memory);
-    leave(&server, &mut held, MIB + MIB / 2);
+    let mut memory_permit = MemoryPermit::empty(&memory);
+    leave(&server, &mut memory_permit, MIB + MIB / 2);
     let full = memory.used();
 
     let fetch = args::GetScannerRows {
@@ -370,7 +370,7 @@ async fn a_result_that_there_is_no_memory_for_is_refused() {
     counted.tincrement.row = Bytes::from_static(b"small");
     call(&server, 1, counted).await.expect("nor this");
 
-    held.set(0);
+    memory_permit.set(0);
     let found = call(&server, 1, fetch)
         .await
         .expect("a refused fetch has not lost the scan");
@@ -416,11 +416,11 @@ async fn arguments_that_expand_are_reserved() {
             2_000
         ],
     };
-    let mut held = Held::nothing(server.admission().memory());
-    leave(&server, &mut held, MIB / 2);
+    let mut memory_permit = MemoryPermit::empty(server.admission().memory());
+    leave(&server, &mut memory_permit, MIB / 2);
     let text = refusal(call(&server, 1, gets.clone()).await);
     assert!(text.contains("requests.memory_bytes is 16777216"), "{text}");
-    held.set(0);
+    memory_permit.set(0);
     assert_eq!(
         call(&server, 1, gets).await.expect("there is memory").len(),
         2_000

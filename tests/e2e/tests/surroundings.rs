@@ -67,7 +67,7 @@ fn a_directory_of_others_is_refused_untouched() {
         }
         path
     };
-    let strangers = [
+    let foreign = [
         (
             make(
                 "etc",
@@ -89,7 +89,7 @@ fn a_directory_of_others_is_refused_untouched() {
             "\"000004.log\", \"MANIFEST-000005\"",
         ),
     ];
-    for (path, holds) in strangers {
+    for (path, holds) in foreign {
         let before = contents(&path);
         let output = Server::try_start(&path, &[]).expect_err("it is not ours");
         let name = path.to_str().expect("text");

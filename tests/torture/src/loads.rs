@@ -227,7 +227,7 @@ impl Loader<'_> {
         let (rows, token) = match drawn {
             // No region has the row: it is being split or merged.
             Ended::Done((rows, _)) if rows.is_empty() => {
-                self.native.forget_regions();
+                self.native.evict_regions();
                 return Ended::Refused;
             }
             Ended::Done(drawn) => drawn,
@@ -301,7 +301,7 @@ impl Loader<'_> {
             match ended {
                 Ended::Done(BulkLoadHFileResponse { loaded }) => {
                     if !loaded {
-                        self.native.forget_regions();
+                        self.native.evict_regions();
                     }
                     return Some(loaded);
                 }

@@ -90,7 +90,7 @@ impl Native {
 
     /// After a refusal: the regions are looked up again.
     fn refused<T>(&mut self, exception: &Value) -> Ended<T> {
-        self.forget_regions();
+        self.evict_regions();
         if exception.field("doNotRetry") == Some(&Value::Bool(true)) {
             return self.found(format!("the server answered: {exception}"));
         }
@@ -98,7 +98,7 @@ impl Native {
     }
 
     /// The regions are looked up again before the next call.
-    pub(super) fn forget_regions(&mut self) {
+    pub(super) fn evict_regions(&mut self) {
         self.regions = None;
     }
 

@@ -269,7 +269,7 @@ impl Writer<'_> {
                 format!("the server answered {}: {:?}", exception.name, exception.value),
             ),
             Some(_) => {
-                self.native.forget_regions();
+                self.native.evict_regions();
                 Ended::Refused
             }
         }

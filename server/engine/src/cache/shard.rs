@@ -268,40 +268,40 @@ impl<V: Weighted> Shard<V> {
     fn make_room(&self, state: &mut State<V>, class: Class, bytes: u64, removed: &mut Removed<V>) {
         let capacity_bytes = self.evictable_bytes();
         while state.bytes() + bytes > capacity_bytes {
-            let payer = self.payer(state, class, bytes);
-            let slot = state.queues[payer as usize].oldest;
+            let victim = self.victim_class(state, class, bytes);
+            let slot = state.queues[victim as usize].oldest;
             // Relaxed: the lock is held alone.
             if state.entry(slot).access.load(Ordering::Relaxed) == HIT {
                 state.entry(slot).access.store(UNUSED, Ordering::Relaxed);
-                let next = if payer == Class::Single {
+                let next = if victim == Class::Single {
                     Class::Multi
                 } else {
-                    payer
+                    victim
                 };
                 state.unlink_class(slot);
                 state.entry_mut(slot).class = next;
                 state.link_class(slot);
             } else {
                 removed.push(state.remove(slot));
-                self.stats[payer as usize].evictions.increment();
+                self.stats[victim as usize].evictions.increment();
             }
         }
     }
 
     /// The class that exceeds its share the most, among those that have a block to evict.
-    fn payer(&self, state: &State<V>, class: Class, bytes: u64) -> Class {
+    fn victim_class(&self, state: &State<V>, class: Class, bytes: u64) -> Class {
         let excess = |candidate: Class| {
             let held = state.queues[candidate as usize].bytes + if candidate == class { bytes } else { 0 };
             held as i64 - (self.capacity_bytes * SHARE_PERCENT[candidate as usize] / 100) as i64
         };
-        let mut payer: Option<Class> = None;
+        let mut victim: Option<Class> = None;
         for candidate in CLASSES {
             let holds_blocks = state.queues[candidate as usize].blocks > 0;
-            if holds_blocks && payer.is_none_or(|best| excess(candidate) > excess(best)) {
-                payer = Some(candidate);
+            if holds_blocks && victim.is_none_or(|best| excess(candidate) > excess(best)) {
+                victim = Some(candidate);
             }
         }
-        payer.expect("a block that fits an empty shard lacks room only when the shard is not empty")
+        victim.expect("a block that fits an empty shard lacks room only when the shard is not empty")
     }
 
     pub(super) fn remove_file(&self, file: FileId) -> u64 {

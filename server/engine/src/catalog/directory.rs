@@ -16,7 +16,7 @@ impl Catalog {
             for table in self.tables().sorted() {
                 self.report_added(&table.regions, None);
             }
-            self.system.forget();
+            self.system.invalidate();
         }
     }
 
@@ -25,7 +25,7 @@ impl Catalog {
     pub(crate) fn change_locations<T>(&self, change: impl FnOnce() -> Result<T>) -> Result<T> {
         let _schema = self.schema.lock();
         let changed = change();
-        self.system.forget();
+        self.system.invalidate();
         changed
     }
 

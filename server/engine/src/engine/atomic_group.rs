@@ -23,7 +23,7 @@ use std::time::Duration;
 use smallvec::SmallVec;
 
 use super::write::{
-    AssignedTime, Written, check_room, plan_mutation, scratch, settle, under_lock, writable_table,
+    AssignedTime, WriteOutcome, check_room, plan_mutation, scratch, settle, under_lock, writable_table,
 };
 use crate::catalog::{Catalog, Table};
 use crate::cell::{Account, BATCH_FREE_BYTES, Cell, CellBatch, KeyBuf, ttl_ms, ttl_tag};
@@ -64,7 +64,7 @@ pub(super) fn apply(
     group: &AtomicGroup<'_>,
     tier: ReadTier,
     out: &mut CellBatch,
-) -> Result<Written<GroupOutcome>> {
+) -> Result<WriteOutcome<GroupOutcome>> {
     let before = out.row_count();
     loop {
         let tried = attempt(catalog, name, group, tier, out);
@@ -85,7 +85,7 @@ fn attempt(
     group: &AtomicGroup<'_>,
     tier: ReadTier,
     out: &mut CellBatch,
-) -> Result<Option<Written<GroupOutcome>>> {
+) -> Result<Option<WriteOutcome<GroupOutcome>>> {
     let shared = catalog.shared();
     let tables = catalog.tables();
     let table = writable_table(&tables, name)?;
@@ -144,7 +144,7 @@ fn attempt(
     drop(guard);
     let commit = commit.with_pause(pause_of_row(plans.ahead_ms));
     let settled = settle(shared, table, [&**region], commit);
-    Ok(Some(Written {
+    Ok(Some(WriteOutcome {
         flush: settled.flush,
         result: GroupOutcome {
             processed: true,
@@ -153,8 +153,8 @@ fn attempt(
     }))
 }
 
-fn nothing_written(processed: bool) -> Written<GroupOutcome> {
-    Written {
+fn nothing_written(processed: bool) -> WriteOutcome<GroupOutcome> {
+    WriteOutcome {
         flush: SmallVec::new(),
         result: GroupOutcome {
             processed,

@@ -104,7 +104,7 @@ impl Engine {
         let opened = recovery::open(dir, options, &vfs, clock, listener)?;
         let catalog = Arc::new(opened.catalog);
         let workers = Workers::new(Arc::clone(&catalog));
-        workers.look_at_disk(None);
+        workers.poll_disk(None);
         for region in catalog.tables().regions() {
             workers.after_change(region);
         }
@@ -456,7 +456,7 @@ impl Engine {
     }
 
     /// Makes a write and asks for the flushes it makes necessary.
-    fn write<T>(&self, write: impl FnOnce(&Catalog) -> Result<write::Written<T>>) -> Result<T> {
+    fn write<T>(&self, write: impl FnOnce(&Catalog) -> Result<write::WriteOutcome<T>>) -> Result<T> {
         match write(&self.catalog) {
             Ok(written) => {
                 for region in written.flush {

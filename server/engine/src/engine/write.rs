@@ -23,7 +23,7 @@ use crate::sync::{Loaded, RwLockReadGuard};
 use crate::wal::{Commit, Logging};
 
 /// The result of a write, with the regions that should be flushed now.
-pub(super) struct Written<T> {
+pub(super) struct WriteOutcome<T> {
     pub(super) result: T,
     pub(super) flush: SmallVec<[RegionId; 1]>,
 }
@@ -40,7 +40,7 @@ pub(super) fn mutate(
     catalog: &Catalog,
     name: &TableName,
     mutations: &[RowMutation<'_>],
-) -> Result<Written<Commit>> {
+) -> Result<WriteOutcome<Commit>> {
     if mutations.is_empty() {
         return Err(Error::InvalidArgument(
             "A batch needs at least one mutation".into(),
@@ -306,7 +306,7 @@ pub(super) fn settle<'r>(
     table: &Table,
     regions: impl IntoIterator<Item = &'r Region>,
     commit: Commit,
-) -> Written<Commit> {
+) -> WriteOutcome<Commit> {
     let blocking_bytes = shared.blocking_bytes(&table.descriptor);
     let flush_bytes = shared.flush_bytes(&table.descriptor);
     let mut longest = pause(shared.memstore_bytes(), shared.options.memstore_total_bytes);
@@ -323,7 +323,7 @@ pub(super) fn settle<'r>(
     if !longest.is_zero() {
         shared.counters.delayed_writes.increment();
     }
-    Written {
+    WriteOutcome {
         flush,
         result: commit.with_pause(longest),
     }

@@ -140,7 +140,7 @@ impl WriterOptions {
 
 /// Summary of a written file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Written {
+pub struct FileSummary {
     /// Size of the file.
     pub bytes: u64,
     /// CRC-32C of the whole file.

@@ -25,7 +25,7 @@ use super::encoding::BlockEncoder;
 use super::file_info::{self, FileInfo};
 use super::index::{Handle, IndexWriter, KeyForm, WriteBlock, separator};
 use super::trailer::Trailer;
-use super::{WriterOptions, Written};
+use super::{FileSummary, WriterOptions};
 use crate::cell::{Cell, CellType, KeyBuf, compare_keys};
 use crate::checksum;
 use crate::error::{Error, Result};
@@ -81,7 +81,7 @@ impl BlockSink {
             .write_at(&self.buffer, self.flushed_bytes)
             .map_err(|source| Error::io("writing", &self.path, source))?;
         self.checksum = checksum::crc32c_append(self.checksum, &self.buffer);
-        self.hand_over();
+        self.start_writeback();
         self.flushed_bytes += self.buffer.len() as u64;
         self.buffer.clear();
         Ok(())
@@ -93,7 +93,7 @@ impl BlockSink {
     ///
     /// The system also drops pages that are on disk by then. That is a small part of a file: nearly
     /// all of the buffer is still being written.
-    fn hand_over(&self) {
+    fn start_writeback(&self) {
         let bytes = self.buffer.len() as u64;
         // A length of nothing would mean the rest of the file.
         if bytes > 0 {
@@ -377,7 +377,7 @@ impl Writer {
 
     /// Writes indexes, bloom filter, file info and trailer, and syncs the file. The caller syncs the
     /// directory.
-    pub fn finish(mut self) -> Result<Written> {
+    pub fn finish(mut self) -> Result<FileSummary> {
         self.finish_block()?;
         self.index.finish_leaves(&mut self.sink)?;
         self.write_bloom_chunks(true)?;
@@ -416,7 +416,7 @@ impl Writer {
                 .sync_data()
                 .map_err(|source| Error::io("syncing", &self.sink.path, source))?;
         }
-        Ok(Written {
+        Ok(FileSummary {
             bytes: self.sink.flushed_bytes,
             checksum: self.sink.checksum,
             cells: self.totals.cells,

@@ -32,7 +32,7 @@
 //!      7   drop table       table name
 //!      8   truncate table   table name, region*
 //!      9   flush            region id v, flushed v, (family bytes, file)*
-//!     10   compact          region id v, family bytes, removed file id v*, added file* (at most one)
+//!     10   compact          region id v, family bytes, removed file id v*, added file*
 //!     11   replace regions  removed region id v*, region*
 //!     12   high water       timestamp ms v, seq v
 //!     13   log              first segment v, last segment v
@@ -51,9 +51,9 @@
 //! file       = id v, uuid 16 B, size v, CRC-32C u32, cells v, max seq v, flags u8 (1 major, 2 loaded), created ms v, table name
 //! ```
 //!
-//! Before version 5 of the format a compaction had one output at most. Before version 4 no file was loaded. Before version 3 there were no snapshots of
-//! tables: a snapshot of the state ended with the log. Before version 2 it ended before that, and files
-//! had any size.
+//! Before version 5 of the format a compaction had one output at most. Before version 4 no file was
+//! loaded. Before version 3 there were no snapshots of tables: a snapshot of the state ended with the
+//! log. Before version 2 it ended before that, and files had any size.
 //!
 //! A reader refuses a version, a kind or a code that it does not know. An invalid frame is the torn
 //! tail of an edit in flight if no later frame states that its offset was durable; otherwise an

@@ -436,7 +436,7 @@ impl ManifestState {
                 }
                 stays
             });
-            region.forget_clips();
+            region.drop_stale_clips();
         }
     }
 
@@ -484,7 +484,7 @@ impl ManifestState {
         } else {
             *store = stay;
         }
-        region.forget_clips();
+        region.drop_stale_clips();
     }
 
     fn replace_regions(&mut self, old: &[RegionId], new: &[RegionMeta]) {
@@ -538,7 +538,7 @@ impl ManifestState {
 
 impl RegionState {
     /// Drops files that are gone from `clipped`.
-    fn forget_clips(&mut self) {
+    fn drop_stale_clips(&mut self) {
         if !self.clipped.is_empty() {
             let here: BTreeSet<FileId> = self.files.values().flatten().map(|file| file.id).collect();
             self.clipped.retain(|id| here.contains(id));

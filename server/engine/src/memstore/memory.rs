@@ -56,8 +56,8 @@ impl Memory {
         self.layout.size()
     }
 
-    /// Forgets what was written, so that Miri reports whoever reads it. Nothing in other builds.
-    pub(super) fn forget_content(&mut self) {
+    /// Marks the bytes as not initialised, so that Miri reports a read of them. Nothing in other builds.
+    pub(super) fn mark_uninitialized(&mut self) {
         // As a constant it leaves nothing of this behind.
         let bytes = if cfg!(miri) { self.len() } else { 0 };
         for offset in 0..bytes {

@@ -73,7 +73,7 @@ impl ChunkPool {
         let mut chunk = kept.chunks.pop()?;
         kept.least = kept.least.min(kept.chunks.len());
         drop(kept);
-        chunk.forget_content();
+        chunk.mark_uninitialized();
         Some(chunk)
     }
 

@@ -149,7 +149,7 @@ impl Checker<'_> {
         if let Err(error) = require_log(&**self.vfs, &wal_dir(self.dir), state) {
             self.problem(&error, Remedy::Log);
         }
-        let mut strangers = Vec::new();
+        let mut unknown_regions = Vec::new();
         let read = wal::read_segments(
             &**self.vfs,
             &wal_dir(self.dir),
@@ -157,12 +157,12 @@ impl Checker<'_> {
             &NoListener,
             &mut |edit| {
                 if edit.region().0 >= state.next_region {
-                    strangers.push((edit.first_seq(), edit.region()));
+                    unknown_regions.push((edit.first_seq(), edit.region()));
                 }
                 Ok(())
             },
         );
-        for (seq, region) in strangers {
+        for (seq, region) in unknown_regions {
             let what =
                 format!("the log's edit with sequence id {seq} is of region {region}, which never was");
             self.problem(&what, Remedy::StrangeEdit);

@@ -119,14 +119,14 @@ fn nature(vfs: &dyn Vfs, dir: &Path) -> Result<Nature> {
     if names.iter().all(|name| is(name, &LEFT_OVER)) {
         return Ok(Nature::New);
     }
-    let strangers: Vec<_> = names
+    let unknown_names: Vec<_> = names
         .iter()
         .filter(|name| !is(name, &LEFT_OVER) && !is(name, &OURS) && !is_manifest(name))
         .collect();
     let has_database = names
         .iter()
         .any(|name| is(name, &[LOCK_FILE, manifest::CURRENT]) || is_manifest(name));
-    if has_database && strangers.is_empty() {
+    if has_database && unknown_names.is_empty() {
         return Ok(Nature::Ours);
     }
     for name in &names {
@@ -139,10 +139,10 @@ fn nature(vfs: &dyn Vfs, dir: &Path) -> Result<Nature> {
             return Ok(Nature::Ours);
         }
     }
-    let shown = if strangers.is_empty() {
+    let shown = if unknown_names.is_empty() {
         names.iter().collect()
     } else {
-        strangers
+        unknown_names
     };
     Err(Error::ForeignDirectory {
         dir: dir.to_path_buf(),
@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn strangers_are_refused_by_name() {
+    fn foreign_directories_are_refused_by_name() {
         let refused = |files: &[(&str, &[u8])]| match found(files).unwrap_err() {
             Error::ForeignDirectory { holds, .. } => holds,
             other => panic!("{other}"),

@@ -210,7 +210,7 @@ pub(super) struct SegmentWriter {
     /// Everything before this offset is synced.
     durable: u64,
     /// The system was advised to write everything before this offset.
-    handed_over: u64,
+    writeback_started: u64,
     /// The system was advised to drop everything before this offset when it had most of it on disk.
     dropped: u64,
     /// The greatest `durable_upto` in a frame.
@@ -273,7 +273,7 @@ impl SegmentWriter {
             allocated: bytes,
             end: HEADER_BLOCK_BYTES as u64,
             durable: HEADER_BLOCK_BYTES as u64,
-            handed_over: HEADER_BLOCK_BYTES as u64,
+            writeback_started: HEADER_BLOCK_BYTES as u64,
             dropped: 0,
             stated: 0,
             chain: header.chain(),
@@ -360,20 +360,20 @@ impl SegmentWriter {
             written => written.map_err(|e| Error::io("writing", &self.path, e))?,
         }
         self.end += frames.len() as u64;
-        self.hand_over();
+        self.start_writeback();
         Ok(())
     }
 
     /// Starts writeback of the bytes written since the last call, and advises the system to drop
     /// the pages whose writeback was started then. The last page is left out: the next frame begins
     /// in it.
-    fn hand_over(&mut self) {
-        let from = self.handed_over.max(self.durable);
+    fn start_writeback(&mut self) {
+        let from = self.writeback_started.max(self.durable);
         let to = self.end - self.end % HEADER_BLOCK_BYTES as u64;
         if to >= from + WRITE_BACK_BYTES {
             self.file
                 .advise(self.dropped, to - self.dropped, Advice::DontNeed);
-            (self.dropped, self.handed_over) = (from, to);
+            (self.dropped, self.writeback_started) = (from, to);
         }
     }
 
@@ -515,12 +515,12 @@ mod tests {
         while segment.end() < synced + 3 * WRITE_BACK_BYTES + WRITE_BACK_BYTES / 2 {
             segment.write(&frames).unwrap();
         }
-        let handed_over = ranges();
-        let [first, second, third] = handed_over[..] else {
-            panic!("{handed_over:?}");
+        let writeback_started = ranges();
+        let [first, second, third] = writeback_started[..] else {
+            panic!("{writeback_started:?}");
         };
         assert_eq!((first.0, second.0, third.0), (0, synced, first.1));
-        for (before, (_, to)) in [synced, first.1, second.1].into_iter().zip(handed_over) {
+        for (before, (_, to)) in [synced, first.1, second.1].into_iter().zip(writeback_started) {
             assert!(to.is_multiple_of(4096) && to - before >= WRITE_BACK_BYTES);
             assert!(to - before < WRITE_BACK_BYTES + 2 * frames.len() as u64);
         }

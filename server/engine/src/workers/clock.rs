@@ -20,7 +20,7 @@ pub(super) struct ClockTold {
 }
 
 impl Workers {
-    pub(super) fn look_at_clock(&self) {
+    pub(super) fn poll_clock(&self) {
         let shared = self.catalog.shared();
         let ahead = shared.timestamps.look(&*shared.clock);
         let is_behind = ahead > Duration::from_millis(BEHIND_MS);

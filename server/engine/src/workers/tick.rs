@@ -22,7 +22,7 @@ impl Workers {
     pub(super) fn tick(&self) -> Result<()> {
         let shared = self.catalog.shared();
         shared.wal.tick()?;
-        self.look_at_clock();
+        self.poll_clock();
         let kept = self
             .catalog
             .note_new_segments()
@@ -31,7 +31,7 @@ impl Workers {
             Err(error) if error.kind() == Kind::Fatal => return Err(error),
             kept => shared.wal.lacks().or(kept.err()),
         };
-        self.look_at_disk(problem);
+        self.poll_disk(problem);
         if self.memory_is_short() {
             self.relieve_memory();
             shared.store.chunks.clear();
@@ -75,7 +75,7 @@ impl Workers {
 
     /// Polls the disk and acts on the result (`disk` has the rules). `problem`: a request that has
     /// just been refused for want of space.
-    pub(crate) fn look_at_disk(&self, problem: Option<Error>) {
+    pub(crate) fn poll_disk(&self, problem: Option<Error>) {
         let shared = self.catalog.shared();
         let memstore_bytes = shared.memstore_bytes();
         let mut problem = problem;
@@ -84,7 +84,7 @@ impl Workers {
         {
             problem = Some(error);
         }
-        match shared.disk.look(memstore_bytes, problem, shared.clock.mono()) {
+        match shared.disk.poll(memstore_bytes, problem, shared.clock.mono()) {
             Ok(Change::Nothing) => {}
             Ok(Change::MoreSpace) => self.queue.hurry(),
             Ok(Change::Suspended(why)) => shared.listener.writes_suspended(&why),

@@ -1,7 +1,7 @@
 //! Rates of use: of virtual servers in a rehearsal, and of tables, namespaces and users under
 //! quotas.
 //!
-//! 1. A call describes its cost: a [`Bill`] with an entry for each virtual server whose rows it
+//! 1. A call describes its cost: a [`Charge`] with an entry for each virtual server whose rows it
 //!    touches and for each quota that it is under. A batch is one request for each of its rows, as
 //!    each action of a batch is one in HBase.
 //! 2. [`Capacity::charge`] checks all of their limits. If the longest wait is more than
@@ -48,7 +48,7 @@ pub(crate) type ByServer = SmallVec<[(u16, Cost); 4]>;
 
 /// Cost of a call.
 #[derive(Debug, Default)]
-pub(crate) struct Bill {
+pub(crate) struct Charge {
     /// Cost by virtual server; empty without a rehearsal.
     pub(crate) servers: ByServer,
     /// Altogether.
@@ -56,7 +56,7 @@ pub(crate) struct Bill {
     quotas: Applying,
 }
 
-impl Bill {
+impl Charge {
     /// Adds the cost of a row on that virtual server.
     pub(crate) fn add(&mut self, server: Option<u16>, cost: Cost) {
         self.total.add(cost);
@@ -71,13 +71,13 @@ impl Bill {
 /// A call that would have to wait too long.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{} - wait {}; {payer} has the limit {} of {}, and quota.max_wait_ms is {}",
+    "{} - wait {}; {subject} has the limit {} of {}, and quota.max_wait_ms is {}",
     reached.kind.exceeded(), hbase_time(reached.wait.duration()), reached.limit.text(reached.kind), reached.kind.as_str(),
     max_wait.as_millis()
 )]
 pub(crate) struct Exceeded {
     reached: Reached,
-    payer: String,
+    subject: String,
     max_wait: Duration,
 }
 
@@ -194,16 +194,16 @@ impl Capacity {
         Ticks::of(self.began.elapsed())
     }
 
-    /// The throttles that the call is charged to, each with its cost.
-    fn payers<'a>(&'a self, bill: &'a Bill) -> impl Iterator<Item = (&'a Throttle, Cost, Payer<'a>)> {
-        let servers = bill.servers.iter().filter_map(|(server, cost)| {
+    /// The throttles that the call is charged to, each with its cost and its owner.
+    fn subjects<'a>(&'a self, charge: &'a Charge) -> impl Iterator<Item = (&'a Throttle, Cost, Subject<'a>)> {
+        let servers = charge.servers.iter().filter_map(|(server, cost)| {
             let throttle = &self.rehearsal.as_ref()?.server(*server)?.throttle;
-            Some((throttle, *cost, Payer::Server(*server)))
+            Some((throttle, *cost, Subject::Server(*server)))
         });
-        let quotas = bill
+        let quotas = charge
             .quotas
             .iter()
-            .map(|quota| (&quota.throttle, bill.total, Payer::Quota(quota)));
+            .map(|quota| (&quota.throttle, charge.total, Subject::Quota(quota)));
         servers
             .chain(quotas)
             .filter(|(throttle, _, _)| !throttle.is_empty())
@@ -211,28 +211,28 @@ impl Capacity {
 
     /// Charges a call on `table` with its cost as far as known before it runs. Returns until when
     /// it is to be held back, if it is.
-    pub(crate) fn charge(&self, table: &TableName, bill: &mut Bill) -> Result<Option<Instant>, Exceeded> {
-        bill.quotas = self.quotas.applying(table);
+    pub(crate) fn charge(&self, table: &TableName, charge: &mut Charge) -> Result<Option<Instant>, Exceeded> {
+        charge.quotas = self.quotas.applying(table);
         let now = self.now();
         let reached = self
-            .payers(bill)
-            .filter_map(|(throttle, cost, payer)| Some((throttle.reached(cost, now)?, payer)))
+            .subjects(charge)
+            .filter_map(|(throttle, cost, subject)| Some((throttle.reached(cost, now)?, subject)))
             .max_by_key(|(reached, _)| reached.wait);
-        if let Some((reached, payer)) = &reached
+        if let Some((reached, subject)) = &reached
             && reached.wait.duration() > self.max_wait
         {
-            self.outcomes[payer.kind()].refused.increment(1);
+            self.outcomes[subject.kind()].refused.increment(1);
             return Err(Exceeded {
                 reached: *reached,
-                payer: payer.to_string(),
+                subject: subject.to_string(),
                 max_wait: self.max_wait,
             });
         }
         let waits = self
-            .payers(bill)
+            .subjects(charge)
             .map(|(throttle, cost, _)| throttle.take(cost, now));
         let wait = waits.max().unwrap_or_default().duration();
-        for (server, cost) in &bill.servers {
+        for (server, cost) in &charge.servers {
             if let Some(server) = self.rehearsal.as_ref().and_then(|all| all.server(*server)) {
                 server.count(*cost);
             }
@@ -241,38 +241,38 @@ impl Capacity {
             return Ok(None);
         }
         // If nothing was over its limit, a concurrent call took the tokens; charge the first kind.
-        let kind = reached.map_or(0, |(_, payer)| payer.kind());
+        let kind = reached.map_or(0, |(_, subject)| subject.kind());
         self.outcomes[kind].held_back.record(wait);
         Ok(Some(Instant::now() + wait))
     }
 
     /// Charges a call with the bytes that it has read, by virtual server and altogether. A server
-    /// without an entry in the bill is charged with a request, too.
-    pub(crate) fn charge_read(&self, bill: &Bill, read: &[(u16, u64)], total: u64) {
+    /// without an entry in the charge is charged with a request, too.
+    pub(crate) fn charge_read(&self, charge: &Charge, read: &[(u16, u64)], total: u64) {
         let now = self.now();
         for (server, bytes) in read {
             let Some(of_server) = self.rehearsal.as_ref().and_then(|all| all.server(*server)) else {
                 continue;
             };
-            if bill.servers.iter().all(|(known, _)| known != server) {
+            if charge.servers.iter().all(|(known, _)| known != server) {
                 of_server.throttle.take(Cost::READ, now);
                 of_server.count(Cost::READ);
             }
             of_server.take_read_bytes(*bytes, now);
         }
-        for quota in &bill.quotas {
+        for quota in &charge.quotas {
             quota.throttle.take_read_bytes(total, now);
         }
     }
 }
 
 /// Owner of a limit.
-enum Payer<'a> {
+enum Subject<'a> {
     Server(u16),
     Quota(&'a Quota),
 }
 
-impl Payer<'_> {
+impl Subject<'_> {
     fn kind(&self) -> usize {
         match self {
             Self::Server(_) => 0,
@@ -281,7 +281,7 @@ impl Payer<'_> {
     }
 }
 
-impl std::fmt::Display for Payer<'_> {
+impl std::fmt::Display for Subject<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Server(server) => write!(f, "rehearsal-{}", u32::from(*server) + 1),

@@ -41,11 +41,11 @@ impl Rig {
 
     /// Writes rows of 100 bytes on servers, as listed; returns how long to wait.
     fn write(&self, rows: &[(u16, u64)]) -> Result<Option<Duration>, Exceeded> {
-        let mut bill = Bill::default();
+        let mut charge = Charge::default();
         for (server, rows) in rows {
-            (0..*rows).for_each(|_| bill.add(Some(*server), Cost::write(100)));
+            (0..*rows).for_each(|_| charge.add(Some(*server), Cost::write(100)));
         }
-        let until = self.capacity.charge(&table("t"), &mut bill)?;
+        let until = self.capacity.charge(&table("t"), &mut charge)?;
         Ok(until.map(|until| until - Instant::now()))
     }
 }
@@ -106,15 +106,16 @@ async fn bytes_read_are_charged_where_they_were_read() {
         config.rehearsal.read_requests_per_second = 10;
     });
     let fetch = |server| {
-        let mut bill = Bill::default();
-        bill.add(Some(server), Cost::READ);
-        let until = rig.capacity.charge(&table("t"), &mut bill).unwrap();
-        (bill, until.map(|until| until - Instant::now()))
+        let mut charge = Charge::default();
+        charge.add(Some(server), Cost::READ);
+        let until = rig.capacity.charge(&table("t"), &mut charge).unwrap();
+        (charge, until.map(|until| until - Instant::now()))
     };
-    let (bill, wait) = fetch(0);
+    let (charge, wait) = fetch(0);
     assert_eq!(wait, NO_WAIT);
     // It began on the first server and went on to the second.
-    rig.capacity.charge_read(&bill, &[(0, 2_500), (1, 1_200)], 3_700);
+    rig.capacity
+        .charge_read(&charge, &[(0, 2_500), (1, 1_200)], 3_700);
     assert_eq!(fetch(0).1, Some(Duration::from_millis(1_500)));
     assert_eq!(fetch(1).1, Some(Duration::from_millis(200)));
     // One for the fetch that came over from the first, one for the last check, eight more.
@@ -136,9 +137,9 @@ async fn quotas_hold_back_whom_they_are_for() {
     let rig = Rig::new(|config| config.quota.user = "me".into());
     assert!(!rig.capacity.is_on());
     let write = |name: &str| {
-        let mut bill = Bill::default();
-        (0..10).for_each(|_| bill.add(None, Cost::write(100)));
-        let until = rig.capacity.charge(&table(name), &mut bill);
+        let mut charge = Charge::default();
+        (0..10).for_each(|_| charge.add(None, Cost::write(100)));
+        let until = rig.capacity.charge(&table(name), &mut charge);
         until.map(|until| until.map(|until| until - Instant::now()))
     };
     rig.set_quota(Owner::Table(table("t")), ThrottleType::WriteSize, 1_000);

@@ -6,7 +6,7 @@ use std::time::Instant;
 use basalt_idl::native::frame::Request;
 
 use super::output::Response;
-use super::{Connection, Held};
+use super::{Connection, MemoryPermit};
 use crate::limits::admission::Purpose;
 use crate::native::client::{self, Call};
 use crate::native::deadline::Deadline;
@@ -21,42 +21,42 @@ const SMALL_ARGUMENTS: usize = 16 << 10;
 /// The label under which dropped calls are counted: the exception that their clients have met.
 const TIMED_OUT: &str = "CallTimeoutException";
 
-/// Answers a call that arrived at `arrived`. `held` is the memory of its frame. `None` if the call's
+/// Answers a call that arrived at `arrived`. `permit` is the memory of its frame. `None` if the call's
 /// deadline passed before it began.
 pub(super) async fn answer(
     connection: Arc<Connection>,
     method: Option<Method>,
     request: Request,
     arrived: Instant,
-    mut held: Held,
+    mut permit: MemoryPermit,
 ) -> Option<Response> {
     let call_id = request.header.call_id.unwrap_or_default();
     let mut reply = Reply::new(call_id, connection.peer.compressor);
     if let Some(method) = method {
-        run(&connection, method, request, arrived, &mut held, &mut reply).await?;
+        run(&connection, method, request, arrived, &mut permit, &mut reply).await?;
     } else {
         let name = request.header.method_name.unwrap_or_default();
         reply.failure(&Failure::unsupported(&name));
     }
-    if let Some(cells) = &mut reply.held {
-        held.join(cells);
+    if let Some(cells) = &mut reply.permit {
+        permit.join(cells);
     }
-    held.set(reply.out.capacity());
+    permit.set(reply.out.capacity());
     Some(Response {
         bytes: reply.out,
-        held,
+        permit,
         is_cut: reply.is_cut,
     })
 }
 
-/// Runs one call. The memory of its arguments is added to `held`. `None` if the call's deadline
+/// Runs one call. The memory of its arguments is added to `permit`. `None` if the call's deadline
 /// passed before it began.
 async fn run(
     connection: &Arc<Connection>,
     method: Method,
     request: Request,
     arrived: Instant,
-    held: &mut Held,
+    permit: &mut MemoryPermit,
     reply: &mut Reply,
 ) -> Option<()> {
     let deadline = Deadline::new(arrived, request.header.timeout);
@@ -68,7 +68,7 @@ async fn run(
         deadline,
     };
     let prepared = if request.header.request_param == Some(true) {
-        prepare(connection, method, call, held).await
+        prepare(connection, method, call, permit).await
     } else {
         Err(Failure::do_not_retry("a call without a request message"))
     };
@@ -138,16 +138,23 @@ async fn prepare(
     connection: &Connection,
     method: Method,
     mut call: Call,
-    held: &mut Held,
+    permit: &mut MemoryPermit,
 ) -> Result<Call, Failure> {
     let compressor = connection.peer.compressor;
     if compressor.is_some() {
-        call.cells = Box::pin(compress::unpack(&connection.server, compressor, call.cells, held)).await?;
+        call.cells = Box::pin(compress::unpack(
+            &connection.server,
+            compressor,
+            call.cells,
+            permit,
+        ))
+        .await?;
     }
     let bytes = arguments::memory_bytes(method, &call.parameter, &call.cells);
     if bytes > SMALL_ARGUMENTS {
         call.arguments_bytes = bytes;
-        held.add(bytes as u64, Purpose::Arrive)
+        permit
+            .add(bytes as u64, Purpose::Arrive)
             .await
             .inspect_err(|busy| connection.server.admission().count(*busy))?;
     }

@@ -23,7 +23,7 @@ use tokio::task::JoinSet;
 
 use super::answer::answer;
 use super::output::Response;
-use super::{Connection, Held};
+use super::{Connection, MemoryPermit};
 use crate::native::peer::Method;
 
 /// Time after which the calls that arrived together run no further scan in the task of their
@@ -59,19 +59,19 @@ impl Calls {
     }
 
     /// Begins a call, and polls it once unless it has a task of its own. Returns the response, if it
-    /// is ready. `held` is the memory of the request, `has_next` whether a further call has arrived.
+    /// is ready. `permit` is the memory of the request, `has_next` whether a further call has arrived.
     pub(super) async fn begin(
         &mut self,
         connection: &Arc<Connection>,
         request: Request,
-        held: Held,
+        permit: MemoryPermit,
         arrived: Instant,
         has_next: bool,
     ) -> Option<Response> {
         let name = request.header.method_name.as_deref().unwrap_or_default();
         let method = Method::find(connection.peer.service, name);
         let others_wait = has_next || !self.is_empty();
-        let call = answer(Arc::clone(connection), method, request, arrived, held);
+        let call = answer(Arc::clone(connection), method, request, arrived, permit);
         let mut call: Running = Box::pin(call);
         if others_wait && may_take_long(method, arrived) {
             self.apart.spawn(call);

@@ -16,7 +16,7 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::End;
-use crate::limits::admission::{Held, SlowClient, dropped, unread};
+use crate::limits::admission::{MemoryPermit, SlowClient, dropped, unread};
 use crate::server::Server;
 
 /// Least buffer of one read: the frames of about a hundred small calls. An idle connection has none.
@@ -50,7 +50,7 @@ pub(super) struct Input {
     /// Longest time from the first byte of a message to its last.
     limit: Duration,
     /// Memory of the frame that arrives.
-    held: Held,
+    permit: MemoryPermit,
     /// Set while a large frame arrives. The connection ends if the frame makes no progress while
     /// other calls need its memory.
     slow: Option<SlowClient>,
@@ -62,7 +62,7 @@ impl Input {
         Self {
             max: config.max_message_bytes,
             limit: Duration::from_millis(config.message_timeout_ms),
-            held: Held::nothing(server.admission().memory()),
+            permit: MemoryPermit::empty(server.admission().memory()),
             server,
             read,
             received,
@@ -79,15 +79,15 @@ impl Input {
 
     /// Takes a call's frame that has arrived, without its length, and the reservation of its memory.
     /// `None` if bytes are missing, or [`Self::arrive`] has to wait for memory or to refuse the frame.
-    pub(super) fn take(&mut self) -> Option<(Bytes, Held)> {
+    pub(super) fn take(&mut self) -> Option<(Bytes, MemoryPermit)> {
         let length = self.next_length()?;
-        if length > self.max || self.received.len() - 4 < length || !self.held.try_raise(length) {
+        if length > self.max || self.received.len() - 4 < length || !self.permit.try_raise(length) {
             return None;
         }
-        let nothing = Held::nothing(self.held.memory());
+        let nothing = MemoryPermit::empty(self.permit.memory());
         Some((
             self.split_frame(length),
-            std::mem::replace(&mut self.held, nothing),
+            std::mem::replace(&mut self.permit, nothing),
         ))
     }
 
@@ -116,15 +116,15 @@ impl Input {
             let message = format!("a call of {length} bytes; thrift.max_message_bytes is {max}");
             return self.refuse(length, ExceptionClass::RequestTooBig, message).await;
         }
-        if let Err(busy) = self.held.raise(length).await {
+        if let Err(busy) = self.permit.raise(length).await {
             self.server.admission().count(busy);
             return self
                 .refuse(length, ExceptionClass::RegionTooBusy, busy.to_string())
                 .await;
         }
-        if self.held.is_something() {
-            let memory = self.held.memory();
-            self.slow = Some(memory.slow_client(self.address(), self.held.bytes()));
+        if self.permit.has_bytes() {
+            let memory = self.permit.memory();
+            self.slow = Some(memory.slow_client(self.address(), self.permit.bytes()));
         }
         let is_whole = self.fill(4 + length).await?;
         self.slow = None;
@@ -222,11 +222,11 @@ impl Input {
     /// Reads the bytes that have arrived; 0 at the end. The buffer is allocated when bytes are there,
     /// with room for a frame like the last one if there is memory for that.
     async fn receive(&mut self) -> std::io::Result<usize> {
-        let (read, received, held) = (&mut self.read, &mut self.received, &mut self.held);
+        let (read, received, permit) = (&mut self.read, &mut self.received, &mut self.permit);
         let expected = self.last_frame.clamp(READ_BYTES, READ_BYTES_MAX);
         let count = poll_fn(|context| {
             ready!(read.as_ref().poll_read_ready(context))?;
-            let is_reserved = expected == READ_BYTES || held.try_raise(expected);
+            let is_reserved = expected == READ_BYTES || permit.try_raise(expected);
             received.reserve(if is_reserved { expected } else { READ_BYTES });
             pin!(read.read_buf(received)).poll(context)
         })

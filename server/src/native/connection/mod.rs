@@ -32,7 +32,7 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::state::Connection;
-use crate::limits::admission::Held;
+use crate::limits::admission::MemoryPermit;
 use crate::server::Server;
 
 mod answer;
@@ -150,8 +150,8 @@ async fn serve(
             Ok(Arrival::Call) => {}
             Ok(Arrival::Closed) => return Ok(Ok(())),
             Ok(Arrival::Refused { response, end }) => {
-                let held = Held::nothing(connection.server.admission().memory());
-                output.push(Response::new(response, held));
+                let memory_permit = MemoryPermit::empty(connection.server.admission().memory());
+                output.push(Response::new(response, memory_permit));
                 return Ok(Err(end));
             }
             Err(end) => return Ok(Err(end)),
@@ -171,11 +171,11 @@ async fn begin_received(
     let arrived = Instant::now();
     while !output.should_write()
         && calls.len() + output.unsent() < CALLS_IN_FLIGHT
-        && let Some((frame, held)) = input.take()
+        && let Some((frame, memory_permit)) = input.take()
     {
         let request = Request::decode(frame)
             .inspect_err(|_| connection.server.connections().protocol_errors.increment(1))?;
-        let begun = calls.begin(connection, request, held, arrived, input.has_more());
+        let begun = calls.begin(connection, request, memory_permit, arrived, input.has_more());
         if let Some(response) = begun.await {
             output.push(response);
         }

@@ -10,7 +10,7 @@ use tokio::net::tcp::OwnedWriteHalf;
 use tokio::time::{Instant, timeout_at};
 
 use super::{Connection, End};
-use crate::limits::admission::{Held, SlowClient, dropped, send_now};
+use crate::limits::admission::{MemoryPermit, SlowClient, dropped, send_now};
 use crate::limits::parking;
 
 /// A response of up to this many bytes is joined with those before it.
@@ -22,16 +22,16 @@ const WRITE_BYTES: usize = 256 << 10;
 pub(super) struct Response {
     pub(super) bytes: Vec<u8>,
     /// Memory of the response.
-    pub(super) held: Held,
+    pub(super) permit: MemoryPermit,
     /// Whether the connection is closed instead of this response.
     pub(super) is_cut: bool,
 }
 
 impl Response {
-    pub(super) fn new(bytes: Vec<u8>, held: Held) -> Self {
+    pub(super) fn new(bytes: Vec<u8>, permit: MemoryPermit) -> Self {
         Self {
             bytes,
-            held,
+            permit,
             is_cut: false,
         }
     }
@@ -118,8 +118,8 @@ impl Output {
                     && !joined.is_cut =>
             {
                 joined.bytes.extend_from_slice(&response.bytes);
-                joined.held.join(&mut response.held);
-                joined.held.set(joined.bytes.capacity());
+                joined.permit.join(&mut response.permit);
+                joined.permit.set(joined.bytes.capacity());
                 joined.is_cut = response.is_cut;
                 *count += 1;
             }
@@ -164,9 +164,9 @@ impl Output {
         let (limit, connection) = (self.limit, &self.connection);
         let blocked = self.blocked.get_or_insert_with(|| Blocked {
             until: Instant::now() + limit,
-            slow: joined.held.is_something().then(|| {
+            slow: joined.permit.has_bytes().then(|| {
                 let address = connection.address.map(|address| address.ip());
-                joined.held.memory().slow_client(address, joined.held.bytes())
+                joined.permit.memory().slow_client(address, joined.permit.bytes())
             }),
         });
         tokio::select! {
@@ -196,13 +196,13 @@ impl Output {
             // Each write that the client accepts restarts the timeout.
             blocked.until = Instant::now() + self.limit;
             if let Some(slow) = &blocked.slow {
-                slow.progress(written, joined.held.bytes());
+                slow.progress(written, joined.permit.bytes());
             }
         }
         if self.written < joined.bytes.len() {
             return Ok(());
         }
-        parking::sent();
+        parking::record_sends();
         let connections = self.connection.server.connections();
         connections.sent_bytes.add(joined.bytes.len() as u64);
         let is_cut = joined.is_cut;

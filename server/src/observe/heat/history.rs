@@ -143,7 +143,7 @@ impl History {
     }
 
     /// The clock was set back: drops columns in the future.
-    pub(super) fn forget_from(&mut self, now_ms: u64) {
+    pub(super) fn drop_from(&mut self, now_ms: u64) {
         for ring in &mut self.rings {
             ring.columns.retain(|column| column.start_ms < now_ms);
         }

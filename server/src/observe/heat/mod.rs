@@ -245,7 +245,7 @@ impl Heat {
         let column = Column::of_samples(open * COLUMN_MS, samples, bytes, &boundaries);
         let mut history = self.history.lock();
         if now < open {
-            history.forget_from(now * COLUMN_MS);
+            history.drop_from(now * COLUMN_MS);
         } else {
             history.push(column, now * COLUMN_MS, &boundaries);
         }

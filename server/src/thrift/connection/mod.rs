@@ -25,7 +25,7 @@ use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::{CancellationToken, WaitForCancellationFuture};
 
-use crate::limits::admission::{Busy, Held, SlowClient, dropped, send_now, unread};
+use crate::limits::admission::{Busy, MemoryPermit, SlowClient, dropped, send_now, unread};
 use crate::limits::parking;
 use crate::server::Server;
 use crate::service::Caller;
@@ -44,7 +44,7 @@ const RELEASE_AFTER: Duration = Duration::from_secs(1);
 /// Memory that an idle connection may keep for the next call.
 const IDLE_KEEP_BYTES: usize = 8 << 10;
 /// Room for one read of drained bytes.
-const LINGER_READ_BYTES: usize = 16 << 10;
+const DRAIN_READ_BYTES: usize = 16 << 10;
 
 /// Why a connection ended, unless the client closed it.
 #[derive(Debug, thiserror::Error)]
@@ -88,7 +88,7 @@ pub(crate) async fn run(
     let caller = Caller::connected(number, server.admission().memory()).at(socket.peer_addr().ok());
     let mut client = Client::of_both(caller);
     let mut answers = Answers::default();
-    let mut held = Held::nothing(server.admission().memory());
+    let mut permit = MemoryPermit::empty(server.admission().memory());
     // Set while a large message arrives.
     let mut slow = None;
     // When the first byte of the current message arrived.
@@ -106,7 +106,7 @@ pub(crate) async fn run(
         match messages.next_message() {
             Ok(Some((wire_format, message))) => {
                 (message_began, slow) = (None, None);
-                held.set(message.len() + messages.buffered_bytes() + answers.capacity());
+                permit.set(message.len() + messages.buffered_bytes() + answers.capacity());
                 // Pinned where it is made, as all futures on a call's way: a future that is awaited by
                 // value is copied first, and these have kilobytes.
                 pin!(answer(
@@ -123,8 +123,8 @@ pub(crate) async fn run(
                     send(&server, &socket, &mut answers.ready).await?;
                     return Err(End::Fault);
                 }
-                held.join(client.caller.reply());
-                held.set(messages.buffered_bytes() + answers.capacity());
+                permit.join(client.caller.reply());
+                permit.set(messages.buffered_bytes() + answers.capacity());
                 if answers.ready.len() < FLUSH_BYTES {
                     continue;
                 }
@@ -144,7 +144,7 @@ pub(crate) async fn run(
                     &server,
                     &mut socket,
                     &mut messages,
-                    &mut held,
+                    &mut permit,
                     &mut answers,
                     &stop,
                 )
@@ -153,7 +153,7 @@ pub(crate) async fn run(
             }
         }
         send(&server, &socket, &mut answers.ready).await?;
-        held.set(messages.buffered_bytes() + answers.capacity());
+        permit.set(messages.buffered_bytes() + answers.capacity());
         if messages.has_partial() {
             message_began.get_or_insert_with(Instant::now);
         }
@@ -164,7 +164,7 @@ pub(crate) async fn run(
         let is_open = if let Some(began) = message_began {
             let arriving = Arriving {
                 messages: &mut messages,
-                held: &mut held,
+                permit: &mut permit,
                 slow: &mut slow,
                 beside: answers.capacity(),
                 caller: &client.caller,
@@ -182,7 +182,7 @@ pub(crate) async fn run(
                         &server,
                         &mut socket,
                         &mut messages,
-                        &mut held,
+                        &mut permit,
                         &mut answers,
                         &stop,
                     )
@@ -196,7 +196,7 @@ pub(crate) async fn run(
                 messages: &mut messages,
                 caller: &mut client.caller,
                 answers: &mut answers,
-                held: &mut held,
+                permit: &mut permit,
             };
             receive(&server, &mut socket, kept, stopped.as_mut(), &mut has_waited).await?
         };
@@ -252,15 +252,15 @@ async fn end_with(
     server: &Server,
     socket: &mut TcpStream,
     messages: &mut Messages,
-    held: &mut Held,
+    permit: &mut MemoryPermit,
     answers: &mut Answers,
     stop: &CancellationToken,
 ) -> Result<(), End> {
-    messages.forget();
-    held.set(answers.capacity());
+    messages.discard();
+    permit.set(answers.capacity());
     send_with_end(socket);
     send(server, socket, &mut answers.ready).await?;
-    held.set(0);
+    permit.set(0);
     drain(server, socket, stop).await;
     Ok(())
 }
@@ -401,7 +401,7 @@ struct Kept<'a> {
     messages: &'a mut Messages,
     caller: &'a mut Caller,
     answers: &'a mut Answers,
-    held: &'a mut Held,
+    permit: &'a mut MemoryPermit,
 }
 
 impl Kept<'_> {
@@ -413,7 +413,7 @@ impl Kept<'_> {
     /// one is used.
     fn make_room(&mut self) {
         let bytes = self.messages.space_bytes() + self.answers.capacity();
-        if !self.held.try_raise(bytes) {
+        if !self.permit.try_raise(bytes) {
             self.messages.expect_little();
         }
     }
@@ -423,7 +423,7 @@ impl Kept<'_> {
         self.messages.release();
         self.caller.release();
         *self.answers = Answers::default();
-        self.held.set(self.messages.buffered_bytes());
+        self.permit.set(self.messages.buffered_bytes());
     }
 }
 
@@ -488,7 +488,7 @@ async fn arrived(socket: &mut TcpStream, kept: &mut Kept<'_>) -> std::io::Result
 /// A message that has arrived in part.
 struct Arriving<'a> {
     messages: &'a mut Messages,
-    held: &'a mut Held,
+    permit: &'a mut MemoryPermit,
     /// Set once the message is large.
     slow: &'a mut Option<Box<SlowClient>>,
     /// Bytes that the connection holds besides the message.
@@ -502,16 +502,16 @@ impl Arriving<'_> {
     /// Reserves the memory for the next read.
     async fn make_room(&mut self, server: &Server) -> Result<(), Busy> {
         let bytes = self.messages.space_bytes() + self.beside;
-        if !self.held.try_raise(bytes) {
+        if !self.permit.try_raise(bytes) {
             // The client is not slow while the server waits for memory.
             *self.slow = None;
             // Boxed: few messages have to wait.
-            let raised = Box::pin(self.held.raise(bytes)).await;
+            let raised = Box::pin(self.permit.raise(bytes)).await;
             raised.inspect_err(|busy| server.admission().count(*busy))?;
         }
-        if self.held.is_something() && self.slow.is_none() {
+        if self.permit.has_bytes() && self.slow.is_none() {
             let memory = server.admission().memory();
-            let client = memory.slow_client(self.caller.ip(), self.held.bytes());
+            let client = memory.slow_client(self.caller.ip(), self.permit.bytes());
             *self.slow = Some(Box::new(client));
         }
         Ok(())
@@ -530,7 +530,7 @@ async fn receive_rest(
     arriving.make_room(server).await?;
     let Arriving {
         messages,
-        held,
+        permit,
         slow,
         began,
         ..
@@ -550,12 +550,12 @@ async fn receive_rest(
     };
     let Ok(read) = read else {
         return Err(messages
-            .as_stranger()
+            .as_foreign()
             .map_or(End::SlowMessage(limit), End::ProtocolError));
     };
     let count = read?;
     if let Some(slow) = slow {
-        slow.progress(count, held.bytes());
+        slow.progress(count, permit.bytes());
     }
     server.connections().received_bytes.add(count as u64);
     Ok(count > 0)
@@ -584,7 +584,7 @@ async fn send(server: &Server, socket: &TcpStream, answers: &mut Vec<u8>) -> Res
         Box::pin(send_rest(server, socket, left, answers.capacity())).await?;
     }
     server.connections().sent_bytes.add(answers.len() as u64);
-    parking::sent();
+    parking::record_sends();
     if answers.capacity() > KEEP_BYTES {
         *answers = Vec::new();
     } else {
@@ -648,8 +648,8 @@ async fn send_rest(
 /// Sends the reason why the connection ends, in a form that the client can read, as far as that is
 /// known.
 fn error_reply(messages: &Messages, protocol_error: &ProtocolError, answers: &mut Vec<u8>) {
-    if let ProtocolError::NotThrift(stranger) = protocol_error {
-        return answers.extend(stranger.reply());
+    if let ProtocolError::NotThrift(protocol) = protocol_error {
+        return answers.extend(protocol.reply());
     }
     refuse_partial(messages, &TApplicationException::from(protocol_error), answers);
 }
@@ -678,22 +678,22 @@ fn refuse_partial(messages: &Messages, reason: &TApplicationException, answers: 
 async fn drain(server: &Server, socket: &mut TcpStream, stop: &CancellationToken) {
     let config = &server.config().thrift;
     let limit = Duration::from_millis(config.message_timeout_ms);
-    let forget = async {
+    let discard = async {
         // An error means that the client is gone already.
         if socket.shutdown().await.is_err() {
             return;
         }
-        let mut forgotten = Vec::with_capacity(LINGER_READ_BYTES);
+        let mut discarded = Vec::with_capacity(DRAIN_READ_BYTES);
         let mut left = config.max_message_bytes;
-        while let Ok(count @ 1..) = socket.read_buf(&mut forgotten).await
+        while let Ok(count @ 1..) = socket.read_buf(&mut discarded).await
             && count <= left
         {
             left -= count;
-            forgotten.clear();
+            discarded.clear();
         }
     };
     tokio::select! {
-        _ = timeout(limit, forget) => {}
+        _ = timeout(limit, discard) => {}
         () = stop.cancelled() => {}
     }
 }

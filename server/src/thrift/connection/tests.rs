@@ -216,7 +216,7 @@ async fn a_large_message_that_there_is_no_memory_for_is_refused() {
     message[..4].copy_from_slice(&1_000_000_u32.to_be_bytes());
     message.resize(700_000, 0);
 
-    let mut others = Held::nothing(server.admission().memory());
+    let mut others = MemoryPermit::empty(server.admission().memory());
     others.set(600_000);
     let before = server.admission().memory().used();
     let (mut client, served) = connect_to(Arc::clone(&server)).await;
@@ -489,7 +489,7 @@ async fn an_answer_that_is_not_read_makes_way() {
     let (socket, _) = listener.accept().await.unwrap();
     let memory = Arc::clone(server.admission().memory());
     let mut answers = vec![0; 16 << 20];
-    let mut reserved = Held::nothing(&memory);
+    let mut reserved = MemoryPermit::empty(&memory);
     reserved.take_over(memory.room());
     memory.enter(memory.room());
     let sent = tokio::spawn(async move {
@@ -498,7 +498,10 @@ async fn an_answer_that_is_not_read_makes_way() {
         drop(answers);
         sent
     });
-    Held::nothing(&memory).raise(1 << 20).await.expect("room is made");
+    MemoryPermit::empty(&memory)
+        .raise(1 << 20)
+        .await
+        .expect("room is made");
     assert!(matches!(sent.await.unwrap(), Err(End::Busy(Busy::Slow { .. }))));
     drop(client);
 }

@@ -1,9 +1,9 @@
 //! Clients of other protocols: detection by their first bytes, and texts that explain the refusal
 //! to the user.
 //!
-//! 1. [`Stranger::of`] names the protocol.
+//! 1. [`ForeignProtocol::of`] names the protocol.
 //! 2. The [`fmt::Display`] text names the protocol and the remedy. It is logged.
-//! 3. [`Stranger::reply`] encodes that text in the protocol, where the protocol allows an error as
+//! 3. [`ForeignProtocol::reply`] encodes that text in the protocol, where the protocol allows an error as
 //!    the first reply.
 //!
 //! This helps users with the wrong port or client. Nothing depends on the guess: the connection is
@@ -27,7 +27,7 @@ const TEXT_BYTES: usize = 64;
 /// A protocol that this port does not serve: not Thrift, or a form of Thrift that Basalt does not
 /// support.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Stranger {
+pub enum ForeignProtocol {
     /// HTTP/1.
     Http,
     /// HTTP/2 without TLS, as gRPC speaks it.
@@ -58,40 +58,40 @@ pub enum Stranger {
     Unknown,
 }
 
-impl Stranger {
+impl ForeignProtocol {
     /// The protocol of first bytes that [`basalt_idl::wire::detect`] did not recognize as Thrift.
-    pub fn of(detected: Detected, first: &[u8]) -> Stranger {
+    pub fn of(detected: Detected, first: &[u8]) -> ForeignProtocol {
         match detected {
-            Detected::Http => Stranger::Http,
-            Detected::Tls => Stranger::Tls,
-            Detected::Sasl => Stranger::Sasl,
-            Detected::HBaseRpc => Stranger::HbaseRpc,
-            Detected::ZooKeeper | Detected::ZooKeeperWord => Stranger::ZooKeeper,
-            _ => Stranger::from_bytes(first),
+            Detected::Http => ForeignProtocol::Http,
+            Detected::Tls => ForeignProtocol::Tls,
+            Detected::Sasl => ForeignProtocol::Sasl,
+            Detected::HBaseRpc => ForeignProtocol::HbaseRpc,
+            Detected::ZooKeeper | Detected::ZooKeeperWord => ForeignProtocol::ZooKeeper,
+            _ => ForeignProtocol::from_bytes(first),
         }
     }
 
-    fn from_bytes(first: &[u8]) -> Stranger {
+    fn from_bytes(first: &[u8]) -> ForeignProtocol {
         let begins = |with: &[u8]| first.starts_with(with);
         let next = first.get(4..8).unwrap_or_default();
         if begins(b"PRI ") {
-            Stranger::Http2
+            ForeignProtocol::Http2
         } else if begins(b"SSH-") {
-            Stranger::Ssh
+            ForeignProtocol::Ssh
         } else if begins(b"PROXY ") || begins(PROXY_HEADER) {
-            Stranger::Proxy
+            ForeignProtocol::Proxy
         } else if begins(b"[1,") {
-            Stranger::ThriftJson
+            ForeignProtocol::ThriftJson
         } else if next.starts_with(&[0x0f, 0xff]) {
-            Stranger::ThriftHeader
+            ForeignProtocol::ThriftHeader
         } else if begins(&[0, 0]) && POSTGRESQL_CODES.iter().any(|code| next == code) {
-            Stranger::PostgreSql
+            ForeignProtocol::PostgreSql
         } else if is_redis(first) {
-            Stranger::Redis
+            ForeignProtocol::Redis
         } else if is_text(first) {
-            Stranger::Text
+            ForeignProtocol::Text
         } else {
-            Stranger::Unknown
+            ForeignProtocol::Unknown
         }
     }
 
@@ -99,63 +99,63 @@ impl Stranger {
     pub fn reply(self) -> Vec<u8> {
         let text = self.to_string();
         match self {
-            Stranger::Http => format!(
+            ForeignProtocol::Http => format!(
                 "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{text}\n",
                 text.len() + 1
             )
             .into_bytes(),
-            Stranger::Tls => TLS_ALERT.to_vec(),
-            Stranger::Sasl => [&[SASL_ERROR][..], &length(text.len())[..], text.as_bytes()].concat(),
-            Stranger::Redis => format!("-ERR {text}\r\n").into_bytes(),
-            Stranger::PostgreSql => postgresql_error(&text),
+            ForeignProtocol::Tls => TLS_ALERT.to_vec(),
+            ForeignProtocol::Sasl => [&[SASL_ERROR][..], &length(text.len())[..], text.as_bytes()].concat(),
+            ForeignProtocol::Redis => format!("-ERR {text}\r\n").into_bytes(),
+            ForeignProtocol::PostgreSql => postgresql_error(&text),
             // An SSH client shows lines that precede the server's version.
-            Stranger::Ssh | Stranger::Text => format!("{text}\r\n").into_bytes(),
+            ForeignProtocol::Ssh | ForeignProtocol::Text => format!("{text}\r\n").into_bytes(),
             _ => Vec::new(),
         }
     }
 }
 
-impl fmt::Display for Stranger {
+impl fmt::Display for ForeignProtocol {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Stranger::Http => {
+            ForeignProtocol::Http => {
                 "this is the Thrift port; Thrift over HTTP is on the HTTP port, at /thrift1 and /thrift2, as are metrics, health and status"
             }
-            Stranger::Http2 => {
+            ForeignProtocol::Http2 => {
                 "the first bytes are HTTP/2, as gRPC and some proxies send it: Basalt has HTTP/1.1 on its HTTP port, and Thrift on its Thrift port"
             }
-            Stranger::Tls => {
+            ForeignProtocol::Tls => {
                 "the first bytes are a TLS handshake, and TLS is not configured: connect without TLS, or through a proxy that ends it"
             }
-            Stranger::Sasl => {
+            ForeignProtocol::Sasl => {
                 "the first bytes are a SASL handshake, and SASL is not configured: switch security off in the client"
             }
-            Stranger::HbaseRpc => {
+            ForeignProtocol::HbaseRpc => {
                 "the first bytes are HBase's own RPC, which the port for binary protocols speaks (server.listen), and this one does not"
             }
-            Stranger::ZooKeeper => {
+            ForeignProtocol::ZooKeeper => {
                 "the first bytes are a ZooKeeper client's, as HBase's clients send them before anything else: set \
                  hbase.zookeeper.property.clientPort to the port for binary protocols (server.listen)"
             }
-            Stranger::Redis => "the first bytes are a Redis client's, and this is Basalt, which speaks HBase's Thrift: check the port",
-            Stranger::PostgreSql => {
+            ForeignProtocol::Redis => "the first bytes are a Redis client's, and this is Basalt, which speaks HBase's Thrift: check the port",
+            ForeignProtocol::PostgreSql => {
                 "the first bytes are a PostgreSQL client's, and this is Basalt, which speaks HBase's Thrift: check the port"
             }
-            Stranger::Ssh => "the first bytes are an SSH client's, and this is Basalt, which speaks HBase's Thrift: check the port",
-            Stranger::Proxy => {
+            ForeignProtocol::Ssh => "the first bytes are an SSH client's, and this is Basalt, which speaks HBase's Thrift: check the port",
+            ForeignProtocol::Proxy => {
                 "the first bytes are the PROXY header of a proxy, which Basalt does not read: switch the PROXY protocol off there"
             }
-            Stranger::ThriftJson => {
+            ForeignProtocol::ThriftJson => {
                 "the first bytes are Thrift's JSON protocol: use the binary or the compact protocol, as with HBase's gateway"
             }
-            Stranger::ThriftHeader => {
+            ForeignProtocol::ThriftHeader => {
                 "the first bytes are Thrift's header transport: use framed or unframed (buffered) transport, as with HBase's gateway"
             }
-            Stranger::Text => {
+            ForeignProtocol::Text => {
                 "the first bytes are text and no Thrift message: this is Basalt, which speaks HBase's Thrift; for people there are basalt-shell and the \
                  pages of the HTTP port"
             }
-            Stranger::Unknown => {
+            ForeignProtocol::Unknown => {
                 "the first bytes are no Thrift message: check the client's protocol (binary or compact) and transport (framed or unframed), and the \
                  port"
             }
@@ -199,33 +199,33 @@ mod tests {
     #[test]
     fn protocols_are_named_by_their_first_bytes() {
         for (first, expected) in [
-            (&b"GET / HTTP/1.1\r\n"[..], Stranger::Http),
-            (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", Stranger::Http2),
-            (b"\x16\x03\x01\x02\x00\x01\x00\x01", Stranger::Tls),
-            (b"\x01\0\0\0\x05PLAIN", Stranger::Sasl),
-            (b"HBas\0\x50", Stranger::HbaseRpc),
+            (&b"GET / HTTP/1.1\r\n"[..], ForeignProtocol::Http),
+            (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", ForeignProtocol::Http2),
+            (b"\x16\x03\x01\x02\x00\x01\x00\x01", ForeignProtocol::Tls),
+            (b"\x01\0\0\0\x05PLAIN", ForeignProtocol::Sasl),
+            (b"HBas\0\x50", ForeignProtocol::HbaseRpc),
             (
                 b"\0\0\0\x2d\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x75\x30",
-                Stranger::ZooKeeper,
+                ForeignProtocol::ZooKeeper,
             ),
-            (b"ruok", Stranger::ZooKeeper),
-            (b"*1\r\n$4\r\nPING\r\n", Stranger::Redis),
-            (b"PING\r\n", Stranger::Redis),
-            (b"\0\0\0\x08\x04\xd2\x16\x2f", Stranger::PostgreSql),
-            (b"\0\0\0\x29\0\x03\0\0user\0", Stranger::PostgreSql),
-            (b"SSH-2.0-OpenSSH_9.2\r\n", Stranger::Ssh),
-            (b"PROXY TCP4 10.0.0.1 10.0.0.2 1 2\r\n", Stranger::Proxy),
-            (b"\r\n\r\n\0\r\nQUIT\n\x21\x11\0\x0c", Stranger::Proxy),
-            (b"[1,\"getTableNames\",1,0,{}]", Stranger::ThriftJson),
-            (b"\0\0\0\x20\x0f\xff\0\0", Stranger::ThriftHeader),
-            (b"hello\r\n", Stranger::Text),
-            (b"\r\n", Stranger::Text),
-            (b"\xff\xfb\x1f\xff\xfb\x20", Stranger::Text),
-            (b"\xff\xff\xff\xff", Stranger::Unknown),
-            (b"\x3a\0\0\0\x01\0\0\0", Stranger::Unknown),
+            (b"ruok", ForeignProtocol::ZooKeeper),
+            (b"*1\r\n$4\r\nPING\r\n", ForeignProtocol::Redis),
+            (b"PING\r\n", ForeignProtocol::Redis),
+            (b"\0\0\0\x08\x04\xd2\x16\x2f", ForeignProtocol::PostgreSql),
+            (b"\0\0\0\x29\0\x03\0\0user\0", ForeignProtocol::PostgreSql),
+            (b"SSH-2.0-OpenSSH_9.2\r\n", ForeignProtocol::Ssh),
+            (b"PROXY TCP4 10.0.0.1 10.0.0.2 1 2\r\n", ForeignProtocol::Proxy),
+            (b"\r\n\r\n\0\r\nQUIT\n\x21\x11\0\x0c", ForeignProtocol::Proxy),
+            (b"[1,\"getTableNames\",1,0,{}]", ForeignProtocol::ThriftJson),
+            (b"\0\0\0\x20\x0f\xff\0\0", ForeignProtocol::ThriftHeader),
+            (b"hello\r\n", ForeignProtocol::Text),
+            (b"\r\n", ForeignProtocol::Text),
+            (b"\xff\xfb\x1f\xff\xfb\x20", ForeignProtocol::Text),
+            (b"\xff\xff\xff\xff", ForeignProtocol::Unknown),
+            (b"\x3a\0\0\0\x01\0\0\0", ForeignProtocol::Unknown),
         ] {
             assert_eq!(
-                Stranger::of(detect(first), first),
+                ForeignProtocol::of(detect(first), first),
                 expected,
                 "{}",
                 first.escape_ascii()
@@ -235,16 +235,21 @@ mod tests {
 
     #[test]
     fn replies_are_in_the_form_of_the_protocol() {
-        let reply = Stranger::PostgreSql.reply();
+        let reply = ForeignProtocol::PostgreSql.reply();
         assert_eq!((reply[0], reply.last()), (b'E', Some(&0)));
         assert_eq!(reply[1..5], length(reply.len() - 1));
-        assert!(Stranger::Redis.reply().starts_with(b"-ERR ") && Stranger::Redis.reply().ends_with(b"\r\n"));
-        let http = String::from_utf8(Stranger::Http.reply()).unwrap();
+        assert!(
+            ForeignProtocol::Redis.reply().starts_with(b"-ERR ")
+                && ForeignProtocol::Redis.reply().ends_with(b"\r\n")
+        );
+        let http = String::from_utf8(ForeignProtocol::Http.reply()).unwrap();
         let (head, body) = http.split_once("\r\n\r\n").unwrap();
         assert!(
             head.contains(&format!("Content-Length: {}\r\n", body.len())),
             "{http}"
         );
-        assert!(Stranger::HbaseRpc.reply().is_empty() && Stranger::ZooKeeper.reply().is_empty());
+        assert!(
+            ForeignProtocol::HbaseRpc.reply().is_empty() && ForeignProtocol::ZooKeeper.reply().is_empty()
+        );
     }
 }

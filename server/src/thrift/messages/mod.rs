@@ -18,9 +18,9 @@ use bytes::{Buf, Bytes, BytesMut};
 
 use crate::config::{Thrift, ThriftProtocol, ThriftTransport};
 
-mod stranger;
+mod foreign;
 
-pub use stranger::Stranger;
+pub use foreign::ForeignProtocol;
 
 /// How a connection speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,7 +49,7 @@ impl WireFormat {
 pub enum ProtocolError {
     /// Not Thrift.
     #[error("{0}")]
-    NotThrift(Stranger),
+    NotThrift(ForeignProtocol),
     /// Thrift on the port for HTTP.
     #[error(
         "this is the HTTP port, and the first bytes are a Thrift message without HTTP: connect to the Thrift port (server.listen), or send \
@@ -109,7 +109,7 @@ impl From<&ProtocolError> for TApplicationException {
 pub struct Messages {
     received: BytesMut,
     /// The buffer has been made large since it was last released.
-    is_bulky: bool,
+    retains_large_buffer: bool,
     /// Bytes of the last message since then. The next one is likely to be similar.
     last_bytes: usize,
     wire_format: Option<WireFormat>,
@@ -133,7 +133,7 @@ impl Messages {
     pub fn new(config: &Thrift) -> Self {
         Self {
             received: BytesMut::new(),
-            is_bulky: false,
+            retains_large_buffer: false,
             last_bytes: 0,
             wire_format: None,
             scanner: None,
@@ -155,7 +155,7 @@ impl Messages {
 
     /// The buffer to read into, with room in it.
     pub fn space(&mut self) -> &mut BytesMut {
-        self.is_bulky |= self.is_large() || self.last_bytes > READ_BYTES;
+        self.retains_large_buffer |= self.is_large() || self.last_bytes > READ_BYTES;
         if let Some(bytes) = self.larger() {
             let mut larger = BytesMut::with_capacity(bytes);
             larger.extend_from_slice(&self.received);
@@ -215,7 +215,7 @@ impl Messages {
     }
 
     /// Drops the received bytes, of a message that is refused.
-    pub fn forget(&mut self) {
+    pub fn discard(&mut self) {
         self.received = BytesMut::new();
     }
 
@@ -226,7 +226,7 @@ impl Messages {
 
     /// Memory that is kept for the next message, about: at least this much once a message was large.
     pub fn kept_bytes(&self) -> usize {
-        if self.is_bulky {
+        if self.retains_large_buffer {
             BULK_READ_BYTES
         } else {
             READ_BYTES
@@ -237,7 +237,7 @@ impl Messages {
     pub fn release(&mut self) {
         if self.received.is_empty() {
             self.received = BytesMut::new();
-            self.is_bulky = false;
+            self.retains_large_buffer = false;
             self.last_bytes = 0;
         }
     }
@@ -259,9 +259,9 @@ impl Messages {
 
     /// The refusal of received bytes that are too few to detect a protocol, once no more are
     /// expected.
-    pub fn as_stranger(&self) -> Option<ProtocolError> {
+    pub fn as_foreign(&self) -> Option<ProtocolError> {
         let is_unknown = self.wire_format.is_none() && !self.received.is_empty();
-        is_unknown.then(|| ProtocolError::NotThrift(Stranger::of(Detected::Unknown, &self.received)))
+        is_unknown.then(|| ProtocolError::NotThrift(ForeignProtocol::of(Detected::Unknown, &self.received)))
     }
 
     /// The received head of the incomplete message, without its frame length.
@@ -309,7 +309,12 @@ impl Messages {
             other @ (Detected::HBaseRpc | Detected::ZooKeeper | Detected::ZooKeeperWord) => {
                 return Err(ProtocolError::OtherProtocol(other));
             }
-            other => return Err(ProtocolError::NotThrift(Stranger::of(other, &self.received))),
+            other => {
+                return Err(ProtocolError::NotThrift(ForeignProtocol::of(
+                    other,
+                    &self.received,
+                )));
+            }
         };
         self.wire_format = Some(wire_format);
         if self.forbidden.is_none() {

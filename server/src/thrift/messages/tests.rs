@@ -83,7 +83,7 @@ fn refused(config: &Thrift, bytes: &[u8]) -> ProtocolError {
 }
 
 #[test]
-fn strangers_are_told_apart() {
+fn foreign_protocols_are_told_apart() {
     for (bytes, text) in [
         (&b"GET / HTTP/1.1\r\n"[..], "HTTP"),
         (b"\x16\x03\x01\x02\x00\x01", "TLS"),
@@ -241,6 +241,6 @@ fn the_head_of_a_message_is_little() {
     messages.space().extend_from_slice(&vec![0; 1 << 19]);
     assert_eq!(messages.next_message(), Ok(None));
     assert!(messages.partial().len() <= HEAD_BYTES);
-    messages.forget();
+    messages.discard();
     assert_eq!(messages.buffered_bytes(), 0);
 }

@@ -272,7 +272,7 @@ impl Generator {
                 (Api::One, 5..=6) => self.call(Api::One, "scannerGet", [("id", id)]),
                 (Api::One, _) => {
                     self.call(Api::One, "scannerClose", [("id", id)]);
-                    self.forget_scanner();
+                    self.drop_closed_scanner();
                 }
                 (_, 0..=6) => {
                     let args = [("scannerId", id), ("numRows", self.int(1..=8).into())];
@@ -280,7 +280,7 @@ impl Generator {
                 }
                 _ => {
                     self.call(Api::Two, "closeScanner", [("scannerId", id)]);
-                    self.forget_scanner();
+                    self.drop_closed_scanner();
                 }
             }
         }
@@ -299,7 +299,7 @@ impl Generator {
     }
 
     /// A closed scanner is mostly not used again; the error for one that is, is the same for all of them.
-    fn forget_scanner(&mut self) {
+    fn drop_closed_scanner(&mut self) {
         if self.chance(0.9) {
             self.scanners.pop();
         }

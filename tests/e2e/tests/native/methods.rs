@@ -13,7 +13,11 @@ fn rows() -> Vec<(String, String, bool)> {
     let table = below.split("\n#").next().unwrap_or_default();
     let methods = |line: &str| -> Option<Vec<(String, String, bool)>> {
         let mut cells = line.strip_prefix("| `")?.split(" | ");
-        let names = cells.next()?.split('`').step_by(2).filter(|name| !name.is_empty());
+        let names = cells
+            .next()?
+            .split('`')
+            .step_by(2)
+            .filter(|name| !name.is_empty());
         let is_served = cells.next()? != "absent";
         names
             .map(|name| {

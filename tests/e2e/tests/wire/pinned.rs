@@ -80,7 +80,7 @@ fn a_pinned_setting_is_explained_to_those_it_refuses() {
 
 /// Clients that do not speak Thrift get an answer in their own protocol, if it has one.
 #[test]
-fn strangers_are_answered_in_their_own_words() {
+fn foreign_protocols_are_answered_in_their_own_words() {
     let dir = tempfile::tempdir().expect("a temporary folder");
     let server = Server::start(&dir.path().join("data"), &[]);
     let told = |bytes: &[u8]| {
@@ -120,7 +120,7 @@ fn strangers_are_answered_in_their_own_words() {
 /// The log names the protocol of clients that do not speak Thrift in one line with the remedy, also
 /// for typed text. If the protocol has a form for an error, the client receives the same message.
 #[test]
-fn strangers_are_named_in_the_log() {
+fn foreign_protocols_are_named_in_the_log() {
     let dir = tempfile::tempdir().expect("a temporary folder");
     let server = Server::start(&dir.path().join("data"), &[]);
     let told = |address: std::net::SocketAddr, bytes: &[u8]| {
@@ -132,7 +132,7 @@ fn strangers_are_named_in_the_log() {
             .expect("the server closes in order");
         String::from_utf8_lossy(&answer).into_owned()
     };
-    let strangers: [(&[u8], &str, &str); 7] = [
+    let foreign: [(&[u8], &str, &str); 7] = [
         (
             b"*1\r\n$4\r\nPING\r\n",
             "-ERR the first bytes are a Redis client's",
@@ -149,7 +149,7 @@ fn strangers_are_named_in_the_log() {
         ),
         (b"\xff\xff\xff\xff", "", "are no Thrift message: check"),
     ];
-    for (first, reply, _) in strangers {
+    for (first, reply, _) in foreign {
         let answer = told(server.thrift, first);
         let reply = if reply == "MESSAGE" {
             "SFATAL\0C08P01\0Mthe first bytes"
@@ -181,7 +181,7 @@ fn strangers_are_named_in_the_log() {
     assert!(told(server.http, b"no HTTP\r\n\r\n").starts_with("HTTP/1.1 400"));
     assert!(told(server.http, b"GET /healthz HTTP/1.0\r\nHost: localhost\r\n\r\n").ends_with("ok\n"));
     let log = server.stop_and_log();
-    for (first, _, named) in strangers {
+    for (first, _, named) in foreign {
         let lines = log
             .lines()
             .filter(|line| line.contains("to the Thrift port closed") && line.contains(named));

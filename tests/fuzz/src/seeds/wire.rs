@@ -25,7 +25,7 @@ pub(super) fn seeds() -> Vec<Input> {
         let named = |(index, bytes)| seed(format!("{name}-{index:02}"), bytes);
         seeds.extend(connections.into_iter().enumerate().map(named));
     }
-    seeds.extend(strangers());
+    seeds.extend(foreign_protocols());
     seeds.extend(attacks());
     seeds
 }
@@ -145,7 +145,7 @@ fn value<W: Writer>(writer: &mut W, ty: &TypeDescriptor, whole: bool) {
 }
 
 /// First bytes of other protocols.
-fn strangers() -> Vec<Input> {
+fn foreign_protocols() -> Vec<Input> {
     vec![
         seed("http", *b"\x05GET /metrics HTTP/1.1\r\n\r\n"),
         seed("tls", *b"\x05\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"),

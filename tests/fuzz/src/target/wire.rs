@@ -19,7 +19,7 @@ use basalt_idl::schema::{Decode as _, Recode, StructDescriptor, check};
 use basalt_idl::wire::{BinaryReader, CompactReader, MessageKind, Protocol, Reader, WireError};
 use basalt_idl::{admin, thrift1, thrift2};
 use basalt_server::config::Thrift;
-use basalt_server::thrift::messages::{Messages, ProtocolError, Stranger, WireFormat};
+use basalt_server::thrift::messages::{ForeignProtocol, Messages, ProtocolError, WireFormat};
 use bytes::Bytes;
 
 use super::hash_of;
@@ -84,7 +84,7 @@ fn told_apart(settings: &Thrift, stream: &[u8], piece_bytes: usize) -> Outcome {
     let (count, hash) = seen.get();
     // The detected protocol depends on how many bytes have arrived, so the comparison ignores it.
     let end = end.map_err(|protocol_error| match protocol_error {
-        ProtocolError::NotThrift(_) => ProtocolError::NotThrift(Stranger::Unknown),
+        ProtocolError::NotThrift(_) => ProtocolError::NotThrift(ForeignProtocol::Unknown),
         other => other,
     });
     (count, hash, end)

@@ -133,7 +133,7 @@ impl Default for SystemTables {
 impl SystemTables {
     /// Discards the listings, so that the next read lists the tables again. A running listing ends
     /// before this returns.
-    pub(crate) fn forget(&self) {
+    pub(crate) fn invalidate(&self) {
         for listed in &self.listed {
             *listed.lock() = None;
         }

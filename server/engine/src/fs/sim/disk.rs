@@ -451,7 +451,7 @@ impl Disk {
     }
 
     /// A sync that failed: the pages are clean now and will not be written again.
-    pub(super) fn forget_unsynced(&mut self, inode: Inode) -> io::Result<()> {
+    pub(super) fn discard_unsynced(&mut self, inode: Inode) -> io::Result<()> {
         self.file_mut(inode)?.unsynced.clear();
         Ok(())
     }

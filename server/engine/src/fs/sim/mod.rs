@@ -422,7 +422,7 @@ impl SimFile {
     fn sync(&self) -> io::Result<()> {
         self.shared.call(OpKind::Sync, &self.path, |state, failure| {
             if let Some(Failure::Error(errno)) = failure {
-                state.disk.forget_unsynced(self.inode)?;
+                state.disk.discard_unsynced(self.inode)?;
                 return Err(errno.into());
             }
             state.disk.sync_file(self.inode)?;

@@ -82,7 +82,7 @@ fn context() -> ReaderContext {
 struct Fixture {
     _dir: tempfile::TempDir,
     path: PathBuf,
-    written: Written,
+    written: FileSummary,
 }
 
 impl Fixture {

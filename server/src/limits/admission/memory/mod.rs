@@ -14,7 +14,7 @@
 //! Invariants:
 //! - Reservations never exceed the limit: `used` grows by compare-and-exchange. The exception is
 //!   [`Memory::enter`], which adds bytes that are allocated already: small buffers that have grown
-//!   a little ([`Held::set`]).
+//!   a little ([`MemoryPermit::set`]).
 //! - Messages and arguments leave one part in [`SERVE_SHARE`] of the limit to results, so that
 //!   calls that have begun are served when messages fill the rest.
 //! - All waits end, so calls that hold memory and wait for more do not deadlock. After [`PATIENCE`]
@@ -259,7 +259,7 @@ impl Memory {
     /// their share, or the memory for calls is full.
     pub(crate) fn for_scanner(self: &Arc<Self>, bytes: u64) -> Option<ScannerMemory> {
         let share = self.limit / SCANNERS_SHARE;
-        let more = |held: u64| held.checked_add(bytes).filter(|sum| *sum <= share);
+        let more = |used: u64| used.checked_add(bytes).filter(|sum| *sum <= share);
         self.scanners
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, more)
             .ok()?;
@@ -344,24 +344,24 @@ impl Drop for ScannerMemory {
     }
 }
 
-/// One holder's part of [`Memory`]: released when dropped.
+/// Bytes of [`Memory`] that one holder has reserved: released when dropped.
 #[derive(Debug)]
-pub(crate) struct Held {
+pub(crate) struct MemoryPermit {
     memory: Arc<Memory>,
     bytes: u64,
 }
 
-impl Held {
+impl MemoryPermit {
     /// Holds nothing yet.
-    pub(crate) fn nothing(memory: &Arc<Memory>) -> Self {
+    pub(crate) fn empty(memory: &Arc<Memory>) -> Self {
         Self {
             memory: Arc::clone(memory),
             bytes: 0,
         }
     }
 
-    /// Whether it holds more than the free bytes.
-    pub(crate) fn is_something(&self) -> bool {
+    /// Whether more than the free bytes are reserved.
+    pub(crate) fn has_bytes(&self) -> bool {
         self.bytes > 0
     }
 
@@ -434,7 +434,7 @@ impl Held {
     }
 }
 
-impl Drop for Held {
+impl Drop for MemoryPermit {
     fn drop(&mut self) {
         if self.bytes > 0 {
             self.memory.release(self.bytes);

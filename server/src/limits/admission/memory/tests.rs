@@ -22,12 +22,12 @@ fn add(batch: &mut CellBatch, value: &[u8]) -> basalt_engine::Result<()> {
 #[test]
 fn memory_is_counted_beyond_what_is_free() {
     let memory = memory(8_000);
-    let mut held = Held::nothing(&memory);
-    held.set(FREE_BYTES);
+    let mut permit = MemoryPermit::empty(&memory);
+    permit.set(FREE_BYTES);
     assert_eq!(memory.used(), 0);
-    assert!(held.try_raise(FREE_BYTES + 6_999));
+    assert!(permit.try_raise(FREE_BYTES + 6_999));
     memory.check().unwrap();
-    let mut other = Held::nothing(&memory);
+    let mut other = MemoryPermit::empty(&memory);
     assert!(other.try_raise(FREE_BYTES + 1));
     assert!(!other.try_raise(FREE_BYTES + 2), "the last eighth is for results");
     let refused = memory.check().unwrap_err();
@@ -35,10 +35,10 @@ fn memory_is_counted_beyond_what_is_free() {
         refused.to_string().contains("requests.memory_bytes is 8000"),
         "{refused}"
     );
-    drop(held);
+    drop(permit);
     memory.check().unwrap();
     assert_eq!((memory.used(), memory.room()), (1, 7_999));
-    other.join(&mut Held::nothing(&memory));
+    other.join(&mut MemoryPermit::empty(&memory));
     drop(other);
     assert_eq!(memory.used(), 0);
 }
@@ -80,9 +80,9 @@ fn reservations_never_exceed_the_limit() {
 #[tokio::test]
 async fn a_reservation_waits_for_memory_and_is_refused_after_a_while() {
     let memory = memory(8_000);
-    let mut held = Held::nothing(&memory);
-    held.add(7_000, Purpose::Arrive).await.unwrap();
-    let mut other = Held::nothing(&memory);
+    let mut permit = MemoryPermit::empty(&memory);
+    permit.add(7_000, Purpose::Arrive).await.unwrap();
+    let mut other = MemoryPermit::empty(&memory);
     let refused = other.add(1, Purpose::Arrive).await.unwrap_err();
     assert!(
         matches!(
@@ -100,10 +100,10 @@ async fn a_reservation_waits_for_memory_and_is_refused_after_a_while() {
         .await
         .expect("a result may have the rest");
     drop(other);
-    let mut waits = Held::nothing(&memory);
+    let mut waits = MemoryPermit::empty(&memory);
     let mut waiting = std::pin::pin!(waits.add(5_000, Purpose::Arrive));
     assert!(futures_poll(&mut waiting).is_none());
-    drop(held);
+    drop(permit);
     waiting.await.unwrap();
     assert_eq!(memory.used(), 5_000);
 }
@@ -111,7 +111,7 @@ async fn a_reservation_waits_for_memory_and_is_refused_after_a_while() {
 #[tokio::test]
 async fn what_can_never_be_had_is_refused_at_once_with_another_word() {
     let memory = memory(8_000);
-    let refused = Held::nothing(&memory)
+    let refused = MemoryPermit::empty(&memory)
         .add(7_001, Purpose::Arrive)
         .await
         .unwrap_err();
@@ -133,8 +133,8 @@ async fn what_can_never_be_had_is_refused_at_once_with_another_word() {
 #[test]
 fn a_result_asks_as_its_thread_may() {
     let memory = memory(800_000);
-    let mut held = Held::nothing(&memory);
-    assert!(held.try_raise(FREE_BYTES + 600_000));
+    let mut permit = MemoryPermit::empty(&memory);
+    assert!(permit.try_raise(FREE_BYTES + 600_000));
     let mut batch = CellBatch::charged_to(memory.clone());
     add(&mut batch, &[0; 10_000]).expect("a small result is free");
     assert_eq!(memory.used(), 600_000);
@@ -158,7 +158,7 @@ fn a_result_asks_as_its_thread_may() {
         while memory.waiting.load(Ordering::SeqCst) == 0 {
             std::thread::yield_now();
         }
-        drop(held);
+        drop(permit);
         waits.join().expect("no panic").expect("there is memory now");
     });
     assert!(memory.used() >= 200_000 - FREE_BYTES as u64);
@@ -180,14 +180,14 @@ fn arguments_of_open_scanners_have_a_share() {
 #[tokio::test]
 async fn a_slow_client_is_dropped_for_a_reservation() {
     let memory = memory(8_000);
-    let mut message = Held::nothing(&memory);
+    let mut message = MemoryPermit::empty(&memory);
     message.add(7_000, Purpose::Arrive).await.unwrap();
     let client = memory.slow_client(None, message.bytes());
     let slow = tokio::spawn(async move {
         client.dropped().await;
         drop(message);
     });
-    Held::nothing(&memory)
+    MemoryPermit::empty(&memory)
         .add(1, Purpose::Arrive)
         .await
         .expect("the slow one has made room");
