@@ -36,27 +36,3 @@ pub trait CellCursor: Send {
         None
     }
 }
-
-impl<C: CellCursor + ?Sized> CellCursor for Box<C> {
-    fn cell(&self) -> Option<Cell<'_>> {
-        (**self).cell()
-    }
-    fn advance(&mut self) -> Result<()> {
-        (**self).advance()
-    }
-    fn seek(&mut self, target: Key<'_>) -> Result<()> {
-        (**self).seek(target)
-    }
-    fn seek_forward(&mut self, target: Key<'_>) -> Result<()> {
-        (**self).seek_forward(target)
-    }
-    fn seek_row_before(&mut self, row: &[u8]) -> Result<()> {
-        (**self).seek_row_before(row)
-    }
-    fn seek_last_row(&mut self) -> Result<()> {
-        (**self).seek_last_row()
-    }
-    fn bounds(&self) -> Option<(Key<'_>, Key<'_>)> {
-        (**self).bounds()
-    }
-}
