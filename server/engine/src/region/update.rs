@@ -219,6 +219,8 @@ mod tests {
         let update = RowUpdate::Append(vec![piece(b"b"), piece(b"c")]);
         assert_eq!(*plan(&update, Some((1, b"a"))).unwrap()[0].value, *b"abc");
         assert_eq!(*plan(&update, None).unwrap()[0].value, *b"bc");
-        assert!(plan(&update, Some((1, &[b'a'; 62]))).is_err());
+        // Row, family and qualifier count, and both pieces.
+        assert!(plan(&update, Some((1, &[b'a'; 59]))).is_ok());
+        assert!(plan(&update, Some((1, &[b'a'; 60]))).is_err());
     }
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use basalt_engine::cell::{Budget, CellBatch, OnShortage};
 use basalt_engine::engine::Fetched;
 use basalt_engine::fs::sim::{SimFs, SimOptions};
-use basalt_engine::op::{ColumnAppend, FetchLimits, Get, ReadSpec, RowUpdate, Scan, Write};
+use basalt_engine::op::{Check, ColumnAppend, CompareOp, FetchLimits, Get, ReadSpec, RowUpdate, Scan, Write};
 use basalt_engine::options::Options;
 use basalt_engine::schema::Durability;
 use basalt_engine::{Engine, Error, Result};
@@ -236,5 +236,26 @@ fn an_append_reserves_the_copies_of_what_it_appends_to() {
         "{highest}: the stored value, its result, and three copies"
     );
     drop(out);
+    assert_eq!(budget.used(), 0);
+}
+
+#[test]
+fn a_condition_reserves_the_stored_value_that_it_reads() {
+    let budget = Limited::new(usize::MAX);
+    let engine = engine("NONE", &budget);
+    // In the memstore: no block is read.
+    let value = vec![b'v'; MIB];
+    write(&engine, b"new", b"q", &value);
+    let check = Check {
+        family: F,
+        qualifier: b"q",
+        op: CompareOp::Equal,
+        value: Some(b"another"),
+    };
+    let delete = mutation(b"new", &[Write::DeleteRow { timestamp: None }]);
+    let commit = engine.check_and_mutate(&name("t"), &check, &delete).unwrap();
+    assert!(commit.is_none());
+    let highest = budget.highest();
+    assert!(highest >= MIB - FREE_BYTES, "{highest}");
     assert_eq!(budget.used(), 0);
 }

@@ -263,6 +263,17 @@ fn a_row_larger_than_the_limit_is_refused_by_name() {
 }
 
 #[test]
+fn updates_of_a_table_return_the_new_value() {
+    let engine = Rig::in_memory().open();
+    create(&engine);
+    let table = engine.table("t").unwrap();
+    assert_eq!(table.append(b"r", F, b"text", b"ab").unwrap(), b"ab");
+    assert_eq!(table.append(b"r", F, b"text", b"c").unwrap(), b"abc");
+    assert_eq!(table.increment(b"r", F, b"count", 2).unwrap(), 2);
+    assert_eq!(table.increment(b"r", F, b"count", 3).unwrap(), 5);
+}
+
+#[test]
 fn increments_and_appends_return_what_they_wrote() {
     in_memory_and_flushed(|settle| {
         let engine = Rig::in_memory().open();

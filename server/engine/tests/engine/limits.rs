@@ -542,6 +542,12 @@ fn at_a_total_what_is_there_stays_and_can_go() {
         refused.to_string(),
         "the server would have 41 stores; the limit 'stores' is 40 stores: drop tables or families, or merge regions"
     );
+    engine.snapshot(&name("t"), "s", true, 0).unwrap();
+    let refused = engine.clone_snapshot("s", &name("u")).unwrap_err().to_string();
+    assert!(
+        refused.starts_with("the server would have 80 stores"),
+        "{refused}"
+    );
     let region = engine.regions(&name("t")).unwrap().pop().unwrap();
     for refused in [
         engine.split_region(region.id, Some(b"x")).map(drop),

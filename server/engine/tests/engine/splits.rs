@@ -298,6 +298,10 @@ fn policies_can_be_changed_and_unknown_ones_are_refused() {
     fill(&engine, &table, (0..300).map(row));
     assert_eq!(region_count(&engine, &table), 1);
     let region = engine.regions(&table).unwrap().remove(0);
+    assert_eq!(
+        engine.encoded_name(region.id).as_ref(),
+        Some(&region.encoded_name)
+    );
     let refused = engine.split_region(region.id, Some(&row(5))).unwrap_err();
     assert_eq!(
         refused.to_string(),

@@ -106,7 +106,9 @@ fn flushes_and_compactions_wait_while_they_are_paused() {
     rig.options.memstore_flush_bytes = 1 << 20;
     let engine = rig.open();
     let table = create(&engine);
+    assert!(!engine.is_paused(Work::Flushes));
     assert!(!engine.pause(Work::Flushes, true));
+    assert!(engine.is_paused(Work::Flushes));
     for number in 0..150 {
         put(&engine, &table, &row(number), &[b'v'; 10_000]);
     }

@@ -283,6 +283,9 @@ fn size_and_depth_are_bounded() {
         let error = FilterSpec::parse(text.as_bytes()).unwrap_err();
         assert!(error.message.contains("nested deeper than 64"), "{error}");
     }
+    // Side by side, not nested.
+    let skips = vec!["SKIP PageFilter(1)"; DEPTH_MAX + 1].join(" AND ");
+    assert!(FilterSpec::parse(skips.as_bytes()).is_ok());
     let deep_lists = format!(
         "{}PageFilter(1)",
         "PageFilter(1) OR PageFilter(1) AND (".repeat(40)

@@ -49,6 +49,8 @@ fn prefix() {
     check_reversed("PrefixFilter('r')", &[R2, R1]);
     check_reversed("PrefixFilter('r1')", &[R1]);
     check_reversed("PrefixFilter('t')", &[]);
+    check_hint("PrefixFilter('s')", &Read::new("r f:a@1=x"), "s f:");
+    check_hint("PrefixFilter('s')", &Read::reversed("u f:a@1=x"), "t f:");
 }
 
 #[test]

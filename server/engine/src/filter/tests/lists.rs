@@ -80,6 +80,22 @@ fn or_keeps_what_any_child_keeps() {
     );
 }
 
+/// A list jumps only as far as none of its filters misses a cell.
+#[test]
+fn or_jumps_to_the_nearest_hint() {
+    let read = Read::new("r f:a@1=x");
+    check_hint(
+        "ColumnPrefixFilter('c') OR ColumnPrefixFilter('d')",
+        &read,
+        "r f:c",
+    );
+    check_hint(
+        "ColumnPrefixFilter('d') OR ColumnPrefixFilter('c')",
+        &read,
+        "r f:c",
+    );
+}
+
 /// A child is not asked again about the cells that it has jumped over for itself.
 #[test]
 fn or_remembers_what_a_child_has_said() {

@@ -7,7 +7,7 @@ mod filters;
 mod lists;
 mod region;
 
-use self::region::{Read, run};
+use self::region::{Read, hint, run};
 use super::FilterSpec;
 
 /// Two families, three rows, three versions in one column.
@@ -31,6 +31,13 @@ fn check_spec(filter: &FilterSpec, read: &Read<'_>, expected: &str) {
     let kept = run(filter, read).unwrap_or_else(|error| panic!("{filter}: {error}"));
     let expected = expected.split_whitespace().collect::<Vec<_>>().join(" ");
     assert_eq!(kept, expected, "{filter}");
+}
+
+/// The hint of a filter for the one cell of `read`. Without hints, scans are right and slow.
+#[track_caller]
+fn check_hint(filter: &str, read: &Read<'_>, expected: &str) {
+    let hint = hint(&parse(filter), read).unwrap_or_else(|error| panic!("{filter}: {error}"));
+    assert_eq!(hint.as_deref(), Some(expected), "{filter}");
 }
 
 /// A description is shared by regions on different threads; an instance moves with its scanner.

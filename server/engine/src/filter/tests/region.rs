@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::Result;
 use crate::cell::{Cell, CellBatch, CellType, KeyBuf, compare_keys};
 use crate::filter::{Filter, FilterSpec, ReturnCode};
+use crate::schema::Escaped;
 
 /// What is read, and how.
 pub(super) struct Read<'t> {
@@ -204,4 +205,23 @@ fn print(batch: &CellBatch) -> String {
         .rows()
         .flat_map(|row| row.cells().map(cell).collect::<Vec<_>>());
     cells.collect::<Vec<_>>().join(" ")
+}
+
+/// The hint with which a filter answers the only cell, as `row family:qualifier`.
+pub(super) fn hint(spec: &FilterSpec, read: &Read<'_>) -> Result<Option<String>> {
+    let (row, rest) = read.cells.split_once(' ').expect("one cell");
+    let stored = Stored::parse(row, rest);
+    let cell = stored.cell();
+    let mut filter = spec.create();
+    filter.set_reversed(read.reversed);
+    filter.reset();
+    filter.filter_row_key(cell.key.row())?;
+    if filter.filter_cell(cell)? != ReturnCode::SeekNextUsingHint {
+        return Ok(None);
+    }
+    Ok(filter.next_cell_hint(cell).map(|hint| {
+        let key = hint.as_key();
+        let [row, family, qualifier] = [key.row(), key.family(), key.qualifier()].map(Escaped);
+        format!("{row} {family}:{qualifier}")
+    }))
 }

@@ -233,6 +233,7 @@ fn schema_changes_stop_at_the_limit() {
     assert!(text.contains("the limit 'manifest' is 4000 bytes"), "{text}");
     let before = manifest.state().clone();
     assert!(before.namespaces.len() > 6, "{before:?}");
+    manifest.append(&namespace(0, 500)).unwrap();
     assert!(
         manifest
             .check(&create("u", &["f"], vec![region(2, "u", "", "")]))

@@ -293,6 +293,27 @@ fn a_cancelled_compaction_leaves_nothing() {
     assert_eq!(store.version.files[0].meta().cells, 500);
 }
 
+/// A compaction that writes little, because it drops most of what it reads, ends as soon.
+#[test]
+fn a_cancelled_compaction_that_drops_much_ends() {
+    let mut store = TestStore::new("");
+    for _ in 0..3 {
+        for row in 0..1400 {
+            store.write_all(&format!("row{row}/p/1/P"));
+        }
+        store.flush();
+    }
+    assert!(!store.try_compact(0..3, &AtomicBool::new(true)).unwrap());
+    assert!(store.try_compact(0..3, &AtomicBool::new(false)).unwrap());
+    let merged = store.version.files[0].meta();
+    assert_eq!(merged.cells, 1400);
+    assert!(
+        merged.bytes < 64 << 10,
+        "{}: fewer bytes than between two looks at the limiter",
+        merged.bytes
+    );
+}
+
 /// A damaged input is never copied into a clean-looking output.
 #[test]
 fn a_compaction_of_a_damaged_file_fails() {

@@ -456,6 +456,29 @@ fn segments_roll_and_are_removed() {
     put(&wal, "on the last").unwrap();
 }
 
+/// Goal: the edits that have to be flushed so that few sealed segments stay are exactly those of the older ones.
+#[test]
+fn flushing_the_edits_beyond_some_segments_leaves_these() {
+    let fs = sim();
+    let (wal, _) = open(&fs, WalSync::Fsync).unwrap();
+    assert_eq!(wal.last_seq_beyond(0), None, "nothing is sealed");
+    for number in 0..100 {
+        put(&wal, &format!("{number:090}")).unwrap();
+    }
+    let sealed = segments(&fs).len() - 1;
+    assert_eq!(wal.last_seq_beyond(sealed), None);
+    for kept in (0..sealed).rev() {
+        let beyond = wal.last_seq_beyond(kept).unwrap();
+        assert_eq!(
+            remove_obsolete(&wal, SeqId(beyond.0 - 1)).unwrap(),
+            0,
+            "{kept} kept"
+        );
+        assert_eq!(remove_obsolete(&wal, beyond).unwrap(), 1, "{kept} kept");
+        assert_eq!(segments(&fs).len(), kept + 1);
+    }
+}
+
 /// Goal: an edit larger than a segment goes through, in a segment that grows.
 #[test]
 fn a_large_edit_gets_a_segment_of_its_own() {
