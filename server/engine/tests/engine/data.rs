@@ -1,17 +1,18 @@
 //! Reads and writes of one thread, from memory and from files.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use basalt_engine::Error;
 use basalt_engine::cell::{CellBatch, LATEST};
-use basalt_engine::clock::SystemClock;
+use basalt_engine::clock::{Clock, SystemClock};
 use basalt_engine::engine::Fetched;
 use basalt_engine::op::{
     Check, ColumnAppend, ColumnIncrement, CompareOp, FetchLimits, Get, ReadSpec, RowUpdate, Scan, Write,
 };
 use basalt_engine::options::Options;
-use basalt_engine::schema::Durability;
+use basalt_engine::schema::{Durability, FamilyDescriptor, TableDescriptor};
 
 use crate::rig::{
     F, Rig, apply, create, descriptor, get, mutation, name, put, put_at, row, rows, scan, shown, value,
@@ -571,6 +572,53 @@ fn a_fetch_over_deleted_rows_ends_in_time_and_the_next_one_goes_on() {
             values.reverse();
         }
         assert_eq!(values, ["first", "last"]);
+    }
+}
+
+/// A clock whose monotonic time is the number of looks at it, in milliseconds.
+#[derive(Debug, Default)]
+struct LookedAtClock(AtomicU64);
+
+impl Clock for LookedAtClock {
+    fn wall_ms(&self) -> u64 {
+        1_700_000_000_000
+    }
+
+    fn mono(&self) -> Duration {
+        Duration::from_millis(self.0.fetch_add(1, Ordering::SeqCst))
+    }
+}
+
+/// Goal: a fetch looks at its time limit again and again, whether it reads rows from memory, cell by cell, or
+/// copies runs of them from blocks, in both directions. Method: a clock that moves with each look, and a limit
+/// of ten looks.
+#[test]
+fn a_fetch_looks_at_its_time_limit_all_the_time() {
+    for reversed in [false, true] {
+        in_memory_and_flushed(|settle| {
+            let mut rig = Rig::in_memory();
+            rig.clock = Arc::new(LookedAtClock::default());
+            let engine = rig.open();
+            let family = FamilyDescriptor::new(F).with("BLOCKSIZE", 1_024).unwrap();
+            let table = name("t");
+            let descriptor = TableDescriptor::new(table.clone(), vec![family]);
+            engine.create_table(descriptor, Vec::new()).unwrap();
+            (0..2_000).for_each(|number| put(&engine, &table, &row(number), b"v"));
+            settle(&engine);
+            let scan = Scan {
+                reversed,
+                ..Scan::default()
+            };
+            let ten_looks = FetchLimits {
+                results: usize::MAX,
+                bytes: usize::MAX,
+                time: Duration::from_millis(10),
+            };
+            let mut out = CellBatch::new();
+            let mut scanner = engine.scan(&table, scan).unwrap();
+            assert_eq!(scanner.fetch(&ten_looks, &mut out).unwrap(), Fetched::More);
+            assert!((16..800).contains(&out.row_count()), "{} rows", out.row_count());
+        });
     }
 }
 
