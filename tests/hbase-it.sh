@@ -44,6 +44,8 @@ serve() {
   shift
   if [ -n "$server" ]; then kill "$server" && wait "$server" || true; fi
   for setting in "$@"; do settings+=(--set "$setting"); done
+  # The shell opens it in the background, perhaps after it is first searched.
+  : > "$work/$name.out"
   "$basalt" serve --data-dir "$work/$name" --thrift-listen 127.0.0.1:0 --http-listen 127.0.0.1:0 "${settings[@]}" \
     > "$work/$name.out" 2> "$logs/$name.log" &
   server=$!

@@ -135,7 +135,7 @@ fn tables(server: &Server, method: Method, parameter: Bytes, reply: &mut Reply) 
             let table = schema::table_name(&call.table_name)?;
             let proc_id = change(master, (call.nonce_group, call.nonce), || {
                 engine.drop_table(&table)?;
-                quotas::remove_of_table(server, table)
+                quotas::remove_for_table(server, table)
             })?;
             reply.message(&pb::DeleteTableResponse { proc_id });
         }
@@ -287,7 +287,7 @@ fn namespaces(server: &Server, method: Method, parameter: Bytes, reply: &mut Rep
             let call: pb::DeleteNamespaceRequest = decode(parameter)?;
             let proc_id = change(master, (call.nonce_group, call.nonce), || {
                 engine.drop_namespace(&call.namespace_name)?;
-                quotas::remove_of_namespace(server, &call.namespace_name)
+                quotas::remove_for_namespace(server, &call.namespace_name)
             })?;
             reply.message(&pb::DeleteNamespaceResponse { proc_id });
         }

@@ -72,16 +72,16 @@ pub(crate) fn set(server: &Server, change: Change) -> Result<(), Failure> {
 }
 
 /// Removes the quotas of a table that was dropped, as HBase does (`MasterQuotasObserver`).
-pub(crate) fn remove_of_table(server: &Server, table: TableName) -> Result<(), Failure> {
-    remove_of(server, Owner::Table(table))
+pub(crate) fn remove_for_table(server: &Server, table: TableName) -> Result<(), Failure> {
+    remove_for(server, Owner::Table(table))
 }
 
 /// Removes the quotas of a namespace that was dropped.
-pub(crate) fn remove_of_namespace(server: &Server, namespace: &str) -> Result<(), Failure> {
-    remove_of(server, Owner::Namespace(namespace.to_owned()))
+pub(crate) fn remove_for_namespace(server: &Server, namespace: &str) -> Result<(), Failure> {
+    remove_for(server, Owner::Namespace(namespace.to_owned()))
 }
 
-fn remove_of(server: &Server, owner: Owner) -> Result<(), Failure> {
+fn remove_for(server: &Server, owner: Owner) -> Result<(), Failure> {
     let capacity = server.admission().capacity();
     if capacity.is_on() {
         capacity.change_quota(server.engine(), owner, Settings::clear)?;

@@ -58,7 +58,7 @@ impl AdminHandlers<Failure> for Server {
             }
             other => other?,
         }
-        quotas::remove_of_table(self, table)
+        quotas::remove_for_table(self, table)
     }
 
     fn grant(&self, args: args::Grant) -> Result<bool> {

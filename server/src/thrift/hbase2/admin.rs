@@ -18,7 +18,7 @@ impl AdminHandlers<Failure> for Server {
     fn deleteTable(&self, args: args::DeleteTable) -> Result<()> {
         let table = schema::table_name(&args.table_name)?;
         self.engine().drop_table(&table)?;
-        quotas::remove_of_table(self, table)
+        quotas::remove_for_table(self, table)
     }
 
     fn truncateTable(&self, args: args::TruncateTable) -> Result<()> {
@@ -73,7 +73,7 @@ impl AdminHandlers<Failure> for Server {
 
     fn deleteNamespace(&self, args: args::DeleteNamespace) -> Result<()> {
         self.engine().drop_namespace(&args.name)?;
-        quotas::remove_of_namespace(self, &args.name)
+        quotas::remove_for_namespace(self, &args.name)
     }
 
     fn clearSlowLogResponses(&self, args: args::ClearSlowLogResponses) -> Result<Vec<bool>> {
