@@ -87,6 +87,9 @@ pub struct Options {
     pub compaction_min_files: usize,
     /// Most files of one compaction.
     pub compaction_max_files: usize,
+    /// From this share of overwritten versions on, all files of a store, or of a stripe, are merged. 0: never
+    /// for that reason.
+    pub compaction_overwritten: f64,
     /// Exploring policy: a file may be at most this times the sum of the others.
     pub compaction_ratio: f64,
     /// Files that are smaller than this together are always eligible. HBase uses the flush size.
@@ -138,7 +141,7 @@ impl Default for Options {
         const MIB: u64 = 1 << 20;
         Self {
             wal_sync: WalSync::Fsync,
-            wal_segment_bytes: 64 * MIB,
+            wal_segment_bytes: 32 * MIB,
             wal_idle_marker: Duration::from_millis(100),
             wal_stall: Duration::from_secs(5),
             manifest_roll_bytes: MIB,
@@ -153,6 +156,7 @@ impl Default for Options {
             compaction_enabled: true,
             compaction_min_files: 3,
             compaction_max_files: 10,
+            compaction_overwritten: 0.2,
             compaction_ratio: 1.2,
             compaction_min_bytes: 128 * MIB,
             compaction_blocking_files: 16,

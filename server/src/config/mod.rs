@@ -203,6 +203,7 @@ impl Config {
     fn wrong_relations(&self) -> Vec<ConfigError> {
         let port = self.server.advertise.rsplit_once(':').map(|(_, port)| port);
         let is_advertise_wrong = port.is_some_and(|port| port.parse::<u16>().is_err());
+        let is_share_wrong = !(0.0..=1.0).contains(&self.compaction.overwritten);
         let is_ratio_wrong = !(self.compaction.ratio.is_finite() && self.compaction.ratio > 0.0);
         [
             (
@@ -214,6 +215,11 @@ impl Config {
                 self.compaction.max_files < self.compaction.min_files,
                 "compaction.max_files",
                 "must be at least compaction.min_files",
+            ),
+            (
+                is_share_wrong,
+                "compaction.overwritten",
+                "must be a share from 0 to 1",
             ),
             (is_ratio_wrong, "compaction.ratio", "must be a positive number"),
             (
@@ -310,6 +316,7 @@ impl Config {
             compaction_enabled: self.compaction.enabled,
             compaction_min_files: self.compaction.min_files,
             compaction_max_files: self.compaction.max_files,
+            compaction_overwritten: self.compaction.overwritten,
             compaction_ratio: self.compaction.ratio,
             compaction_min_bytes: self.compaction.min_bytes,
             compaction_blocking_files: self.compaction.blocking_files,

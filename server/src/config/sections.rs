@@ -257,7 +257,7 @@ section! {
         /// When a write is acknowledged: `fsync` (on disk) or `os` (in the page cache).
         sync: WalSync = WalSync::Fsync,
         /// Size of a log segment. With `memory.total_bytes` a sixteenth of it, if less.
-        segment_bytes: u64 = 64 * MIB => Range::at_least(MIB),
+        segment_bytes: u64 = 32 * MIB => Range::at_least(MIB),
         /// While the log waits for the disk for longer than this, new writes are refused with
         /// RegionTooBusyException.
         stall_ms: u64 = 5_000 => Range::at_least(1),
@@ -348,10 +348,13 @@ section! {
         long_bytes: u64 = 2560 * MIB,
         /// Whether stores are compacted without a request.
         enabled: bool = true,
-        /// Smallest number of files of a minor compaction.
+        /// Smallest number of files of a minor compaction; in stripes, twice as many.
         min_files: usize = 3 => Range::at_least(2),
         /// Largest number of files of one compaction. At least `compaction.min_files`.
         max_files: usize = 10,
+        /// From this share of overwritten versions on, all files of a store or a stripe are merged.
+        /// 0: not for that reason, as for tables that name one of HBase's compaction policies.
+        overwritten: f64 = 0.2,
         /// A file may be this many times as large as the others together.
         ratio: f64 = 1.2,
         /// Files that are together smaller than this need not be in the ratio.

@@ -113,17 +113,21 @@ fn wrong_settings_are_named() {
             }
         }
     }
-    let two = [
+    let three = [
         "config",
         "check",
         "--set",
         "wal.stall_ms=0",
         "--set",
         "compaction.ratio=0",
+        "--set",
+        "compaction.overwritten=1.5",
     ];
-    let error = text(&run(dir.path(), &[], &two).stderr);
+    let error = text(&run(dir.path(), &[], &three).stderr);
     assert!(
-        error.contains("wal.stall_ms") && error.contains("compaction.ratio"),
+        ["wal.stall_ms", "compaction.ratio", "compaction.overwritten"]
+            .iter()
+            .all(|setting| error.contains(setting)),
         "{error}"
     );
     assert!(!dir.path().join("d").exists());

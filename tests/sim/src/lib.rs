@@ -82,6 +82,8 @@ pub(crate) struct Machine {
     pub(crate) clock: Arc<ManualClock>,
     pub(crate) listener: Arc<dyn EventListener>,
     pub(crate) disk_reserve_bytes: u64,
+    /// `Options::compaction_overwritten`.
+    pub(crate) compaction_overwritten: f64,
 }
 
 impl Machine {
@@ -92,6 +94,7 @@ impl Machine {
             clock: Arc::new(ManualClock::at(wall_ms)),
             listener: Arc::new(NoListener),
             disk_reserve_bytes: 0,
+            compaction_overwritten: 0.0,
         }
     }
 
@@ -101,7 +104,11 @@ impl Machine {
             mode,
             capacity_bytes: None,
         };
-        Self::at(SimFs::new(seed, options), FIRST_MS)
+        Self {
+            // Without it, there are more merges of some files.
+            compaction_overwritten: if seed.is_multiple_of(2) { 0.0 } else { 0.3 },
+            ..Self::at(SimFs::new(seed, options), FIRST_MS)
+        }
     }
 
     /// Starts the engine.
@@ -130,6 +137,7 @@ impl Machine {
             // Few files at a time, and none for being small: older files stay out of most minor compactions.
             compaction_max_files: 3,
             compaction_min_bytes: 0,
+            compaction_overwritten: self.compaction_overwritten,
             compaction_blocking_files: 64,
             // A file has some kilobytes even with one cell, so nearly every store has stripes.
             compaction_stripe_bytes: 512,

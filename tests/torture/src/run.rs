@@ -288,6 +288,7 @@ impl Torture {
             format!("compaction.max_files={}", random.random_range(3..8)),
             format!("compaction.min_bytes={}", random.random_range(0..1 << 20)),
             // Small ones leave old, large files out.
+            format!("compaction.overwritten={:.2}", random.random_range(0.0..0.6)),
             format!("compaction.ratio={:.2}", random.random_range(0.1..1.5)),
             "log.filter=\"warn\"".to_owned(),
         ]

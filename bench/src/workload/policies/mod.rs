@@ -56,7 +56,7 @@ pub(crate) struct Arguments {
     #[arg(long, default_value_t = 182.0)]
     memstore_entry_bytes: f64,
     /// Bytes of a log segment. 0: the log is cut behind every flush.
-    #[arg(long, default_value_t = 64 << 20)]
+    #[arg(long, default_value_t = 32 << 20)]
     wal_segment_bytes: u64,
     /// Writes in a second, beside which compactions run.
     #[arg(long, default_value_t = 300_000.0)]
@@ -151,12 +151,14 @@ fn policies(sizes: &Sizes) -> Vec<Box<dyn Policy>> {
             distinct: Distinct::new(sizes.keys),
         })
     };
-    let engine_stripes = |count_max, mib: u64| -> Box<dyn Policy> {
+    let engine_stripes = |count_max, mib: u64, overwritten| -> Box<dyn Policy> {
         Box::new(EngineStripes {
             limits: StripeLimits {
                 bytes_min: mib << 20,
                 count_max,
             },
+            overwritten,
+            distinct: Distinct::new(sizes.keys),
         })
     };
     vec![
@@ -171,12 +173,14 @@ fn policies(sizes: &Sizes) -> Vec<Box<dyn Policy>> {
         Box::new(Lazy { runs: 8 }),
         Box::new(Stripes { stripes: 8 }),
         Box::new(Stripes { stripes: 32 }),
-        engine_stripes(8, 64),
-        engine_stripes(16, 64),
-        engine_stripes(32, 16),
-        engine_stripes(32, 64),
-        engine_stripes(32, 128),
-        engine_stripes(64, 64),
+        engine_stripes(32, 64, 0.0),
+        engine_stripes(32, 64, 0.15),
+        engine_stripes(8, 64, 0.2),
+        engine_stripes(16, 64, 0.2),
+        engine_stripes(32, 64, 0.2),
+        engine_stripes(64, 64, 0.2),
+        engine_stripes(32, 64, 0.25),
+        engine_stripes(32, 64, 0.3),
         by_dead(0.1, 10, false),
         by_dead(0.2, 20, false),
         by_dead(0.3, 40, false),

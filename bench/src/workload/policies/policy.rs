@@ -1,6 +1,6 @@
 //! Policies: which files a flush makes, and which files are compacted next.
 //!
-//! `Exploring` asks the engine's own function. The others are candidates.
+//! `Exploring` and `EngineStripes` ask the engine's own functions. The others are candidates.
 
 use std::fmt;
 use std::time::Duration;
@@ -64,7 +64,13 @@ fn engine_options(sizes: &Sizes, stripes: u32) -> Options {
 }
 
 /// The engine's choice among the files at these places.
-fn explore(files: &[File], places: &[usize], sizes: &Sizes, options: &Options) -> Option<Vec<usize>> {
+fn explore(
+    files: &[File],
+    places: &[usize],
+    sizes: &Sizes,
+    options: &Options,
+    state: &CompactionState,
+) -> Option<Vec<usize>> {
     let views: Vec<_> = places
         .iter()
         .map(|place| {
@@ -81,26 +87,39 @@ fn explore(files: &[File], places: &[usize], sizes: &Sizes, options: &Options) -
             }
         })
         .collect();
-    match compaction::choose(&views, options, 0, &CompactionState::default()) {
+    match compaction::choose(&views, options, 0, state) {
         compaction::Pick::Nothing => None,
         compaction::Pick::Minor(range) => Some(places[range].to_vec()),
         compaction::Pick::Major => Some(places.to_vec()),
     }
 }
 
-/// Today's policy of the engine: its own function.
+/// The share of dead versions among the files at these places.
+fn dead_share(files: &[File], places: &[usize], distinct: &mut Distinct) -> f64 {
+    let entries: usize = places.iter().map(|place| files[*place].keys.len()).sum();
+    let distinct = distinct.count(places.iter().map(|place| &files[*place]));
+    1.0 - distinct as f64 / entries.max(1) as f64
+}
+
+/// HBase's policy alone, as the engine has it.
 pub(super) struct Exploring;
 
 impl fmt::Display for Exploring {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(to, "exploring (today's)")
+        write!(to, "exploring")
     }
 }
 
 impl Policy for Exploring {
     fn pick(&mut self, files: &[File], sizes: &Sizes) -> Option<Pick> {
         let places: Vec<_> = (0..files.len()).collect();
-        let inputs = explore(files, &places, sizes, &engine_options(sizes, 1))?;
+        let inputs = explore(
+            files,
+            &places,
+            sizes,
+            &engine_options(sizes, 1),
+            &CompactionState::default(),
+        )?;
         Some(Pick::one_file(inputs, 0))
     }
 
@@ -153,7 +172,7 @@ impl Policy for Stripes {
         stripes.sort_by_key(|places| std::cmp::Reverse(places.len()));
         let inputs = stripes
             .iter()
-            .find_map(|places| explore(files, places, sizes, &options))?;
+            .find_map(|places| explore(files, places, sizes, &options, &CompactionState::default()))?;
         Some(Pick::one_file(inputs, 0))
     }
 
@@ -162,9 +181,12 @@ impl Policy for Stripes {
     }
 }
 
-/// The engine's stripes: its own function, with its choice in each.
+/// The engine's stripes: its own functions for stripes and for the choice in each.
 pub(super) struct EngineStripes {
     pub(super) limits: StripeLimits,
+    /// The share of overwritten versions from which on a stripe is merged; 0: HBase's policy alone.
+    pub(super) overwritten: f64,
+    pub(super) distinct: Distinct,
 }
 
 impl EngineStripes {
@@ -190,7 +212,15 @@ impl EngineStripes {
 impl fmt::Display for EngineStripes {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (most, mib) = (self.limits.count_max, self.limits.bytes_min >> 20);
-        write!(to, "the engine's stripes: at most {most}, of {mib} MiB or more")
+        write!(to, "the engine's stripes: at most {most}, of {mib} MiB or more")?;
+        if self.overwritten > 0.0 {
+            write!(
+                to,
+                ", merged from {:.0} % of dead versions on",
+                self.overwritten * 100.0
+            )?;
+        }
+        Ok(())
     }
 }
 
@@ -218,12 +248,33 @@ impl Policy for EngineStripes {
 
     fn pick(&mut self, files: &[File], sizes: &Sizes) -> Option<Pick> {
         let of = self.stripes(files, sizes);
-        let count = u32::try_from(of.stripes.len()).unwrap_or(u32::MAX).max(1);
-        let options = engine_options(sizes, count);
-        let mut stripes: Vec<_> = of.stripes.iter().collect();
-        stripes.sort_by_key(|stripe| std::cmp::Reverse(stripe.files.len()));
-        stripes.into_iter().find_map(|stripe| {
-            let inputs = explore(files, &stripe.files, sizes, &options)?;
+        let options = Options {
+            compaction_overwritten: self.overwritten,
+            ..engine_options(sizes, 1)
+        };
+        let mut stripes: Vec<_> = of
+            .stripes
+            .iter()
+            .map(|stripe| {
+                let state = CompactionState {
+                    overwritten: dead_share(files, &stripe.files, &mut self.distinct),
+                    stripes: of.stripes.len(),
+                    ..CompactionState::default()
+                };
+                (stripe, state)
+            })
+            .collect();
+        stripes.sort_by(|(one, of_one), (other, of_other)| {
+            let by_share = of_other.overwritten.total_cmp(&of_one.overwritten);
+            let by_files = other.files.len().cmp(&one.files.len());
+            if self.overwritten > 0.0 {
+                by_share
+            } else {
+                by_files
+            }
+        });
+        stripes.into_iter().find_map(|(stripe, state)| {
+            let inputs = explore(files, &stripe.files, sizes, &options, &state)?;
             let all_files = inputs.len() == stripe.files.len();
             let piece = of.piece_bytes(stripe).filter(|_| all_files);
             Some(Pick {
@@ -285,9 +336,7 @@ impl Policy for DeadShare {
             if places.len() < 2 || places.iter().any(|place| files[*place].busy) {
                 continue;
             }
-            let entries: usize = places.iter().map(|place| files[*place].keys.len()).sum();
-            let distinct = self.distinct.count(places.iter().map(|place| &files[*place]));
-            let mut share = 1.0 - distinct as f64 / entries.max(1) as f64;
+            let mut share = dead_share(files, &places, &mut self.distinct);
             if places.len() >= self.files_max {
                 // Before all that have fewer files.
                 share += 1.0;

@@ -19,14 +19,13 @@ use crate::id::FileId;
 use crate::jobs::{JobInfo, JobKind, JobProgress};
 use crate::manifest::ManifestEdit;
 use crate::metrics::CompactionEvent;
-use crate::options::Options;
 use crate::region::{Claim, Region, RegionVersion};
 use crate::schema::{FamilyDescriptor, escape};
 use crate::seeded;
 use crate::store::compact::{
     Compacted, CompactionJob, CompactionState, FileView, Pick, choose, is_major_due, needs_compaction, run,
 };
-use crate::store::{NewFile, StoreFile, StoreVersion, Stripe, Stripes, store_dir};
+use crate::store::{NewFile, StoreFile, StoreVersion, Stripe, Stripes, overwritten, store_dir};
 
 /// How a compaction ended.
 #[derive(Clone, Debug)]
@@ -173,11 +172,7 @@ impl Catalog {
             if !major && claims.is_awaited(family) {
                 return Err(CompactionOutcome::Nothing);
             }
-            let state = CompactionState {
-                major_requested: major,
-                ttl_ms: store.family.ttl_ms(),
-            };
-            let parts = self.pick(&version, store, &views, state);
+            let parts = self.pick(&version, store, &views, major);
             if parts.is_empty() {
                 return Err(CompactionOutcome::Nothing);
             }
@@ -196,25 +191,46 @@ impl Catalog {
     }
 
     /// Chooses files of the store: all of each stripe if they are requested, or else some of the first
-    /// stripe, of those with most files, in which anything should be compacted.
+    /// stripe in which anything should be compacted: of those with most overwritten versions, and then of those with most
+    /// files.
     fn pick(
         &self,
         version: &RegionVersion,
         store: &StoreVersion,
         views: &[FileView],
-        state: CompactionState,
+        major_requested: bool,
     ) -> Vec<Part> {
-        let mut stripes = self.stripes(version, store);
-        if !state.major_requested {
-            stripes
-                .stripes
-                .sort_by_key(|stripe| std::cmp::Reverse(stripe.files.len()));
+        let stripes = self.stripes(version, store);
+        let options = &self.shared.options;
+        let count = stripes.stripes.len();
+        let mut ordered: Vec<_> = stripes
+            .stripes
+            .iter()
+            .map(|stripe| {
+                let state = self.compaction_state(version, store, stripe, count);
+                (
+                    stripe,
+                    CompactionState {
+                        major_requested,
+                        ..state
+                    },
+                )
+            })
+            .collect();
+        if !major_requested {
+            let merges = |state: &CompactionState| match options.compaction_overwritten {
+                least if least > 0.0 && state.overwritten >= least => state.overwritten,
+                _ => 0.0,
+            };
+            ordered.sort_by(|(one, of_one), (other, of_other)| {
+                let by_share = merges(of_other).total_cmp(&merges(of_one));
+                by_share.then(other.files.len().cmp(&one.files.len()))
+            });
         }
-        let options = self.stripe_options(&stripes);
         let now_ms = self.shared.clock.wall_ms();
-        let part = |stripe: &Stripe| {
+        let part = |(stripe, state): &(&Stripe, CompactionState)| {
             let views: Vec<_> = stripe.files.iter().map(|index| views[*index].clone()).collect();
-            let picked = match choose(&views, &options, now_ms, &state) {
+            let picked = match choose(&views, options, now_ms, state) {
                 Pick::Nothing => return None,
                 Pick::Minor(range) => &stripe.files[range],
                 Pick::Major => &stripe.files[..],
@@ -227,10 +243,8 @@ impl Catalog {
                 piece_bytes: stripes.piece_bytes(stripe).filter(|_| all_files),
             })
         };
-        let parts = stripes.stripes.iter().filter_map(part);
-        parts
-            .take(if state.major_requested { usize::MAX } else { 1 })
-            .collect()
+        let parts = ordered.iter().filter_map(part);
+        parts.take(if major_requested { usize::MAX } else { 1 }).collect()
     }
 
     /// The stripes of a store of this version.
@@ -238,13 +252,28 @@ impl Catalog {
         Stripes::of_store(store, &version.table, &self.shared.options)
     }
 
-    /// Options for a compaction in one of these stripes. A flush is spread over all of them, so files of a
-    /// stripe are small compared with its own part of a flush.
-    fn stripe_options(&self, stripes: &Stripes) -> Options {
+    /// What the pick depends on in one of `stripes` stripes, without a request.
+    fn compaction_state(
+        &self,
+        version: &RegionVersion,
+        store: &StoreVersion,
+        stripe: &Stripe,
+        stripes: usize,
+    ) -> CompactionState {
         let options = &self.shared.options;
-        Options {
-            compaction_min_bytes: options.compaction_min_bytes / stripes.stripes.len().max(1) as u64,
-            ..options.clone()
+        let estimates = options.compaction_overwritten > 0.0
+            && stripe.files.len() >= options.compaction_min_files
+            && version.table.merges_overwritten(&store.family);
+        let files = stripe.files.iter().map(|index| &*store.files[*index]);
+        CompactionState {
+            major_requested: false,
+            ttl_ms: store.family.ttl_ms(),
+            overwritten: if estimates {
+                overwritten(files, &store.family)
+            } else {
+                0.0
+            },
+            stripes,
         }
     }
 
@@ -416,19 +445,16 @@ impl Catalog {
         let now = self.shared.clock.wall_ms();
         let wanted = |store: &Arc<StoreVersion>| {
             let views = file_views(region, store, |file| claims.is_claimed(file));
-            let state = CompactionState {
-                major_requested: false,
-                ttl_ms: store.family.ttl_ms(),
-            };
             let stripes = self.stripes(&version, store).stripes;
             let (mut wanted, mut due) = (false, false);
             for stripe in &stripes {
                 let views: Vec<_> = stripe.files.iter().map(|index| views[*index].clone()).collect();
+                let state = self.compaction_state(&version, store, stripe, stripes.len());
                 // The running compaction may be the due one; if not, the next check finds it.
                 let idle = !views.iter().any(|view| view.busy);
                 let is_due = idle && is_major_due(&views, options, now, &state);
                 due |= is_due;
-                wanted |= is_due || needs_compaction(&views, options);
+                wanted |= is_due || needs_compaction(&views, options, &state);
             }
             // A request for all files would take all stripes; without one, the pick finds those that are due.
             wanted.then(|| (store.family.name.clone(), due && stripes.len() == 1))

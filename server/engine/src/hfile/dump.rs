@@ -59,6 +59,9 @@ pub fn summary(reader: &Arc<Reader>) -> Summary {
     if let Some((first, last)) = trailer.data_blocks {
         facts.push(("data blocks", format!("{first} to {last}")));
     }
+    if let Some(sample) = &properties.column_sample {
+        facts.push(("column sample", sample.describe()));
+    }
     let checksum = if trailer.marked { "right" } else { "none" };
     facts.push(("trailer checksum", checksum.to_owned()));
     let shown = |(key, value): (&Vec<u8>, &Vec<u8>)| (escape(key), info_value(key, value));

@@ -9,6 +9,7 @@ use prost::Message;
 
 use super::Properties;
 use super::block::Check;
+use super::column_sample::ColumnSample;
 use super::trailer::Trailer;
 use crate::cell::{Key, KeyBuf};
 use crate::codec::Cursor;
@@ -61,6 +62,8 @@ const INDEX_ENCODING: &str = "INDEX_BLOCK_ENCODING";
 pub(super) const UUID: &str = "basalt.UUID";
 /// Bytes of keys and values, i64.
 pub(super) const DATA_BYTES: &str = "basalt.DATA_BYTES";
+/// Hashes of some of the columns; see `column_sample`.
+pub(super) const COLUMN_SAMPLE: &str = "basalt.COLUMN_SAMPLE";
 
 #[derive(Clone, PartialEq, Eq, Message)]
 struct Pair {
@@ -197,11 +200,15 @@ impl FileInfo {
 
     /// Takes the values that the engine acts on.
     pub(super) fn properties(
-        self,
+        mut self,
         trailer: &Trailer,
         file_bytes: u64,
         first_key: Option<KeyBuf>,
     ) -> Check<Properties> {
+        let column_sample = self.0.remove(COLUMN_SAMPLE.as_bytes());
+        let column_sample = column_sample
+            .map(|value| ColumnSample::parse(&value))
+            .transpose()?;
         let bloom = self.named::<BloomType>(BLOOM_TYPE)?.unwrap_or(BloomType::None);
         let bloom_prefix_bytes = match bloom {
             BloomType::RowPrefix => self
@@ -248,6 +255,7 @@ impl FileInfo {
             tags: self.i32(TAGS_BYTES_MAX)?.is_some_and(|bytes| bytes != 0),
             max_seq: SeqId(number(SEQ_MAX)?),
             major: self.bool(MAJOR),
+            column_sample,
             file_info: self.0,
         })
     }

@@ -37,6 +37,7 @@ mod block;
 mod blocks;
 mod bloom;
 mod cell_layout;
+mod column_sample;
 mod compress;
 mod current_cell;
 mod cursor;
@@ -70,6 +71,7 @@ use crate::metrics::Counters;
 use crate::schema::{BloomType, Compression, DataBlockEncoding, FamilyDescriptor};
 
 pub(crate) use blocks::Block;
+pub(crate) use column_sample::ColumnSample;
 pub(crate) use cursor::FileCursor;
 pub use dump::{dump, index_entries, summary};
 pub(crate) use missing::{BloomAnswer, MissingBlock};
@@ -242,6 +244,8 @@ pub struct Properties {
     pub max_seq: SeqId,
     /// Whether it was written by a compaction of all files.
     pub major: bool,
-    /// Raw file info, for dumps.
+    /// A sample of its columns; files that HBase or an earlier release wrote have none.
+    pub column_sample: Option<ColumnSample>,
+    /// Raw file info without the sample, for dumps.
     pub file_info: BTreeMap<Vec<u8>, Vec<u8>>,
 }

@@ -20,6 +20,7 @@ use std::sync::Arc;
 use super::block::{self, BlockKind};
 use super::bloom::{self, BloomWriter, ReadyChunk};
 use super::cell_layout::cell_bytes;
+use super::column_sample::ColumnSampler;
 use super::compress::Codec;
 use super::encoding::BlockEncoder;
 use super::file_info::{self, FileInfo};
@@ -164,6 +165,7 @@ pub struct Writer {
     bloom: Option<BloomWriter>,
     delete_bloom: Option<BloomWriter>,
     totals: Totals,
+    sampler: ColumnSampler,
     first_key: KeyBuf,
     last_key: KeyBuf,
     /// First key of the open block.
@@ -219,6 +221,7 @@ impl Writer {
                 biggest_bytes: 0,
                 biggest_key: KeyBuf::default(),
             },
+            sampler: ColumnSampler::default(),
             first_key: KeyBuf::default(),
             last_key: KeyBuf::default(),
             block_first: KeyBuf::default(),
@@ -255,6 +258,9 @@ impl Writer {
         }
         self.encoder.add(cell, new_row);
         self.add_to_blooms(cell, new_row, new_column);
+        if new_column {
+            self.sampler.add(cell.key.row(), cell.key.qualifier());
+        }
         self.totals.add(cell, self.options.tags);
         self.last_key.assign(cell.key);
         Ok(())
@@ -466,6 +472,7 @@ impl Writer {
             info.set(file_info::ENCODING, self.options.encoding.as_str());
         }
         if totals.cells > 0 {
+            info.set(file_info::COLUMN_SAMPLE, self.sampler.finish().encode());
             info.set(file_info::LAST_KEY, self.last_key.as_key().bytes());
             info.set(file_info::BIGGEST_KEY, totals.biggest_key.as_key().bytes());
             info.set(

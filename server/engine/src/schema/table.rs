@@ -242,6 +242,21 @@ impl TableDescriptor {
     }
 }
 
+/// The name of the class that picks the files of a compaction (HBase:
+/// `DefaultStoreEngine.DEFAULT_COMPACTION_POLICY_CLASS_KEY`).
+const COMPACTION_POLICY: &[u8] = b"hbase.hstore.defaultengine.compactionpolicy.class";
+
+impl TableDescriptor {
+    /// Whether files of the family are merged for their overwritten versions. Not if the family or the table names one of
+    /// HBase's policies, or a store engine without stripes: these are HBase's own.
+    pub(crate) fn merges_overwritten(&self, family: &FamilyDescriptor) -> bool {
+        let names_policy = [&family.configuration, &self.attributes]
+            .iter()
+            .any(|options| options.contains_key(COMPACTION_POLICY));
+        !names_policy && self.stripes(family).unwrap_or(true)
+    }
+}
+
 /// Checks the sizes in a table's descriptor.
 fn check_sizes(table: &TableDescriptor) -> Result<()> {
     let of_table = format_args!("table {}", table.name);
@@ -293,6 +308,12 @@ mod tests {
         let mut family = FamilyDescriptor::new(b"f");
         let mut table = TableDescriptor::new(TableName::parse(b"t").unwrap(), vec![family.clone()]);
         assert_eq!(table.stripes(&family), None);
+        assert!(table.merges_overwritten(&family));
+        let mut exploring = family.clone();
+        exploring
+            .configuration
+            .insert(COMPACTION_POLICY.to_vec(), b"ExploringCompactionPolicy".to_vec());
+        assert!(!table.merges_overwritten(&exploring));
         let class = |name: &str| format!("org.apache.hadoop.hbase.regionserver.{name}").into_bytes();
         for (name, expected) in [
             ("StripeStoreEngine", true),

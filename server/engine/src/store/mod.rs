@@ -5,6 +5,7 @@
 //! StoreScanner   reads a version: sources -> MergeCursor -> ReadMatcher -> CellBatch
 //! stripes        which files overlap: where flushes cut, and what is compacted together (pure)
 //! flush          frozen memstores -> MergeCursor -> RetainMatcher -> a store file for each stripe
+//! overwritten    how much a merge would drop (pure)
 //! load           an HFile from elsewhere -> one store file
 //! compact        choose: which files (pure); run: files of a stripe -> MergeCursor -> RetainMatcher -> store files
 //! ```
@@ -49,6 +50,7 @@ mod matcher;
 mod merge;
 mod opening;
 mod output;
+mod overwritten;
 mod removals;
 mod scanner;
 mod sorted_cells;
@@ -63,6 +65,7 @@ pub(crate) use merge::MergeCursor;
 pub(crate) use opening::{ReadRows, missing_blocks};
 pub(crate) use output::sync_names;
 pub use output::{NewFile, WrittenFile};
+pub(crate) use overwritten::overwritten;
 pub(crate) use removals::Removals;
 pub(crate) use scanner::{RowLimit, RowProgress, Sources, StoreScanner};
 pub(crate) use sorted_cells::SortedCells;

@@ -1,9 +1,11 @@
 //! Stores that are cut into stripes: flushes, compactions, splits and merges on a whole engine.
 
+use std::collections::BTreeMap;
+
 use basalt_engine::Engine;
 use basalt_engine::op::Write;
 use basalt_engine::options::Options;
-use basalt_engine::schema::{TableDescriptor, TableName};
+use basalt_engine::schema::{FamilyDescriptor, TableDescriptor, TableName};
 
 use crate::rig::{F, Rig, apply, create, descriptor, get, mutation, name, put, row, rows};
 
@@ -80,7 +82,8 @@ fn a_large_store_is_cut_and_stays_so() {
 /// Minor compactions take the files of one stripe; those of others stay.
 #[test]
 fn stripes_are_compacted_one_by_one() {
-    let rig = rig();
+    let mut rig = rig();
+    rig.options.compaction_max_files = 3;
     let engine = rig.open();
     let table = create(&engine);
     fill(&engine, &table);
@@ -154,4 +157,41 @@ fn a_table_may_have_no_stripes() {
     let table = name("plain");
     fill(&engine, &table);
     assert_eq!(files(&engine), [1]);
+}
+
+/// Goal: rows that are written again and again take no more space than the setting says, although the files that
+/// overwrite them are too few and too small for HBase's policy; not in a table that keeps the versions, nor in one that
+/// names that policy.
+#[test]
+fn a_stripe_is_merged_for_its_overwritten_versions() {
+    let rig = rig();
+    let engine = rig.open();
+    let policy = b"hbase.hstore.defaultengine.compactionpolicy.class".to_vec();
+    let exploring = b"org.apache.hadoop.hbase.regionserver.compactions.ExploringCompactionPolicy".to_vec();
+    let cases = [
+        ("overwritten", 1, BTreeMap::new(), 0),
+        ("kept", 3, BTreeMap::new(), 2),
+        ("exploring", 1, BTreeMap::from([(policy, exploring)]), 2),
+    ];
+    for (table, versions, attributes, expected) in cases {
+        let mut descriptor = descriptor(table, &["f"]);
+        descriptor.families = vec![FamilyDescriptor::new(b"f").with("VERSIONS", versions).unwrap()];
+        descriptor.attributes.extend(attributes);
+        engine.create_table(descriptor, Vec::new()).unwrap();
+        let table = name(table);
+        fill(&engine, &table);
+        let count = || engine.table_region_stats(&table).unwrap()[0].store_files;
+        let before = count();
+        // Of the first stripe, which has a dozen of the rows.
+        for value in ["one", "two"] {
+            for number in 0..3 {
+                put(&engine, &table, &row(number), value.as_bytes());
+            }
+            engine.flush(&table).unwrap();
+        }
+        engine.run_pending().unwrap();
+        assert_eq!(count() - before, expected, "{table}");
+        assert_eq!(get(&engine, &table, &row(2)).as_deref(), Some(&b"two"[..]));
+        assert_eq!(rows(&engine, &table).len(), 100);
+    }
 }

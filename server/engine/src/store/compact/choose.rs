@@ -1,5 +1,5 @@
-//! Which files to compact: HBase's exploring policy (`ExploringCompactionPolicy` under
-//! `SortedCompactionPolicy`).
+//! Which files to compact: all of them when enough of their versions are overwritten, and until then those of HBase's
+//! exploring policy (`ExploringCompactionPolicy` under `SortedCompactionPolicy`).
 //!
 //! 1. Candidates are the files newer than the newest one that a running compaction reads: inputs
 //!    must be neighbours in the order of sequence ids, so that newer files still win over older
@@ -7,7 +7,9 @@
 //! 2. A user's request, a major compaction due by age (with fewer than `max_files` files), or files
 //!    from before a split: all candidates, at most `max_files` of the oldest (except for a user's
 //!    request, which gets all).
-//! 3. Otherwise every window of min to max neighbours whose files are of similar size competes:
+//! 3. All files, if there are `min_files` or more, none of them is being read by a compaction, and the share of
+//!    overwritten versions is large enough.
+//! 4. Otherwise every window of min to max neighbours whose files are of similar size competes:
 //!    more files win, then fewer bytes. If flushes wait for the store's number of files, the window
 //!    with most files per byte wins instead, and if no window has files of similar size, the
 //!    smallest.
@@ -45,13 +47,17 @@ pub struct FileView {
     pub busy: bool,
 }
 
-/// The properties of the store that the pick depends on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The properties of the store, or of the stripe, that the pick depends on.
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CompactionState {
     /// A user asked for a major compaction.
     pub major_requested: bool,
     /// TTL of the family in milliseconds; `i64::MAX` for ever.
     pub ttl_ms: i64,
+    /// The share of the files' cells that a merge of all of them would drop, as far as is known.
+    pub overwritten: f64,
+    /// How many stripes the store has. A flush is spread over all of them.
+    pub stripes: usize,
 }
 
 impl Default for CompactionState {
@@ -59,6 +65,8 @@ impl Default for CompactionState {
         Self {
             major_requested: false,
             ttl_ms: i64::MAX,
+            overwritten: 0.0,
+            stripes: 1,
         }
     }
 }
@@ -91,11 +99,15 @@ pub fn choose(files: &[FileView], options: &Options, now_ms: u64, state: &Compac
     }
     let max_files = options.compaction_max_files.max(2);
     let by_age = busy == 0 && files.len() < max_files && is_major_due(files, options, now_ms, state);
+    if busy == 0 && is_overwritten(files, options, state) {
+        return Pick::Major;
+    }
     let window = if by_age || candidates.iter().any(|file| file.clipped) {
         Some(0..candidates.len().min(max_files))
     } else {
         let waiting = files.len() - busy + usize::from(busy > 0);
-        explore(candidates, options, waiting >= options.compaction_blocking_files)
+        let stuck = waiting >= options.compaction_blocking_files;
+        explore(candidates, options, state.stripes, stuck)
     };
     match window {
         None => Pick::Nothing,
@@ -104,10 +116,20 @@ pub fn choose(files: &[FileView], options: &Options, now_ms: u64, state: &Compac
     }
 }
 
-/// Whether a store of these files should ask for a compaction: enough files, or files from before a split.
-pub(crate) fn needs_compaction(files: &[FileView], options: &Options) -> bool {
-    let mut idle = files.iter().filter(|file| !file.busy);
-    idle.clone().any(|file| file.clipped) || idle.by_ref().count() >= min_files(options)
+/// Whether these files are to be merged because of their overwritten versions.
+fn is_overwritten(files: &[FileView], options: &Options, state: &CompactionState) -> bool {
+    let least = options.compaction_overwritten;
+    least > 0.0 && files.len() >= min_files(options) && state.overwritten >= least
+}
+
+/// Whether these files should be asked for a compaction: there are enough of them, or enough overwritten versions, or
+/// files from before a split.
+pub(crate) fn needs_compaction(files: &[FileView], options: &Options, state: &CompactionState) -> bool {
+    let idle = files.iter().filter(|file| !file.busy);
+    let count = idle.clone().count();
+    idle.clone().any(|file| file.clipped)
+        || count >= window_files(options, state.stripes)
+        || (count == files.len() && is_overwritten(files, options, state))
 }
 
 /// The wall-clock time from which on the age of its oldest file makes a store due for a major
@@ -159,10 +181,21 @@ fn min_files(options: &Options) -> usize {
     options.compaction_min_files.max(2)
 }
 
+fn max_files(options: &Options) -> usize {
+    options.compaction_max_files.max(min_files(options))
+}
+
+/// Fewest files of a window. In one of several stripes twice as many: its files are parts of flushes, and what a merge
+/// of some of them saves is little until the stripe is merged as a whole.
+fn window_files(options: &Options, stripes: usize) -> usize {
+    let factor = if stripes > 1 { 2 } else { 1 };
+    (min_files(options) * factor).min(max_files(options))
+}
+
 /// The best window of similar files.
-fn explore(candidates: &[FileView], options: &Options, stuck: bool) -> Option<Range<usize>> {
-    let min_files = min_files(options);
-    let max_files = options.compaction_max_files.max(min_files);
+fn explore(candidates: &[FileView], options: &Options, stripes: usize, stuck: bool) -> Option<Range<usize>> {
+    let (min_files, max_files) = (window_files(options, stripes), max_files(options));
+    let always_bytes = options.compaction_min_bytes / stripes.max(1) as u64;
     let mut best: Option<(Range<usize>, u64)> = None;
     let mut smallest: Option<(Range<usize>, u64)> = None;
     for start in 0..candidates.len() {
@@ -172,8 +205,7 @@ fn explore(candidates: &[FileView], options: &Options, stuck: bool) -> Option<Ra
             if smallest.as_ref().is_none_or(|(_, least)| bytes < *least) {
                 smallest = Some((start..end, bytes));
             }
-            if bytes >= options.compaction_min_bytes && !is_in_ratio(window, bytes, options.compaction_ratio)
-            {
+            if bytes >= always_bytes && !is_in_ratio(window, bytes, options.compaction_ratio) {
                 continue;
             }
             let better = match &best {
@@ -217,6 +249,7 @@ mod tests {
             compaction_ratio: 1.2,
             compaction_min_bytes: 10,
             compaction_blocking_files: 8,
+            compaction_overwritten: 0.25,
             compaction_major_period: Duration::from_secs(1),
             ..Options::default()
         }
@@ -242,6 +275,8 @@ mod tests {
     const IDLE: CompactionState = CompactionState {
         major_requested: false,
         ttl_ms: i64::MAX,
+        overwritten: 0.0,
+        stripes: 1,
     };
 
     fn show(pick: &Pick, files: &[FileView]) -> String {
@@ -422,7 +457,48 @@ mod tests {
             ("1/", true),
             ("1/*", false),
         ] {
-            assert_eq!(needs_compaction(&files(given), &options()), expected, "{given}");
+            assert_eq!(
+                needs_compaction(&files(given), &options(), &IDLE),
+                expected,
+                "{given}"
+            );
         }
+    }
+
+    #[test]
+    fn overwritten_versions_are_merged_with_what_overwrites_them() {
+        let table = "
+            900 1                   => nothing
+            900 90 1                => major
+            900 90 1 1 1 1 1        => major
+            900* 90 1               => nothing
+            900 90 1*               => nothing
+            ";
+        let state = |overwritten| CompactionState { overwritten, ..IDLE };
+        check(&options(), 10_000, &state(0.25), table);
+        check(&options(), 10_000, &state(0.24), "900 90 1 => nothing");
+        let mut never = options();
+        never.compaction_overwritten = 0.0;
+        check(&never, 10_000, &state(0.9), "900 90 1 => nothing");
+        let needs = |given, overwritten| needs_compaction(&files(given), &options(), &state(overwritten));
+        assert!(needs("900 90 1", 0.25) && !needs("900* 90 1", 0.25) && !needs("900 1", 0.25));
+    }
+
+    #[test]
+    fn windows_in_stripes_are_wider_and_small_files_smaller() {
+        let state = CompactionState { stripes: 4, ..IDLE };
+        check(
+            &options(),
+            10_000,
+            &state,
+            "
+            50 50 50 50             => nothing
+            50 50 50 50 50          => major
+            9 1 1 1 1               => nothing
+            2 1 1 1 1               => major
+            ",
+        );
+        assert!(!needs_compaction(&files("1 1 1 1"), &options(), &state));
+        assert!(needs_compaction(&files("1 1 1 1 1"), &options(), &state));
     }
 }
