@@ -252,7 +252,7 @@ impl Catalog {
         Stripes::of_store(store, &version.table, &self.shared.options)
     }
 
-    /// What the pick depends on in one of `stripes` stripes, without a request.
+    /// The properties that the pick depends on, in one of `stripes` stripes, without a request.
     fn compaction_state(
         &self,
         version: &RegionVersion,

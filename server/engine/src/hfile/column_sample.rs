@@ -51,7 +51,7 @@ impl ColumnSample {
         std::iter::once(self.halvings).chain(hashes).collect()
     }
 
-    /// What it is, for people.
+    /// Its size, for people.
     pub(super) fn describe(&self) -> String {
         format!("{}, one column in {}", self.hashes.len(), 1_u64 << self.halvings)
     }

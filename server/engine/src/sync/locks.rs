@@ -10,32 +10,32 @@ use loom::sync as base;
 #[cfg(not(loom))]
 use std::sync as base;
 
-pub use base::{RwLockReadGuard, RwLockWriteGuard};
+pub(crate) use base::{RwLockReadGuard, RwLockWriteGuard};
 
 pub(super) const NO_POISON: &str = "a panic ends the run";
 
 /// As parking_lot's.
 #[derive(Debug, Default)]
-pub struct Mutex<T>(base::Mutex<T>);
+pub(crate) struct Mutex<T>(base::Mutex<T>);
 
 /// A [`Mutex`] held. Empty only while a [`Condvar`] waits with it.
 #[derive(Debug)]
-pub struct MutexGuard<'a, T>(Option<base::MutexGuard<'a, T>>);
+pub(crate) struct MutexGuard<'a, T>(Option<base::MutexGuard<'a, T>>);
 
 impl<T> Mutex<T> {
     /// Not held.
-    pub fn new(value: T) -> Self {
+    pub(crate) fn new(value: T) -> Self {
         Self(base::Mutex::new(value))
     }
 
     /// Waits for it.
     #[track_caller]
-    pub fn lock(&self) -> MutexGuard<'_, T> {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
         MutexGuard(Some(self.0.lock().expect(NO_POISON)))
     }
 
     /// Exclusive access to the value.
-    pub fn get_mut(&mut self) -> &mut T {
+    pub(crate) fn get_mut(&mut self) -> &mut T {
         self.0.get_mut().expect(NO_POISON)
     }
 }
@@ -58,53 +58,53 @@ impl<T> DerefMut for MutexGuard<'_, T> {
 
 /// As parking_lot's.
 #[derive(Debug, Default)]
-pub struct Condvar(base::Condvar);
+pub(crate) struct Condvar(base::Condvar);
 
 impl Condvar {
     /// A condition variable without waiters.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self(base::Condvar::new())
     }
 
     /// Releases the lock, sleeps until notified, takes the lock again.
     #[track_caller]
-    pub fn wait<T>(&self, guard: &mut MutexGuard<'_, T>) {
+    pub(crate) fn wait<T>(&self, guard: &mut MutexGuard<'_, T>) {
         let held = guard.0.take().expect(HELD);
         guard.0 = Some(self.0.wait(held).expect(NO_POISON));
     }
 
     /// Wakes one that waits.
     #[track_caller]
-    pub fn notify_one(&self) {
+    pub(crate) fn notify_one(&self) {
         self.0.notify_one();
     }
 
     /// Wakes all that wait.
     #[track_caller]
-    pub fn notify_all(&self) {
+    pub(crate) fn notify_all(&self) {
         self.0.notify_all();
     }
 }
 
 /// As parking_lot's.
 #[derive(Debug, Default)]
-pub struct RwLock<T>(base::RwLock<T>);
+pub(crate) struct RwLock<T>(base::RwLock<T>);
 
 impl<T> RwLock<T> {
     /// Not held.
-    pub fn new(value: T) -> Self {
+    pub(crate) fn new(value: T) -> Self {
         Self(base::RwLock::new(value))
     }
 
     /// Waits until no writer holds it.
     #[track_caller]
-    pub fn read(&self) -> RwLockReadGuard<'_, T> {
+    pub(crate) fn read(&self) -> RwLockReadGuard<'_, T> {
         self.0.read().expect(NO_POISON)
     }
 
     /// Locks for writing if there is no other holder.
     #[track_caller]
-    pub fn try_write(&self) -> Option<RwLockWriteGuard<'_, T>> {
+    pub(crate) fn try_write(&self) -> Option<RwLockWriteGuard<'_, T>> {
         match self.0.try_write() {
             Ok(guard) => Some(guard),
             Err(std::sync::TryLockError::WouldBlock) => None,
@@ -114,7 +114,7 @@ impl<T> RwLock<T> {
 
     /// Locks for writing; waits until all other holders are gone.
     #[track_caller]
-    pub fn write(&self) -> RwLockWriteGuard<'_, T> {
+    pub(crate) fn write(&self) -> RwLockWriteGuard<'_, T> {
         self.0.write().expect(NO_POISON)
     }
 }

@@ -17,7 +17,7 @@ mod model;
 mod published;
 
 #[cfg(any(loom, miri))]
-pub use self::locks::{Condvar, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
+pub(crate) use self::locks::{Condvar, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
 #[cfg(loom)]
 use self::model::{ArcSwap, Guard};
 #[cfg(all(test, loom))]

@@ -182,7 +182,7 @@ fn a_stripe_is_merged_for_its_overwritten_versions() {
         fill(&engine, &table);
         let count = || engine.table_region_stats(&table).unwrap()[0].store_files;
         let before = count();
-        // Of the first stripe, which has a dozen of the rows.
+        // Rows of the first stripe, which has a dozen.
         for value in ["one", "two"] {
             for number in 0..3 {
                 put(&engine, &table, &row(number), value.as_bytes());
