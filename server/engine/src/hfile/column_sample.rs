@@ -9,9 +9,6 @@
 //! In the file info, `basalt.COLUMN_SAMPLE`: the halvings, one byte; then the hashes, eight bytes each, big-endian,
 //! ascending.
 
-use super::block::Check;
-use super::file_info::COLUMN_SAMPLE;
-
 /// Most columns of a sample: 4 KiB of hashes. An estimate of a share of a fifth is then wrong by 2 % of the
 /// columns, more or less.
 const COLUMNS_MAX: usize = 512;
@@ -28,10 +25,9 @@ pub struct ColumnSample {
 }
 
 impl ColumnSample {
-    /// Reads a value of the file info.
-    pub(super) fn parse(value: &[u8]) -> Check<Self> {
-        let malformed = || format!("file info {COLUMN_SAMPLE} is malformed");
-        let (halvings, hashes) = value.split_first().ok_or_else(malformed)?;
+    /// Reads a value of the file info; `None` if it is malformed.
+    pub(super) fn parse(value: &[u8]) -> Option<Self> {
+        let (halvings, hashes) = value.split_first()?;
         let (hashes, rest) = hashes.as_chunks::<8>();
         let hashes: Vec<_> = hashes.iter().map(|hash| u64::from_be_bytes(*hash)).collect();
         let is_sound = rest.is_empty()
@@ -40,9 +36,7 @@ impl ColumnSample {
             && hashes.is_sorted()
             && hashes.last().is_none_or(|last| *last <= limit(*halvings));
         let halvings = *halvings;
-        is_sound
-            .then_some(Self { halvings, hashes })
-            .ok_or_else(malformed)
+        is_sound.then_some(Self { halvings, hashes })
     }
 
     /// The value of the file info.
@@ -186,11 +180,11 @@ mod tests {
         assert_ne!(hash(b"ab", b"c"), hash(b"a", b"bc"));
         assert_ne!(hash(b"a\0", b""), hash(b"a", b""));
         let sample = sample(0..3_000);
-        assert_eq!(ColumnSample::parse(&sample.encode()), Ok(sample.clone()));
+        assert_eq!(ColumnSample::parse(&sample.encode()), Some(sample.clone()));
         let mut cut = sample.encode();
         cut.pop();
         for wrong in [&cut[..], b"", b"\x40", b"\x01\xff\0\0\0\0\0\0\0"] {
-            assert!(ColumnSample::parse(wrong).is_err(), "{wrong:?}");
+            assert!(ColumnSample::parse(wrong).is_none(), "{wrong:?}");
         }
     }
 }

@@ -206,9 +206,10 @@ impl FileInfo {
         first_key: Option<KeyBuf>,
     ) -> Check<Properties> {
         let column_sample = self.0.remove(COLUMN_SAMPLE.as_bytes());
-        let column_sample = column_sample
-            .map(|value| ColumnSample::parse(&value))
-            .transpose()?;
+        let parse = |value: Vec<u8>| {
+            ColumnSample::parse(&value).ok_or_else(|| format!("file info {COLUMN_SAMPLE} is malformed"))
+        };
+        let column_sample = column_sample.map(parse).transpose()?;
         let bloom = self.named::<BloomType>(BLOOM_TYPE)?.unwrap_or(BloomType::None);
         let bloom_prefix_bytes = match bloom {
             BloomType::RowPrefix => self
