@@ -79,7 +79,10 @@ fn answer(server: &Server, method: Method, parameter: Bytes, reply: &mut Reply) 
         }),
         Method::FlushRegion => {
             let call: pb::FlushRegionRequest = decode(parameter)?;
-            engine.flush_region(region::by_name(server, &call.region)?.id)?;
+            let region = region::by_name(server, &call.region)?;
+            engine
+                .flush_region(region.id)
+                .map_err(|error| region::gone(error, &call.region))?;
             reply.message(&pb::FlushRegionResponse {
                 last_flush_time: engine.clock().wall_ms(),
                 flushed: Some(true),
@@ -90,7 +93,9 @@ fn answer(server: &Server, method: Method, parameter: Bytes, reply: &mut Reply) 
             let call: pb::CompactRegionRequest = decode(parameter)?;
             let region = region::by_name(server, &call.region)?;
             let family = call.family.as_deref().filter(|family| !family.is_empty());
-            engine.compact_region(region.id, family, call.major == Some(true), false)?;
+            engine
+                .compact_region(region.id, family, call.major == Some(true), false)
+                .map_err(|error| region::gone(error, &call.region))?;
             reply.message(&pb::CompactRegionResponse {});
         }
         Method::CompactionSwitch => {

@@ -103,7 +103,8 @@ pub(super) async fn load(
                     tracing::info!("bulk load: nothing was loaded: {what}");
                     false
                 }
-                Err(error) => return Err(error.into()),
+                // The region may have been split or merged while the call waited.
+                Err(error) => return Err(region::gone(error, &call.region)),
             };
             reply.message(&BulkLoadHFileResponse { loaded });
             Ok(())

@@ -108,11 +108,12 @@ fn start_of(name: &[u8]) -> Option<&[u8]> {
     name.get(first + 1..last)
 }
 
-/// Reports a missing table as a region that is not served: the client then looks the table up in
-/// `hbase:meta` and raises TableNotFoundException itself.
-fn gone(error: Error, specifier: &RegionSpecifier) -> Failure {
+/// Reports a missing table, or a region that was split or merged since it was found, as a region that
+/// is not served: the client then looks in `hbase:meta` for the regions that there are, and raises
+/// TableNotFoundException itself.
+pub(super) fn gone(error: Error, specifier: &RegionSpecifier) -> Failure {
     match error {
-        Error::NoSuchTable(_) => not_serving(specifier),
+        Error::NoSuchTable(_) | Error::NoSuchRegion(_) => not_serving(specifier),
         error => error.into(),
     }
 }
@@ -128,6 +129,24 @@ fn unknown(specifier: &RegionSpecifier) -> Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A region that is replaced after its look-up is one whose name is stale: the client retries.
+    #[test]
+    fn a_region_that_is_gone_is_not_served() {
+        let specifier = RegionSpecifier {
+            r#type: RegionSpecifierType::RegionName.into(),
+            value: bytes::Bytes::from_static(b"t,,1.ab."),
+        };
+        let failure = gone(
+            Error::NoSuchRegion("no region has the id 7".to_owned()),
+            &specifier,
+        );
+        assert_eq!(
+            failure.class(),
+            "org.apache.hadoop.hbase.NotServingRegionException"
+        );
+        assert!(failure.can_retry());
+    }
 
     #[test]
     fn names_are_taken_apart_at_the_first_and_last_comma() {

@@ -9,12 +9,13 @@ use basalt_engine::internals::hfile::{Writer, WriterOptions};
 use basalt_engine::schema::FamilyDescriptor;
 use basalt_idl::native::messages::{
     BulkLoadHFileRequest, BulkLoadHFileResponse, CleanupBulkLoadRequest, CleanupBulkLoadResponse,
-    PrepareBulkLoadRequest, PrepareBulkLoadResponse, RegionSpecifier, bulk_load_h_file_request::FamilyPath,
+    PrepareBulkLoadRequest, PrepareBulkLoadResponse, RegionInfo, RegionSpecifier, SplitTableRegionRequest,
+    SplitTableRegionResponse, bulk_load_h_file_request::FamilyPath,
 };
 use basalt_test_support::Server;
 use bytes::Bytes;
 
-use super::client::{Client, create, region, table_name};
+use super::client::{Client, create, exception, region, table_name};
 use super::requests::{value_of, write};
 
 /// Writes an HFile of family `f` with one cell in each of these rows.
@@ -193,5 +194,58 @@ fn a_file_beyond_the_region_is_not_loaded() {
     let answer: BulkLoadHFileResponse = client.ask("BulkLoadHFile", &call(&last, &files[..1]));
     assert!(answer.loaded);
     assert_eq!(value_of(&mut client, &last, "n").as_deref(), Some(&b"inside"[..]));
+    server.stop();
+}
+
+/// The number in a region's name, `table,start,id.encoded.`
+fn region_id(region: &RegionSpecifier) -> u64 {
+    let name = String::from_utf8(region.value.to_vec()).unwrap();
+    let id = name.rsplit(',').next().and_then(|end| end.split('.').next());
+    id.unwrap().parse().unwrap()
+}
+
+/// Goal: a load whose region is split while it waits for others is answered so that the client looks
+/// its regions up again. Method: as many large loads as run at once, one more behind them, and a split.
+/// If that one comes first after all, it is loaded.
+#[test]
+fn a_region_that_is_split_before_a_load_is_not_served() {
+    let dir = tempfile::tempdir().unwrap();
+    let source = dir.path().join("output");
+    std::fs::create_dir(&source).unwrap();
+    let setting = format!("bulkload.directories=[\"{}\"]", source.display());
+    let server = Server::start(&dir.path().join("data"), &[&setting]);
+    create(&server, "busy");
+    create(&server, "t");
+    let (busy, t) = (region(&server, "busy"), region(&server, "t"));
+    let (large, small) = (source.join("large"), source.join("small"));
+    let rows: Vec<String> = (0..40).map(|number| format!("row-{number:02}")).collect();
+    let rows: Vec<&str> = rows.iter().map(String::as_str).collect();
+    hfile(&large, &rows, &"v".repeat(1 << 20));
+    hfile(&small, &["a"], "loaded");
+    let send = |region, path| {
+        let mut client = Client::connect(&server, "ClientService");
+        client.call(1, "BulkLoadHFile", &call(region, &[("f", uri(path))]), b"");
+        client
+    };
+    let others = [send(&busy, &large), send(&busy, &large)];
+    let mut waiting = send(&t, &small);
+    let split = SplitTableRegionRequest {
+        region_info: RegionInfo {
+            region_id: region_id(&t),
+            table_name: table_name("t"),
+            ..RegionInfo::default()
+        },
+        split_row: Some(Bytes::from_static(b"m")),
+        ..SplitTableRegionRequest::default()
+    };
+    Client::connect(&server, "MasterService").ask::<SplitTableRegionResponse>("SplitRegion", &split);
+    let response = waiting.response().unwrap();
+    if let Some(refusal) = &response.header.exception {
+        assert_eq!(exception(&response).0, "NotServingRegionException");
+        assert_eq!(refusal.do_not_retry, Some(false));
+    }
+    for mut other in others {
+        assert_eq!(other.response().unwrap().header.exception, None);
+    }
     server.stop();
 }
