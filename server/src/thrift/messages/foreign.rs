@@ -11,6 +11,9 @@
 
 use std::fmt;
 
+use basalt_idl::native::exception::ExceptionClass;
+use basalt_idl::native::frame::{CONNECTION_CALL_ID, put_exception};
+use basalt_idl::native::preamble::{EXPECTED_HEADER, PREAMBLE_BYTES, RPC_VERSION};
 use basalt_idl::wire::Detected;
 
 /// A fatal alert, `handshake_failure` (RFC 8446, section 6; the same in every version before).
@@ -38,6 +41,8 @@ pub enum ForeignProtocol {
     Sasl,
     /// HBase's RPC between Java clients and region servers.
     HbaseRpc,
+    /// A preamble of the form of HBase's, with other letters: of a client that is newer or broken.
+    HbasePreamble,
     /// A client of ZooKeeper.
     ZooKeeper,
     /// A client of Redis.
@@ -88,6 +93,8 @@ impl ForeignProtocol {
             ForeignProtocol::PostgreSql
         } else if is_redis(first) {
             ForeignProtocol::Redis
+        } else if is_preamble(first) {
+            ForeignProtocol::HbasePreamble
         } else if is_text(first) {
             ForeignProtocol::Text
         } else {
@@ -108,6 +115,12 @@ impl ForeignProtocol {
             ForeignProtocol::Sasl => [&[SASL_ERROR][..], &length(text.len())[..], text.as_bytes()].concat(),
             ForeignProtocol::Redis => format!("-ERR {text}\r\n").into_bytes(),
             ForeignProtocol::PostgreSql => postgresql_error(&text),
+            ForeignProtocol::HbasePreamble => {
+                let mut out = Vec::new();
+                let refusal = ExceptionClass::FatalConnection.response(&text);
+                put_exception(CONNECTION_CALL_ID, refusal, &mut out);
+                out
+            }
             // An SSH client shows lines that precede the server's version.
             ForeignProtocol::Ssh | ForeignProtocol::Text => format!("{text}\r\n").into_bytes(),
             _ => Vec::new(),
@@ -132,6 +145,9 @@ impl fmt::Display for ForeignProtocol {
             }
             ForeignProtocol::HbaseRpc => {
                 "the first bytes are HBase's own RPC, which the port for binary protocols speaks (server.listen), and this one does not"
+            }
+            ForeignProtocol::HbasePreamble => {
+                return write!(f, "{EXPECTED_HEADER}: the first bytes have the form of HBase's preamble, and other letters");
             }
             ForeignProtocol::ZooKeeper => {
                 "the first bytes are a ZooKeeper client's, as HBase's clients send them before anything else: set \
@@ -178,6 +194,16 @@ fn is_redis(first: &[u8]) -> bool {
     matches!(first, [b'*', b'0'..=b'9', ..]) || first.trim_ascii_end().eq_ignore_ascii_case(b"PING")
 }
 
+/// Whether the bytes are letters where HBase's RPC has its own, with a version and an authentication
+/// method behind them; or a preamble of letters alone, whose client waits for the answer.
+fn is_preamble(first: &[u8]) -> bool {
+    let is_word = |bytes: &[u8]| bytes.iter().all(u8::is_ascii_alphabetic);
+    match first.split_first_chunk::<4>() {
+        Some((letters, [RPC_VERSION, 80..=82, ..])) => is_word(letters),
+        _ => first.len() == PREAMBLE_BYTES && is_word(first),
+    }
+}
+
 /// Whether the bytes are printable ASCII and line ends, or telnet options.
 fn is_text(first: &[u8]) -> bool {
     let first = first.get(..TEXT_BYTES).unwrap_or(first);
@@ -218,6 +244,11 @@ mod tests {
             (b"\r\n\r\n\0\r\nQUIT\n\x21\x11\0\x0c", ForeignProtocol::Proxy),
             (b"[1,\"getTableNames\",1,0,{}]", ForeignProtocol::ThriftJson),
             (b"\0\0\0\x20\x0f\xff\0\0", ForeignProtocol::ThriftHeader),
+            (b"HBaz\0\x50\0\0\0\x0a", ForeignProtocol::HbasePreamble),
+            (b"hbas\0\x51", ForeignProtocol::HbasePreamble),
+            (b"Rogist", ForeignProtocol::HbasePreamble),
+            (b"HBaz\x01\x50", ForeignProtocol::Unknown),
+            (b"Rogist\r\n", ForeignProtocol::Text),
             (b"hello\r\n", ForeignProtocol::Text),
             (b"\r\n", ForeignProtocol::Text),
             (b"\xff\xfb\x1f\xff\xfb\x20", ForeignProtocol::Text),
