@@ -134,8 +134,23 @@ pub fn begin_response(call_id: u32, result: &impl Message, cells_len: usize, out
     let header = response_header(call_id, cells_len);
     let total = delimited_len(&header) + delimited_len(result) + cells_len;
     out.reserve(4 + total);
+    put_head(&header, result, total, out);
+}
+
+/// A response in the buffer of its cell block: large ones need no second buffer. The cells are moved
+/// behind the message; without room for it the buffer grows.
+pub fn response_around(call_id: u32, result: &impl Message, mut cells: Vec<u8>) -> Vec<u8> {
+    let header = response_header(call_id, cells.len());
+    let head_len = delimited_len(&header) + delimited_len(result);
+    let mut head = Vec::with_capacity(4 + head_len);
+    put_head(&header, result, head_len + cells.len(), &mut head);
+    cells.splice(..0, head);
+    cells
+}
+
+fn put_head(header: &ResponseHeader, result: &impl Message, total: usize, out: &mut Vec<u8>) {
     out.extend_from_slice(&(total as u32).to_be_bytes());
-    put_delimited(&header, out);
+    put_delimited(header, out);
     put_delimited(result, out);
 }
 

@@ -17,6 +17,15 @@ use crate::limits::admission::{Class, MemoryPermit};
 use crate::server::Server;
 use crate::service::Failure;
 
+/// From this size on a cell block is sent from its own buffer. The pages of a second one would be new
+/// for every response of a megabyte (`oversize_threshold` in `allocator.rs`), which costs more than
+/// moving the cells.
+const IN_PLACE_BYTES: usize = 512 << 10;
+/// Room for the header and the message in the buffer of a cell block, and what each cell adds to it:
+/// the count and the flag of a result, if each has one cell.
+const HEAD_BYTES: usize = 96;
+const HEAD_BYTES_OF_CELL: usize = 4;
+
 /// Writes the response to one call.
 #[derive(Debug)]
 pub(super) struct Reply {
@@ -70,6 +79,10 @@ impl Reply {
         self.permit = Some(cells.permit);
         if self.compressor.is_some() && !cells.bytes.is_empty() {
             self.to_pack = Some((result.encode_to_vec(), cells.bytes));
+            return;
+        }
+        if cells.bytes.len() >= IN_PLACE_BYTES {
+            self.out = frame::response_around(self.call_id, result, cells.bytes);
             return;
         }
         frame::begin_response(self.call_id, result, cells.bytes.len(), &mut self.out);
@@ -209,8 +222,9 @@ impl CellBlock {
 
     /// Appends the cells of all rows to the block.
     pub(super) fn put_all(&mut self, batch: &CellBatch) {
+        let cell_bytes = CELL_OVERHEAD_MAX + HEAD_BYTES_OF_CELL;
         self.bytes
-            .reserve(batch.data_bytes() + batch.cell_count() * CELL_OVERHEAD_MAX);
+            .reserve(batch.data_bytes() + batch.cell_count() * cell_bytes + HEAD_BYTES);
         if let Some(pieces) = batch.cell_block() {
             pieces.for_each(|piece| self.bytes.extend_from_slice(piece));
             return;
