@@ -26,7 +26,7 @@ pub(crate) use self::published::{Loaded, Published};
 #[cfg(not(loom))]
 use arc_swap::{ArcSwap, Guard};
 #[cfg(loom)]
-pub use loom::sync::atomic;
+pub(crate) use loom::sync::atomic;
 #[cfg(not(any(loom, miri)))]
 pub(crate) use parking_lot::{Condvar, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
 #[cfg(not(loom))]

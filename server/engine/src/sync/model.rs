@@ -10,7 +10,7 @@ use super::locks::NO_POISON;
 /// As arc-swap's, with the weakest orderings that arc-swap promises: a load is an Acquire, a replacement is
 /// also a Release.
 #[derive(Debug)]
-pub struct ArcSwap<T> {
+pub(crate) struct ArcSwap<T> {
     /// The current one's place in `all`.
     current: AtomicUsize,
     /// All published values. Not loom's: it orders nothing that the model could see, and no thread
@@ -20,7 +20,7 @@ pub struct ArcSwap<T> {
 
 /// The value loaded by [`ArcSwap::load`].
 #[derive(Debug)]
-pub struct Guard<T>(T);
+pub(crate) struct Guard<T>(T);
 
 impl<T> Deref for Guard<T> {
     type Target = T;
@@ -32,7 +32,7 @@ impl<T> Deref for Guard<T> {
 
 impl<T> ArcSwap<T> {
     /// Holds `value`.
-    pub fn from_pointee(value: T) -> Self {
+    pub(crate) fn from_pointee(value: T) -> Self {
         Self {
             current: AtomicUsize::new(0),
             all: std::sync::Mutex::new(vec![Arc::new(value)]),
@@ -41,20 +41,20 @@ impl<T> ArcSwap<T> {
 
     /// The current one.
     #[track_caller]
-    pub fn load(&self) -> Guard<Arc<T>> {
+    pub(crate) fn load(&self) -> Guard<Arc<T>> {
         Guard(self.load_full())
     }
 
     /// The current one.
     #[track_caller]
-    pub fn load_full(&self) -> Arc<T> {
+    pub(crate) fn load_full(&self) -> Arc<T> {
         let current = self.current.load(Ordering::Acquire);
         self.at(current)
     }
 
     /// Replaces the value by the result of `derive`.
     #[track_caller]
-    pub fn rcu(&self, derive: impl Fn(&Arc<T>) -> Arc<T>) {
+    pub(crate) fn rcu(&self, derive: impl Fn(&Arc<T>) -> Arc<T>) {
         loop {
             let current = self.current.load(Ordering::Acquire);
             let next = derive(&self.at(current));
@@ -109,6 +109,8 @@ pub(crate) fn check(preemptions: usize, body: impl Fn() + Send + Sync + 'static)
 #[cfg(test)]
 pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
     use std::task::{Context, Poll, Wake, Waker};
+
+    use super::locks::{Condvar, Mutex};
 
     /// Whether it was woken, and the condition variable of its waiter.
     #[derive(Default)]
