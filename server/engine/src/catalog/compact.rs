@@ -23,7 +23,8 @@ use crate::region::{Claim, Region, RegionVersion};
 use crate::schema::{FamilyDescriptor, escape};
 use crate::seeded;
 use crate::store::compact::{
-    Compacted, CompactionJob, CompactionState, FileView, Pick, choose, is_major_due, needs_compaction, run,
+    Compacted, CompactionJob, CompactionState, FileView, Pick, choose, is_major_due, merged_share,
+    needs_compaction, run,
 };
 use crate::store::{NewFile, StoreFile, StoreVersion, Stripe, Stripes, overwritten, store_dir};
 
@@ -218,12 +219,9 @@ impl Catalog {
             })
             .collect();
         if !major_requested {
-            let merges = |state: &CompactionState| match options.compaction_overwritten {
-                least if least > 0.0 && state.overwritten >= least => state.overwritten,
-                _ => 0.0,
-            };
             ordered.sort_by(|(one, of_one), (other, of_other)| {
-                let by_share = merges(of_other).total_cmp(&merges(of_one));
+                let share = |state| merged_share(options, state);
+                let by_share = share(of_other).total_cmp(&share(of_one));
                 by_share.then(other.files.len().cmp(&one.files.len()))
             });
         }

@@ -4,7 +4,7 @@
 //! A column (row and qualifier) is in the sample if its hash is at most `u64::MAX >> halvings`. All files use the
 //! same hash, so those of several files that are below the lowest of their limits are a sample of the columns of all
 //! of them, in which a column is found once for each file that has it. `halvings` grows as the file does: the
-//! sample has at most [`COLUMNS_MAX`] columns, and half as many or more if the file has.
+//! sample has at most [`COLUMNS_MAX`] columns, and about half as many or more if the file has.
 //!
 //! In the file info, `basalt.COLUMN_SAMPLE`: the halvings, one byte; then the hashes, eight bytes each, big-endian,
 //! ascending.

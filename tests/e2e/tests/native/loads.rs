@@ -18,6 +18,15 @@ use bytes::Bytes;
 use super::client::{Client, create, exception, region, table_name};
 use super::requests::{value_of, write};
 
+/// A server on a data directory in `dir`, and the directory beside it whose files it loads.
+fn start(dir: &Path) -> (PathBuf, Server) {
+    let source = dir.join("output");
+    std::fs::create_dir(&source).unwrap();
+    let setting = format!("bulkload.directories=[\"{}\"]", source.display());
+    let server = Server::start(&dir.join("data"), &[&setting]);
+    (source, server)
+}
+
 /// Writes an HFile of family `f` with one cell in each of these rows.
 fn hfile(path: &Path, rows: &[&str], value: &str) {
     let file = RealFs.open(path, Open::CreateNew).unwrap();
@@ -111,10 +120,7 @@ fn files_are_loaded_as_the_tool_does_it() {
 #[test]
 fn files_that_cannot_be_loaded_are_refused_by_name() {
     let dir = tempfile::tempdir().unwrap();
-    let source = dir.path().join("output");
-    std::fs::create_dir(&source).unwrap();
-    let setting = format!("bulkload.directories=[\"{}\"]", source.display());
-    let server = Server::start(&dir.path().join("data"), &[&setting]);
+    let (source, server) = start(dir.path());
     create(&server, "t");
     let region = region(&server, "t");
     let mut client = Client::connect(&server, "ClientService");
@@ -177,10 +183,7 @@ fn files_that_cannot_be_loaded_are_refused_by_name() {
 #[test]
 fn a_file_beyond_the_region_is_not_loaded() {
     let dir = tempfile::tempdir().unwrap();
-    let source = dir.path().join("output");
-    std::fs::create_dir(&source).unwrap();
-    let setting = format!("bulkload.directories=[\"{}\"]", source.display());
-    let server = Server::start(&dir.path().join("data"), &[&setting]);
+    let (source, server) = start(dir.path());
     super::client::create_split(&server, "t", &["m"]);
     let last = region(&server, "t");
     let mut client = Client::connect(&server, "ClientService");
@@ -210,10 +213,7 @@ fn region_id(region: &RegionSpecifier) -> u64 {
 #[test]
 fn a_region_that_is_split_before_a_load_is_not_served() {
     let dir = tempfile::tempdir().unwrap();
-    let source = dir.path().join("output");
-    std::fs::create_dir(&source).unwrap();
-    let setting = format!("bulkload.directories=[\"{}\"]", source.display());
-    let server = Server::start(&dir.path().join("data"), &[&setting]);
+    let (source, server) = start(dir.path());
     create(&server, "busy");
     create(&server, "t");
     let (busy, t) = (region(&server, "busy"), region(&server, "t"));

@@ -116,10 +116,17 @@ pub fn choose(files: &[FileView], options: &Options, now_ms: u64, state: &Compac
     }
 }
 
+/// The share of overwritten versions, if it is large enough for a merge of all files; otherwise 0.
+pub(crate) fn merged_share(options: &Options, state: &CompactionState) -> f64 {
+    match options.compaction_overwritten {
+        least if least > 0.0 && state.overwritten >= least => state.overwritten,
+        _ => 0.0,
+    }
+}
+
 /// Whether these files are to be merged because of their overwritten versions.
 fn is_overwritten(files: &[FileView], options: &Options, state: &CompactionState) -> bool {
-    let least = options.compaction_overwritten;
-    least > 0.0 && files.len() >= min_files(options) && state.overwritten >= least
+    files.len() >= min_files(options) && merged_share(options, state) > 0.0
 }
 
 /// Whether these files should be asked for a compaction: there are enough of them, or enough overwritten versions, or

@@ -7,6 +7,6 @@ mod limiter;
 mod run;
 
 pub use choose::{CompactionState, FileView, Pick, choose};
-pub(crate) use choose::{is_major_due, needs_compaction};
+pub(crate) use choose::{is_major_due, merged_share, needs_compaction};
 pub(crate) use limiter::RateLimiter;
 pub(crate) use run::{Compacted, CompactionJob, run};
