@@ -8,7 +8,7 @@ pub use crate::memstore::Memstore;
 
 /// The choice of files to compact: a pure function.
 pub mod compaction {
-    pub use crate::store::compact::{CompactionState, FileView, Pick, choose};
+    pub use crate::store::compact::{CompactionState, FileView, Pick, choose, precedence};
     pub use crate::store::{RowRange, Stripe, StripeLimits, Stripes};
 }
 

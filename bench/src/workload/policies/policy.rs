@@ -265,13 +265,7 @@ impl Policy for EngineStripes {
             })
             .collect();
         stripes.sort_by(|(one, of_one), (other, of_other)| {
-            let by_share = of_other.overwritten.total_cmp(&of_one.overwritten);
-            let by_files = other.files.len().cmp(&one.files.len());
-            if self.overwritten > 0.0 {
-                by_share
-            } else {
-                by_files
-            }
+            compaction::precedence(&options, (of_one, one.files.len()), (of_other, other.files.len()))
         });
         stripes.into_iter().find_map(|(stripe, state)| {
             let inputs = explore(files, &stripe.files, sizes, &options, &state)?;

@@ -23,8 +23,8 @@ use crate::region::{Claim, Region, RegionVersion};
 use crate::schema::{FamilyDescriptor, escape};
 use crate::seeded;
 use crate::store::compact::{
-    Compacted, CompactionJob, CompactionState, FileView, Pick, choose, is_major_due, merged_share,
-    needs_compaction, run,
+    Compacted, CompactionJob, CompactionState, FileView, Pick, choose, is_major_due, needs_compaction,
+    precedence, run,
 };
 use crate::store::{NewFile, StoreFile, StoreVersion, Stripe, Stripes, overwritten, store_dir};
 
@@ -220,9 +220,7 @@ impl Catalog {
             .collect();
         if !major_requested {
             ordered.sort_by(|(one, of_one), (other, of_other)| {
-                let share = |state| merged_share(options, state);
-                let by_share = share(of_other).total_cmp(&share(of_one));
-                by_share.then(other.files.len().cmp(&one.files.len()))
+                precedence(options, (of_one, one.files.len()), (of_other, other.files.len()))
             });
         }
         let now_ms = self.shared.clock.wall_ms();

@@ -16,6 +16,7 @@
 //!
 //! Pure functions of plain values.
 
+use std::cmp::Ordering;
 use std::ops::Range;
 use std::time::Duration;
 
@@ -116,8 +117,19 @@ pub fn choose(files: &[FileView], options: &Options, now_ms: u64, state: &Compac
     }
 }
 
+/// The order in which stripes are asked for a compaction, of each its state and the number of its files: first those with
+/// most overwritten versions, and of these those with most files.
+pub fn precedence(
+    options: &Options,
+    (one, one_files): (&CompactionState, usize),
+    (other, other_files): (&CompactionState, usize),
+) -> Ordering {
+    let by_share = merged_share(options, other).total_cmp(&merged_share(options, one));
+    by_share.then(other_files.cmp(&one_files))
+}
+
 /// The share of overwritten versions, if it is large enough for a merge of all files; otherwise 0.
-pub(crate) fn merged_share(options: &Options, state: &CompactionState) -> f64 {
+fn merged_share(options: &Options, state: &CompactionState) -> f64 {
     match options.compaction_overwritten {
         least if least > 0.0 && state.overwritten >= least => state.overwritten,
         _ => 0.0,
@@ -489,6 +501,22 @@ mod tests {
         check(&never, 10_000, &state(0.9), "900 90 1 => nothing");
         let needs = |given, overwritten| needs_compaction(&files(given), &options(), &state(overwritten));
         assert!(needs("900 90 1", 0.25) && !needs("900* 90 1", 0.25) && !needs("900 1", 0.25));
+    }
+
+    #[test]
+    fn stripes_with_most_overwritten_versions_come_first() {
+        let state = |overwritten| CompactionState { overwritten, ..IDLE };
+        let ordered = |least| {
+            let mut options = options();
+            options.compaction_overwritten = least;
+            let mut stripes = [(0.1, 9), (0.3, 4), (0.5, 3), (0.3, 5), (0.2, 9)];
+            stripes.sort_by(|(one, one_files), (other, other_files)| {
+                precedence(&options, (&state(*one), *one_files), (&state(*other), *other_files))
+            });
+            stripes
+        };
+        assert_eq!(ordered(0.25), [(0.5, 3), (0.3, 5), (0.3, 4), (0.1, 9), (0.2, 9)]);
+        assert_eq!(ordered(0.0), [(0.1, 9), (0.2, 9), (0.3, 5), (0.3, 4), (0.5, 3)]);
     }
 
     #[test]
