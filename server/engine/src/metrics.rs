@@ -38,7 +38,7 @@ impl Counter {
 }
 
 /// A [`Counter`] for frequent use by several threads: each adds to a part that few others share.
-/// Takes 64 or 128 bytes for each part, so it is for counts of every read.
+/// Takes 64 or 128 bytes for each part, so it is for counts of every read or write.
 #[derive(Debug, Default)]
 pub struct BusyCounter([CachePadded<AtomicU64>; COUNTER_PARTS]);
 
@@ -78,7 +78,7 @@ impl BusyCounter {
 #[derive(Debug, Default)]
 pub struct Counters {
     /// Edits appended to the WAL.
-    pub wal_appends: Counter,
+    pub wal_appends: BusyCounter,
     /// Bytes written to the WAL, framing included.
     pub wal_bytes: Counter,
     /// Groups written to the WAL.

@@ -26,6 +26,8 @@ mod tests;
 use std::fmt;
 use std::sync::Arc;
 
+use crossbeam_utils::CachePadded;
+
 use self::index::{Bound, Iter, NodeRef, SkipList};
 pub(crate) use self::pool::ChunkPool;
 use crate::Result;
@@ -56,7 +58,7 @@ struct Totals {
 pub struct Memstore {
     /// Shared with cursors.
     list: Arc<SkipList>,
-    totals: Totals,
+    totals: CachePadded<Totals>,
     /// Monotonic milliseconds at which the first cell was seen, plus one; 0: none yet.
     dirty_since_ms: AtomicU64,
 }
@@ -73,14 +75,14 @@ impl Memstore {
     pub fn new(pool: Arc<ChunkPool>) -> Self {
         Self {
             list: Arc::new(SkipList::new(pool)),
-            totals: Totals {
+            totals: CachePadded::new(Totals {
                 cells: AtomicU64::new(0),
                 data_bytes: AtomicU64::new(0),
                 min_seq: AtomicU64::new(u64::MAX),
                 max_seq: AtomicU64::new(0),
                 min_timestamp: AtomicI64::new(i64::MAX),
                 max_timestamp: AtomicI64::new(i64::MIN),
-            },
+            }),
             dirty_since_ms: AtomicU64::new(0),
         }
     }

@@ -41,6 +41,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use crossbeam_utils::CachePadded;
 use parking_lot::Mutex;
 
 use crate::cell::RowOrder;
@@ -162,7 +163,7 @@ pub(crate) struct Region {
     /// Writers hold it for reading from before they append to the log until their cells are in the
     /// memstores. While it is held for writing, the memstores do not change and hold every edit of
     /// the region that has a sequence id.
-    pub updates: RwLock<()>,
+    pub updates: CachePadded<RwLock<()>>,
     /// Serialises flushes of this region. Comes before `updates`.
     pub flushing: Mutex<()>,
     /// Held for reading by running compactions of this region, and for writing by a split, merge or
@@ -181,7 +182,7 @@ pub(crate) struct Region {
     /// Rows read by gets and scans.
     pub reads: BusyCounter,
     /// Row mutations.
-    pub writes: Counter,
+    pub writes: BusyCounter,
     /// Writes refused because of a memstore limit.
     pub blocked_writes: Counter,
     /// The share of those, for the split policy that asks.
@@ -207,7 +208,7 @@ impl Region {
                 .max()
                 .unwrap_or(SeqId::ZERO),
             opened_damaged,
-            updates: RwLock::new(()),
+            updates: CachePadded::new(RwLock::new(())),
             flushing: Mutex::new(()),
             compacting: parking_lot::RwLock::new(()),
             claims: claims::Claims::default(),
@@ -215,7 +216,7 @@ impl Region {
             retired: AtomicBool::new(false),
             cancel_compaction: std::sync::atomic::AtomicBool::new(false),
             reads: BusyCounter::default(),
-            writes: Counter::default(),
+            writes: BusyCounter::default(),
             blocked_writes: Counter::default(),
             busy: BusyRate::default(),
             flushes: Counter::default(),

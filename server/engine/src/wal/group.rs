@@ -31,6 +31,8 @@
 use std::fmt::Debug;
 use std::task::{Poll, Waker};
 
+use crossbeam_utils::CachePadded;
+
 use crate::id::SeqId;
 use crate::seeded;
 use crate::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -68,14 +70,14 @@ pub(super) trait Lead: Send + Debug {
 /// The groups of one log. `L` is the leader's state for writing; its owner is the leader.
 #[derive(Debug)]
 pub(super) struct Queue<L> {
-    state: Mutex<State<L>>,
+    state: CachePadded<Mutex<State<L>>>,
     /// Written under `state` by the leader; read by all threads.
-    read_point: AtomicU64,
+    read_point: CachePadded<AtomicU64>,
     /// Groups whose leader has returned the token. Only a hint for spinning threads; the truth is
     /// in `state`.
-    finished: AtomicU64,
+    finished: CachePadded<AtomicU64>,
     /// Edits of a group that are not in the memstores yet, and `LEADER_WAITS`. By parity of the group.
-    pending: [AtomicUsize; 2],
+    pending: CachePadded<[AtomicUsize; 2]>,
     /// A group was published, or one of its sleepers must lead. By parity of the group.
     wake_group: [Condvar; 2],
     /// The last pending edit of the group being led is in the memstores.
@@ -186,7 +188,7 @@ impl<L: Lead> Queue<L> {
     /// A queue that has published everything up to `last_seq`.
     pub(super) fn new(lead: L, last_seq: SeqId, has_thread: bool) -> Self {
         Self {
-            state: Mutex::new(State {
+            state: CachePadded::new(Mutex::new(State {
                 leader_token: Some(Box::new(LeaderToken {
                     lead,
                     batch: Batch::default(),
@@ -201,10 +203,10 @@ impl<L: Lead> Queue<L> {
                 spare_wakers: Vec::new(),
                 has_thread,
                 refused: None,
-            }),
-            read_point: AtomicU64::new(last_seq.0),
-            finished: AtomicU64::new(0),
-            pending: [AtomicUsize::new(0), AtomicUsize::new(0)],
+            })),
+            read_point: CachePadded::new(AtomicU64::new(last_seq.0)),
+            finished: CachePadded::new(AtomicU64::new(0)),
+            pending: CachePadded::new([AtomicUsize::new(0), AtomicUsize::new(0)]),
             wake_group: [Condvar::new(), Condvar::new()],
             wake_leader: Condvar::new(),
             wake_idle: Condvar::new(),

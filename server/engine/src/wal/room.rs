@@ -14,6 +14,8 @@
 //! returns the unused part of a group's reservation and adds the space of a new spare. An edit is
 //! counted with its maximum size in the log.
 
+use crossbeam_utils::CachePadded;
+
 use crate::Error;
 use crate::record::FRAME_HEADER_BYTES;
 use crate::record::edit::ENTRY_OVERHEAD_BYTES;
@@ -33,7 +35,7 @@ pub(super) fn cost_of(edit: &[u8]) -> u64 {
 #[derive(Debug, Default)]
 pub(super) struct Room {
     /// The larger of rest and spare, less the promised bytes.
-    free_bytes: AtomicI64,
+    free_bytes: CachePadded<AtomicI64>,
     /// Why there is no spare, as long as there is none.
     lacks: Mutex<Option<Error>>,
 }
@@ -110,7 +112,9 @@ impl<'a> Reserved<'a> {
 
 impl Drop for Reserved<'_> {
     fn drop(&mut self) {
-        self.room.give_back(self.bytes);
+        if self.bytes > 0 {
+            self.room.give_back(self.bytes);
+        }
     }
 }
 

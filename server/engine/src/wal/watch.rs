@@ -10,20 +10,22 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use crossbeam_utils::CachePadded;
+
 /// The watch of one log.
 #[derive(Debug)]
 pub(super) struct Watch {
     /// The origin of the times.
     origin: Instant,
     /// Start of the running operation, in nanoseconds from `origin`, at least 1; 0: there is none.
-    since: AtomicU64,
+    since: CachePadded<AtomicU64>,
 }
 
 impl Watch {
     pub(super) fn new() -> Self {
         Self {
             origin: Instant::now(),
-            since: AtomicU64::new(0),
+            since: CachePadded::default(),
         }
     }
 
