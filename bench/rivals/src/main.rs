@@ -6,7 +6,7 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use basalt_bench::engine::{self, Arguments, Error, Result, Subject};
+use basalt_load::engine::{self, Arguments, Error, Result, Subject};
 use clap::{Parser, ValueEnum};
 
 mod fjall_store;

@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use basalt_bench::engine::{
+use basalt_load::engine::{
     Arguments, Compression, From, KEY_BYTES, Key, Result, Rows, Session, Standing, Store,
 };
 use rocksdb::statistics::{StatsLevel, Ticker};

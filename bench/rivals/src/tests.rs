@@ -1,6 +1,6 @@
 //! Each engine does what a `Store` is to do, and its version is the one of Cargo.lock.
 
-use basalt_bench::engine::{From, KEY_BYTES, Key, Rows, Session, Store};
+use basalt_load::engine::{From, KEY_BYTES, Key, Rows, Session, Store};
 
 use super::*;
 

@@ -13,13 +13,14 @@ mod imports;
 use imports::{Import, Sources};
 
 /// The root files of all crates with several modules.
-const ROOTS: [&str; 13] = [
+const ROOTS: [&str; 14] = [
     "idl/src/lib.rs",
     "server/src/lib.rs",
     "server/engine/src/lib.rs",
     "client/src/lib.rs",
     "client/shell/src/lib.rs",
-    "bench/src/lib.rs",
+    "bench/load/src/lib.rs",
+    "bench/lab/src/lib.rs",
     "tests/support/src/lib.rs",
     "tests/calls/src/lib.rs",
     "tests/conformance/src/lib.rs",

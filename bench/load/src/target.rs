@@ -1,0 +1,161 @@
+//! The server under load.
+
+use std::time::Duration;
+
+use basalt_client::admin::{Admin, ServerStatus};
+use basalt_client::native::{BASE_ZNODE, Cluster, ClusterOptions, Registry, ZOOKEEPER_PORT};
+use basalt_client::{Client, PoolOptions};
+use clap::ValueEnum;
+
+use crate::error::{During, Error, Result};
+
+/// Longest time of one operation of native RPC with its retries.
+const OPERATION_TIMEOUT: Duration = Duration::from_mins(1);
+
+/// Where and how to reach the server.
+#[derive(Clone, Debug, clap::Args)]
+pub struct TargetOptions {
+    /// Address of the server: Basalt, or HBase's Thrift server of the interface chosen. With --api native,
+    /// ZooKeeper's address; Basalt answers on one port.
+    #[arg(long, default_value = "127.0.0.1:9090", value_name = "ADDR")]
+    pub target: String,
+    /// The interface to call.
+    #[arg(long, default_value = "thrift2")]
+    pub api: Api,
+}
+
+/// HBase's interfaces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Api {
+    /// `Hbase`, the older one.
+    Thrift1,
+    /// `THBaseService`.
+    Thrift2,
+    /// The protocol of HBase's Java client.
+    Native,
+}
+
+impl Api {
+    /// The name for reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Api::Thrift1 => "Thrift 1",
+            Api::Thrift2 => "Thrift 2",
+            Api::Native => "native RPC",
+        }
+    }
+
+    /// The value of `--api`.
+    pub fn option(self) -> &'static str {
+        match self {
+            Api::Thrift1 => "thrift1",
+            Api::Thrift2 => "thrift2",
+            Api::Native => "native",
+        }
+    }
+}
+
+impl TargetOptions {
+    /// Fails unless Thrift 2 is to be used, for a workload whose messages are made before the run.
+    pub(crate) fn need_thrift2(&self, workload: &str) -> Result<()> {
+        match self.api {
+            Api::Thrift2 => Ok(()),
+            Api::Thrift1 | Api::Native => Err(Error::Usage(format!(
+                "{workload} sends ready-made messages of Thrift 2: use --api thrift2"
+            ))),
+        }
+    }
+
+    /// Fails with native RPC, for a workload that does not support it.
+    pub fn need_thrift(&self, workload: &str) -> Result<()> {
+        match self.api {
+            Api::Thrift1 | Api::Thrift2 => Ok(()),
+            Api::Native => Err(Error::Usage(format!(
+                "{workload} does not have native RPC: use --api thrift1 or thrift2"
+            ))),
+        }
+    }
+}
+
+/// A server that answers.
+#[derive(Debug)]
+pub struct Target {
+    /// The Thrift client. With native RPC, only for Basalt's own calls.
+    pub client: Client,
+    /// The client of native RPC.
+    pub(crate) cluster: Option<Cluster>,
+    /// Basalt's own calls.
+    pub admin: Admin,
+    /// The interface to call.
+    pub api: Api,
+    /// Whether it is Basalt: HBase does not have Basalt's own calls.
+    pub is_basalt: bool,
+    /// Name and version of the server, for the report.
+    pub name: String,
+}
+
+impl Target {
+    /// Connects, with room for `connections` connections, and detects the server.
+    pub async fn connect(options: &TargetOptions, connections: usize) -> Result<Target> {
+        let connecting = || format!("connecting to {}", options.target);
+        let cluster = match options.api {
+            Api::Native => {
+                let cluster = cluster(options)?;
+                cluster.cluster_id().await.during(connecting)?;
+                Some(cluster)
+            }
+            Api::Thrift1 | Api::Thrift2 => None,
+        };
+        let client = client(options, connections)?;
+        let admin = Admin::new(&client);
+        let (is_basalt, name) = match admin.status().await {
+            Ok(status) => (true, basalt_name(&status)),
+            Err(error) if error.is_unknown_method() => (false, format!("HBase {}", options.api.name())),
+            // A cluster's ZooKeeper does not answer Thrift calls.
+            Err(_) if cluster.is_some() => (false, format!("HBase {}", options.api.name())),
+            Err(basalt_client::Error::Connect { source, .. }) => {
+                return Err(Error::NoServer {
+                    target: options.target.clone(),
+                    source,
+                });
+            }
+            Err(source) => return Err(source).during(connecting),
+        };
+        Ok(Target {
+            client,
+            cluster,
+            admin,
+            api: options.api,
+            is_basalt,
+            name,
+        })
+    }
+}
+
+/// A client with room for `connections` connections.
+pub(crate) fn client(options: &TargetOptions, connections: usize) -> Result<Client> {
+    let pool = PoolOptions {
+        connections_max: connections,
+        ..PoolOptions::default()
+    };
+    Client::new(options.target.as_str(), pool).during(|| format!("connecting to {}", options.target))
+}
+
+/// A client of the native protocol, with connections of its own.
+pub(crate) fn cluster(options: &TargetOptions) -> Result<Cluster> {
+    let during = || format!("connecting to {}", options.target);
+    let registry = Registry::zookeeper(&options.target, ZOOKEEPER_PORT, BASE_ZNODE).during(during)?;
+    let mut cluster = ClusterOptions::new(registry);
+    cluster.operation_timeout = OPERATION_TIMEOUT;
+    Ok(Cluster::new(cluster))
+}
+
+/// Name of a Basalt server in reports. One that only looks like several is never taken for a
+/// cluster.
+fn basalt_name(status: &ServerStatus) -> String {
+    let version = &status.version;
+    match &status.rehearsal_servers {
+        None => format!("Basalt {version}"),
+        Some(servers) => format!("Basalt {version} (a rehearsal of {} servers)", servers.len()),
+    }
+}
