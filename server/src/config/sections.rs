@@ -137,7 +137,8 @@ section! {
         max_message_bytes: usize = 64 << 20 => Range::at_least(1 << 10),
         /// Maximum number of cells of one call of puts, deletes, increments or appends.
         max_cells_per_call: usize = (64 << 20) / 64,
-        /// A message that has begun must be complete after this.
+        /// A message that has begun must be complete after this; sooner if slow and others need
+        /// memory.
         message_timeout_ms: u64 = 30_000,
         /// A connection without a call is closed after this, on both ports. 0: never; TCP
         /// keepalive, and `TCP_USER_TIMEOUT` during an answer, end dead ones after two minutes.

@@ -10,8 +10,9 @@ use basalt_idl::native::frame::{Request, Response, put_connection_header};
 use basalt_idl::native::messages as pb;
 use bytes::{Bytes, BytesMut};
 use prost::Message;
+use socket2::SockRef;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio_util::sync::CancellationToken;
 
 use super::run;
@@ -34,6 +35,24 @@ impl Client {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let socket = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
         let (accepted, _) = listener.accept().await.unwrap();
+        Self::over(socket, accepted, server, service).await
+    }
+
+    /// A connection whose sockets hold little.
+    async fn connect_narrow(server: &Arc<Server>, service: &str) -> Self {
+        const BUFFER_BYTES: u32 = 16 << 10;
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.set_recv_buffer_size(BUFFER_BYTES).unwrap();
+        let socket = socket.connect(listener.local_addr().unwrap()).await.unwrap();
+        let (accepted, _) = listener.accept().await.unwrap();
+        let send_buffer = SockRef::from(&accepted).set_send_buffer_size(BUFFER_BYTES as usize);
+        send_buffer.unwrap();
+        Self::over(socket, accepted, server, service).await
+    }
+
+    /// Serves `accepted`, and sends what begins a connection.
+    async fn over(socket: TcpStream, accepted: TcpStream, server: &Arc<Server>, service: &str) -> Self {
         let (server, stop) = (Arc::clone(server), CancellationToken::new());
         tokio::spawn(run(server, accepted, BytesMut::new(), 1, stop));
         let mut client = Self(socket);
@@ -71,11 +90,16 @@ impl Client {
     }
 }
 
-/// A server with the table `t`.
+/// A server with the table `t`, and queues as long as these tests need.
 fn server() -> Arc<Server> {
     let mut config = Config::default();
     config.requests.max_waiting = 4 * WAITING;
     config.scanner.max_sessions_per_connection = 4 * WAITING;
+    with_table_t(config)
+}
+
+/// A server with the table `t`.
+fn with_table_t(config: Config) -> Arc<Server> {
     let engine = crate::rig::engine_on(&SimFs::new(1, SimOptions::default()), &config);
     let server = crate::rig::server_of(engine, config, DATA_THREADS);
     let table = TableName::parse(b"t").unwrap();
@@ -322,4 +346,112 @@ fn calls_go_on_while_their_client_reads_nothing() {
         }
         assert_eq!(ids, (0..=LARGE_GETS).collect(), "every call is answered once");
     });
+}
+
+/// A server with the table `t` and little memory for calls: messages and arguments may have 3.9 MiB of it.
+fn with_little_memory() -> Arc<Server> {
+    let mut config = Config::default();
+    config.thrift.max_message_bytes = 1 << 20;
+    config.requests.memory_bytes = 9 << 19;
+    with_table_t(config)
+}
+
+/// The frame of a put of a large value.
+fn large_put(server: &Server, id: u32, row: &'static str, bytes: usize) -> Vec<u8> {
+    let header = pb::RequestHeader {
+        call_id: Some(id),
+        method_name: Some("Mutate".to_owned()),
+        ..pb::RequestHeader::default()
+    };
+    let call = put(&region_of_t(server), row, Bytes::from(vec![b'v'; bytes]));
+    let mut frame = Vec::new();
+    Request::encode(&header, &call, b"", &mut frame);
+    frame
+}
+
+/// Returns when the bytes that calls hold are in this range.
+async fn held(server: &Server, bytes: std::ops::Range<u64>) {
+    while !bytes.contains(&server.admission().memory().used()) {
+        tokio::task::yield_now().await;
+    }
+}
+
+/// A client that has sent half of a frame, for which the server has reserved memory.
+async fn half_sent(server: &Arc<Server>, id: u32, bytes: usize) -> Client {
+    let before = server.admission().memory().used();
+    let mut client = Client::connect(server, "ClientService").await;
+    let frame = large_put(server, id, "half", bytes);
+    client.0.write_all(&frame[..frame.len() / 2]).await.unwrap();
+    let reserved = before + bytes as u64 - (64 << 10)..before + bytes as u64 + (64 << 10);
+    held(server, reserved).await;
+    client
+}
+
+/// Whether the connection is open, and the server has sent nothing.
+fn is_silent(client: &Client) -> bool {
+    let read = client.0.try_read(&mut [0]);
+    read.is_err_and(|error| error.kind() == std::io::ErrorKind::WouldBlock)
+}
+
+/// Half-sent frames make way for a whole one: as many as are needed, and their clients receive the reason
+/// with the number of the call.
+#[tokio::test]
+async fn half_a_frame_makes_way_for_a_whole_one() {
+    const FRAME_BYTES: usize = 1_000_000;
+    let server = with_little_memory();
+    let mut dropped = half_sent(&server, 7, FRAME_BYTES).await;
+    let others = [
+        half_sent(&server, 8, FRAME_BYTES).await,
+        half_sent(&server, 9, FRAME_BYTES).await,
+    ];
+    let mut client = Client::connect(&server, "ClientService").await;
+    let whole = large_put(&server, 1, "whole", FRAME_BYTES);
+    client.0.write_all(&whole).await.unwrap();
+    assert_eq!(client.response().await.header.exception, None);
+    let response = dropped.response().await;
+    assert_eq!(response.header.call_id, Some(7));
+    let exception = response.header.exception.expect("a refusal");
+    assert_eq!(
+        exception.exception_class_name(),
+        "org.apache.hadoop.hbase.RegionTooBusyException"
+    );
+    let text = exception.stack_trace();
+    assert!(text.contains("the client was too slow"), "{text}");
+    assert_eq!(dropped.0.read(&mut [0]).await.unwrap(), 0, "the connection ends");
+    assert!(others.iter().all(is_silent), "others stay");
+}
+
+/// A client that does not read its responses counts as slow with the memory of all of them, so that not
+/// more clients are dropped than others need.
+#[tokio::test]
+async fn unread_responses_count_together() {
+    const RESPONSE_BYTES: usize = 400_000;
+    const GETS: u32 = 5;
+    let server = with_little_memory();
+    let mut client = Client::connect(&server, "ClientService").await;
+    let large = large_put(&server, 1, "large", RESPONSE_BYTES);
+    client.0.write_all(&large).await.unwrap();
+    assert_eq!(client.response().await.header.exception, None);
+    let mut reader = Client::connect_narrow(&server, "ClientService").await;
+    let mut frames = Vec::new();
+    for id in 0..GETS {
+        let header = pb::RequestHeader {
+            call_id: Some(id),
+            method_name: Some("Get".to_owned()),
+            ..pb::RequestHeader::default()
+        };
+        Request::encode(&header, &get(&region_of_t(&server), "large"), b"", &mut frames);
+    }
+    reader.0.write_all(&frames).await.unwrap();
+    let all = u64::from(GETS) * RESPONSE_BYTES as u64;
+    let memory = server.admission().memory();
+    let counted = async {
+        while memory.of_slow_clients() < all * 9 / 10 {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(10), counted)
+        .await
+        .unwrap_or_else(|_| panic!("{} of {} bytes", memory.of_slow_clients(), memory.used()));
+    assert_eq!(memory.of_slow_clients(), memory.used());
 }

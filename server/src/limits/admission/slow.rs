@@ -110,6 +110,13 @@ impl SlowClients {
         }
     }
 
+    /// Bytes of all clients.
+    #[cfg(test)]
+    pub(super) fn bytes(&self) -> u64 {
+        let state = self.state.lock();
+        state.clients.values().map(|client| client.bytes()).sum()
+    }
+
     /// Drops slow clients until the dropped ones hold at least `missing` bytes.
     pub(super) fn drop_for(&self, missing: u64) {
         let now = self.now();

@@ -34,7 +34,7 @@ pub(super) enum Arrival {
     Call,
     /// The client has closed the connection, or the server stops.
     Closed,
-    /// A frame that is not read. The connection ends after this response.
+    /// A frame that is not read to its end. The connection ends after this response.
     Refused { response: Vec<u8>, end: End },
 }
 
@@ -126,9 +126,24 @@ impl Input {
             let memory = self.permit.memory();
             self.slow = Some(memory.slow_client(self.address(), self.permit.bytes()));
         }
-        let is_whole = self.fill(4 + length).await?;
+        let filled = self.fill(4 + length).await;
         self.slow = None;
-        Ok(if is_whole { Arrival::Call } else { Arrival::Closed })
+        match filled {
+            Ok(true) => Ok(Arrival::Call),
+            Ok(false) => Ok(Arrival::Closed),
+            Err(End::Slow) => Ok(self.drop_frame()),
+            Err(end) => Err(end),
+        }
+    }
+
+    /// Releases the memory of a frame that others need, and returns the refusal of its call.
+    fn drop_frame(&mut self) -> Arrival {
+        let memory = self.permit.memory();
+        let (reason, nothing) = (memory.slow_busy(), MemoryPermit::empty(memory));
+        let refusal = self.refusal(ExceptionClass::RegionTooBusy, reason.to_string());
+        self.received = BytesMut::new();
+        self.permit = nothing;
+        refusal
     }
 
     /// The client's address; missing only if the client has already gone.
@@ -201,7 +216,7 @@ impl Input {
                 Some(0) => return Ok(false),
                 Some(count) => {
                     if let Some(slow) = &self.slow {
-                        slow.progress(count, self.received.capacity() as u64);
+                        slow.progress(count, self.permit.bytes());
                     }
                 }
                 None => self.check_reprieve()?,
@@ -235,7 +250,7 @@ impl Input {
         Ok(count)
     }
 
-    /// The refusal of a call whose frame is not read. It carries the id in the frame's header.
+    /// Reads enough of a call's frame to refuse the call with its id.
     async fn refuse(
         &mut self,
         length: usize,
@@ -243,7 +258,14 @@ impl Input {
         message: String,
     ) -> Result<Arrival, End> {
         self.fill(4 + length.min(REFUSED_FRAME_BYTES)).await?;
-        let mut begin = Bytes::copy_from_slice(self.received.get(4..).unwrap_or_default());
+        Ok(self.refusal(class, message))
+    }
+
+    /// The refusal of the call whose frame is at the front of the buffer. It carries the id in the
+    /// frame's header, if that has arrived.
+    fn refusal(&self, class: ExceptionClass, message: String) -> Arrival {
+        let frame = self.received.get(4..).unwrap_or_default();
+        let mut begin = Bytes::copy_from_slice(&frame[..frame.len().min(REFUSED_FRAME_BYTES)]);
         let call_id = Request::decode_header(&mut begin)
             .ok()
             .and_then(|header| header.call_id);
@@ -253,10 +275,10 @@ impl Input {
             class.response(&message),
             &mut response,
         );
-        Ok(Arrival::Refused {
+        Arrival::Refused {
             response,
             end: End::refused(class, message),
-        })
+        }
     }
 
     /// Drains the connection if it ends with a refusal. REQUIRES: the last response was written, and

@@ -60,7 +60,7 @@ pub(crate) enum End {
     Refused { class: ExceptionClass, message: String },
     #[error("{0}")]
     Frame(#[from] FrameError),
-    #[error("others needed the memory of a frame or response (requests.memory_bytes)")]
+    #[error("others needed the memory of its responses (requests.memory_bytes)")]
     Slow,
     #[error("a fault that a test asked for")]
     Fault,

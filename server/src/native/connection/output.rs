@@ -48,8 +48,8 @@ struct Piece {
 struct Blocked {
     /// When the client must have accepted more (`thrift.write_timeout_ms`).
     until: Instant,
-    /// Set for large responses: the connection ends if it makes no progress while other calls need
-    /// their memory.
+    /// Set while the responses have reserved memory: the connection ends if it makes no progress while
+    /// other calls need that.
     slow: Option<SlowClient>,
 }
 
@@ -156,19 +156,30 @@ impl Output {
         Ok(true)
     }
 
+    /// Bytes that the responses have reserved.
+    fn reserved(&self) -> u64 {
+        self.pieces.iter().map(|piece| piece.joined.permit.bytes()).sum()
+    }
+
     /// Waits until the socket may accept more of the first piece.
     async fn writable(&mut self) -> Result<(), End> {
+        let (limit, reserved) = (self.limit, self.reserved());
         let Some(Piece { joined, .. }) = self.pieces.front() else {
             return Ok(());
         };
-        let (limit, connection) = (self.limit, &self.connection);
         let blocked = self.blocked.get_or_insert_with(|| Blocked {
             until: Instant::now() + limit,
-            slow: joined.permit.has_bytes().then(|| {
-                let address = connection.address.map(|address| address.ip());
-                joined.permit.memory().slow_client(address, joined.permit.bytes())
-            }),
+            slow: None,
         });
+        // Responses may have been added since the last wait.
+        match &blocked.slow {
+            Some(slow) => slow.progress(0, reserved),
+            None if reserved > 0 => {
+                let address = self.connection.address.map(|address| address.ip());
+                blocked.slow = Some(joined.permit.memory().slow_client(address, reserved));
+            }
+            None => {}
+        }
         tokio::select! {
             biased;
             writable = timeout_at(blocked.until, self.write.writable()) => {
@@ -189,6 +200,7 @@ impl Output {
     fn advance(&mut self, written: usize) -> Result<(), End> {
         self.written += written;
         self.would_block = false;
+        let reserved = self.blocked.as_ref().map_or(0, |_| self.reserved());
         let Some(Piece { joined, count }) = self.pieces.front() else {
             return Ok(());
         };
@@ -196,7 +208,7 @@ impl Output {
             // Each write that the client accepts restarts the timeout.
             blocked.until = Instant::now() + self.limit;
             if let Some(slow) = &blocked.slow {
-                slow.progress(written, joined.permit.bytes());
+                slow.progress(written, reserved);
             }
         }
         if self.written < joined.bytes.len() {

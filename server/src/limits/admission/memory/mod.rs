@@ -128,6 +128,12 @@ impl Memory {
         self.slow.enter(address, bytes)
     }
 
+    /// Bytes of the clients that may be dropped while they are slow.
+    #[cfg(test)]
+    pub(crate) fn of_slow_clients(&self) -> u64 {
+        self.slow.bytes()
+    }
+
     /// Returns when a reservation did not succeed at once: the caller then makes idle scanners
     /// release memory.
     pub(crate) async fn short(&self) {
