@@ -68,6 +68,8 @@ pub(super) trait Lead: Send + Debug {
 }
 
 /// The groups of one log. `L` is the leader's state for writing; its owner is the leader.
+///
+/// Its fields are on cache lines of their own, because different threads write and read them all the time.
 #[derive(Debug)]
 pub(super) struct Queue<L> {
     state: CachePadded<Mutex<State<L>>>,
