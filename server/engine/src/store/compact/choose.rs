@@ -511,7 +511,11 @@ mod tests {
             options.compaction_overwritten = least;
             let mut stripes = [(0.1, 9), (0.3, 4), (0.5, 3), (0.3, 5), (0.2, 9)];
             stripes.sort_by(|(one, one_files), (other, other_files)| {
-                precedence(&options, (&state(*one), *one_files), (&state(*other), *other_files))
+                precedence(
+                    &options,
+                    (&state(*one), *one_files),
+                    (&state(*other), *other_files),
+                )
             });
             stripes
         };
