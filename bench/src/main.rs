@@ -23,9 +23,11 @@ use basalt_load::{exit, output};
 use clap::{CommandFactory as _, Parser, Subcommand};
 use clap_complete::Shell;
 
+const PROGRAM: &str = "basalt-bench";
+
 /// Load generator for Basalt and for HBase.
 #[derive(Debug, Parser)]
-#[command(name = "basalt-bench", version = concat!(env!("CARGO_PKG_VERSION"), " (", env!("BASALT_COMMIT"), ")"))]
+#[command(name = PROGRAM, version = concat!(env!("CARGO_PKG_VERSION"), " (", env!("BASALT_COMMIT"), ")"))]
 struct CommandLine {
     #[command(subcommand)]
     workload: Workload,
@@ -64,11 +66,11 @@ fn main() -> ExitCode {
         Workload::Verify(arguments) => on_runtime(basalt_lab::verify::run(arguments)),
         Workload::Compare(arguments) => compare::run(&arguments),
         Workload::Engine(arguments) => {
-            interrupt::exit_at_ctrl_c();
+            interrupt::exit_at_ctrl_c(PROGRAM);
             engine::run_basalt(&arguments)
         }
         Workload::Policies(arguments) => {
-            interrupt::exit_at_ctrl_c();
+            interrupt::exit_at_ctrl_c(PROGRAM);
             policies::run(&arguments)
         }
         Workload::Roundtrip(arguments) => on_runtime(roundtrip::run(*arguments)),
@@ -76,12 +78,12 @@ fn main() -> ExitCode {
         Workload::Completions { shell } => print_completions(shell),
         Workload::Man { dir } => write_man_pages(dir),
     };
-    exit::concluded("basalt-bench", result)
+    exit::concluded(PROGRAM, result)
 }
 
 fn print_completions(shell: Shell) -> Result<()> {
     let mut text = Vec::new();
-    clap_complete::generate(shell, &mut CommandLine::command(), "basalt-bench", &mut text);
+    clap_complete::generate(shell, &mut CommandLine::command(), PROGRAM, &mut text);
     output::bytes(&text)
 }
 

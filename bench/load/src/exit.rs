@@ -17,7 +17,7 @@ use crate::output;
 pub fn concluded(program: &str, result: Result<()>) -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
-        Err(Error::Interrupted) => tell_interrupted(),
+        Err(Error::Interrupted) => tell_interrupted(program),
         // The reader of the results is gone, as with `| head`: no message.
         Err(error) if error.is_closed_output() => ExitCode::FAILURE,
         Err(error) => {
@@ -29,7 +29,7 @@ pub fn concluded(program: &str, result: Result<()>) -> ExitCode {
 }
 
 /// Prints the figures of the phases so far.
-fn tell_interrupted() -> ExitCode {
+fn tell_interrupted(program: &str) -> ExitCode {
     let figures = interrupt::figures();
     for figure in &figures {
         // The reader of the results may be gone.
@@ -40,6 +40,6 @@ fn tell_interrupted() -> ExitCode {
     } else {
         "the figures above are all; there is no report"
     };
-    note!("basalt-bench: interrupted; {what}");
+    note!("{program}: interrupted; {what}");
     ExitCode::from(interrupt::EXIT_CODE)
 }

@@ -41,7 +41,7 @@ pub mod engine {
     /// Runs the work of the program of that name, which ends at Ctrl-C, and reports its error.
     pub fn main(program: &str, work: impl FnOnce() -> Result<()>) -> ExitCode {
         basalt_engine::fs::raise_open_files();
-        crate::load::interrupt::exit_at_ctrl_c();
+        crate::load::interrupt::exit_at_ctrl_c(program);
         crate::exit::concluded(program, work())
     }
 }

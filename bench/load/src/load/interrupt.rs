@@ -125,17 +125,16 @@ async fn interrupted() -> std::io::Result<()> {
     tokio::signal::ctrl_c().await
 }
 
-/// Starts a thread that ends the process at Ctrl-C, for workloads that do not run on tokio. They
+/// Starts a thread that ends the process of this program at Ctrl-C, for workloads that do not run on tokio. They
 /// print each figure as soon as it is complete, so nothing is left to print.
-pub fn exit_at_ctrl_c() {
-    std::thread::spawn(|| {
+pub fn exit_at_ctrl_c(program: &str) {
+    let program = program.to_owned();
+    std::thread::spawn(move || {
         let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else {
             return;
         };
         if runtime.block_on(interrupted()).is_ok() {
-            note!(
-                "basalt-bench: interrupted; the figures above are complete, the benchmark that ran has none"
-            );
+            note!("{program}: interrupted; the figures above are complete, the benchmark that ran has none");
             std::process::exit(i32::from(EXIT_CODE));
         }
     });
