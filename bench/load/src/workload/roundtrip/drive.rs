@@ -138,7 +138,7 @@ async fn call_until(
     until: Instant,
 ) -> Result<Calls> {
     let mut calls = Calls::new();
-    let mut replies = Replies::to(&exchange);
+    let mut replies = Replies::to(&exchange, pipeline);
     // Connections begin at different messages, so that they do not write one row all together.
     let mut next = (usize::from(number) * 7) % exchange.messages.len();
     let mut together = Vec::new();

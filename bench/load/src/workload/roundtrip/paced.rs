@@ -117,7 +117,7 @@ async fn call_when_due(
 ) -> Result<Outcome> {
     let alarm = Alarm::new().map_err(|error| Error::Usage(format!("no timer for a connection: {error}")))?;
     let mut outcome = Outcome::new();
-    let mut replies = Replies::to(&exchange);
+    let mut replies = Replies::to(&exchange, 1);
     let mut next = (usize::from(number) * 7) % exchange.messages.len();
     let mut calls = 0;
     while let Some(due) = schedule.due(calls) {

@@ -14,6 +14,12 @@ use crate::error::{Error, Result};
 /// Longest reply.
 const REPLY_BYTES_MAX: usize = 256 << 20;
 
+/// Room for a refusal behind a reply.
+const REFUSAL_BYTES: usize = 4 << 10;
+/// Most bytes of replies that are read together, unless one has more. With the room of a single reply, a
+/// client that has many calls in flight would pay two system calls for each of them.
+const READ_BYTES_MAX: usize = 256 << 10;
+
 /// The error of a connection that broke.
 pub(super) fn broken(address: SocketAddr, error: &dyn std::fmt::Display) -> Error {
     Error::Different(format!("the connection to {address} broke: {error}"))
@@ -72,9 +78,12 @@ impl Replies {
         }
     }
 
-    /// For replies to these messages. A refusal may be longer than they are.
-    pub(super) fn to(exchange: &Exchange) -> Replies {
-        Replies::new(exchange.replies[0].len() + 4096, exchange.wire)
+    /// For replies to these messages, of which `calls` are in flight. A refusal may be longer than they
+    /// are.
+    pub(super) fn to(exchange: &Exchange, calls: u16) -> Replies {
+        let reply = exchange.replies[0].len() + REFUSAL_BYTES;
+        let together = (reply * usize::from(calls)).min(READ_BYTES_MAX);
+        Replies::new(together.max(reply), exchange.wire)
     }
 
     /// Receives the reply to a message. Most are equal to the known ones: these are not looked into.

@@ -40,7 +40,7 @@ pub(super) async fn call_until(
     until: Instant,
 ) -> Result<Calls> {
     let messages = exchange.messages.len();
-    let mut replies = Replies::to(&exchange);
+    let mut replies = Replies::to(&exchange, limit);
     let mut together = Vec::new();
     let mut window = Window {
         address,
@@ -218,5 +218,31 @@ mod tests {
         let stream = TcpStream::connect(address).await.unwrap();
         let until = Instant::now() + Duration::from_millis(30);
         call_until(stream, address, Arc::new(exchange), 0, 2, until).await
+    }
+
+    /// Goal: replies that have arrived together are taken together, whatever their size. Method: several
+    /// large replies are in the socket before the first is read.
+    #[tokio::test]
+    async fn replies_that_arrived_are_read_together() {
+        const CALLS: u16 = 4;
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        let (mut server, _) = listener.accept().await.unwrap();
+        let mut reply = Vec::new();
+        put_encoded_response(1, &[7; 10_000], &[], &mut reply);
+        let replies = vec![Bytes::from(reply.clone())];
+        let exchange = Exchange::native(vec![vec![0, 0, 0, 1, 1]], replies, Known::Equal);
+        let all = reply.repeat(usize::from(CALLS));
+        server.write_all(&all).await.unwrap();
+        let mut arrived = vec![0; all.len()];
+        while stream.peek(&mut arrived).await.unwrap() < all.len() {
+            tokio::task::yield_now().await;
+        }
+        let mut replies = Replies::to(&exchange, CALLS);
+        for left in (0..CALLS).rev() {
+            replies.whole(&mut stream, address).await.unwrap();
+            assert_eq!(replies.has_frame(), left > 0);
+        }
     }
 }
