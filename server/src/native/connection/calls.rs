@@ -5,9 +5,10 @@
 //! arrive together cost no switch of tasks, and their responses leave in one write.
 //!
 //! A call that may compute for long has a task of its own if other calls of the connection would
-//! wait for it: clients send the calls of all their threads over one connection. A scan has one only
-//! when the calls that arrived with it have taken [`SCANS_HERE`] already: its part before the pool is
-//! bounded itself (`service::scans`), and a task would write each response alone.
+//! wait for it: clients send the calls of all their threads over one connection. A scan or a batch of
+//! up to [`BATCH_HERE`] has one only when the calls that arrived with it have taken [`LONG_HERE`]
+//! already: the part of a scan before the pool is bounded itself (`service::scans`), and a task would
+//! write each response alone.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -26,9 +27,11 @@ use super::output::Response;
 use super::{Connection, MemoryPermit};
 use crate::native::peer::Method;
 
-/// Time after which the calls that arrived together run no further scan in the task of their
+/// Time after which the calls that arrived together run no further scan or batch in the task of their
 /// connection.
-const SCANS_HERE: Duration = Duration::from_micros(500);
+const LONG_HERE: Duration = Duration::from_micros(500);
+/// Largest batch, in bytes, that runs in the task of its connection: some hundred puts.
+const BATCH_HERE: usize = 64 << 10;
 
 /// A call. It has no response if its client has timed out.
 type Running = Pin<Box<dyn Future<Output = Option<Response>> + Send>>;
@@ -71,9 +74,10 @@ impl Calls {
         let name = request.header.method_name.as_deref().unwrap_or_default();
         let method = Method::find(connection.peer.service, name);
         let others_wait = has_next || !self.is_empty();
+        let is_apart = others_wait && may_take_long(method, &request, arrived);
         let call = answer(Arc::clone(connection), method, request, arrived, permit);
         let mut call: Running = Box::pin(call);
-        if others_wait && may_take_long(method, arrived) {
+        if is_apart {
             self.apart.spawn(call);
             return None;
         }
@@ -110,10 +114,16 @@ impl Calls {
 
 /// Whether a call may keep its thread for longer than a get or a put of one row. `arrived`: when it
 /// and those before it have arrived.
-fn may_take_long(method: Option<Method>, arrived: Instant) -> bool {
+fn may_take_long(method: Option<Method>, request: &Request, arrived: Instant) -> bool {
+    let Some(Method::Client(method)) = method else {
+        return method.is_some();
+    };
     match method {
-        None | Some(Method::Client(ClientServiceMethod::Get | ClientServiceMethod::Mutate)) => false,
-        Some(Method::Client(ClientServiceMethod::Scan)) => arrived.elapsed() > SCANS_HERE,
-        Some(_) => true,
+        ClientServiceMethod::Get | ClientServiceMethod::Mutate => false,
+        ClientServiceMethod::Scan => arrived.elapsed() > LONG_HERE,
+        ClientServiceMethod::Multi => {
+            request.parameter.len() + request.cells.len() > BATCH_HERE || arrived.elapsed() > LONG_HERE
+        }
+        _ => true,
     }
 }
