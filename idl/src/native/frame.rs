@@ -137,15 +137,13 @@ pub fn begin_response(call_id: u32, result: &impl Message, cells_len: usize, out
     put_head(&header, result, total, out);
 }
 
-/// A response in the buffer of its cell block: large ones need no second buffer. The cells are moved
-/// behind the message; without room for it the buffer grows.
-pub fn response_around(call_id: u32, result: &impl Message, mut cells: Vec<u8>) -> Vec<u8> {
-    let header = response_header(call_id, cells.len());
+/// A response up to its cell block of `cells_len` bytes, which is sent from a buffer of its own.
+pub fn response_head(call_id: u32, result: &impl Message, cells_len: usize) -> Vec<u8> {
+    let header = response_header(call_id, cells_len);
     let head_len = delimited_len(&header) + delimited_len(result);
     let mut head = Vec::with_capacity(4 + head_len);
-    put_head(&header, result, head_len + cells.len(), &mut head);
-    cells.splice(..0, head);
-    cells
+    put_head(&header, result, head_len + cells_len, &mut head);
+    head
 }
 
 fn put_head(header: &ResponseHeader, result: &impl Message, total: usize, out: &mut Vec<u8>) {

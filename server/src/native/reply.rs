@@ -17,22 +17,18 @@ use crate::limits::admission::{Class, MemoryPermit};
 use crate::server::Server;
 use crate::service::Failure;
 
-/// From this size on a cell block is sent from its own buffer. The pages of a second one would be new
-/// for every response of a megabyte (`oversize_threshold` in `allocator.rs`), which costs more than
-/// moving the cells.
-const IN_PLACE_BYTES: usize = 512 << 10;
-/// Room for the header and the message in the buffer of a cell block, and what each cell adds to it:
-/// the count and the flag of a result, if each has one cell.
-const HEAD_BYTES: usize = 96;
-const HEAD_BYTES_OF_CELL: usize = 4;
+/// From this size on a cell block is sent from its own buffer; smaller ones are copied behind the message.
+const OWN_BUFFER_BYTES: usize = 4 << 10;
 
 /// Writes the response to one call.
 #[derive(Debug)]
 pub(super) struct Reply {
     call_id: u32,
-    /// The frames to send.
+    /// The frame to send, without `cells`.
     pub(super) out: Vec<u8>,
-    /// The reservation for the cells in `out`.
+    /// The end of the frame: a cell block with a buffer of its own.
+    pub(super) cells: Vec<u8>,
+    /// The reservation for the cells in `out` and in `cells`.
     pub(super) permit: Option<MemoryPermit>,
     /// The table of the scanner that the call has fetched from.
     pub(super) scanned: Option<TableName>,
@@ -48,6 +44,7 @@ impl Reply {
         Self {
             call_id,
             out: Vec::new(),
+            cells: Vec::new(),
             permit: None,
             scanned: None,
             is_cut: false,
@@ -81,8 +78,9 @@ impl Reply {
             self.to_pack = Some((result.encode_to_vec(), cells.bytes));
             return;
         }
-        if cells.bytes.len() >= IN_PLACE_BYTES {
-            self.out = frame::response_around(self.call_id, result, cells.bytes);
+        if cells.bytes.len() >= OWN_BUFFER_BYTES {
+            self.out = frame::response_head(self.call_id, result, cells.bytes.len());
+            self.cells = cells.bytes;
             return;
         }
         frame::begin_response(self.call_id, result, cells.bytes.len(), &mut self.out);
@@ -101,10 +99,21 @@ impl Reply {
         Ok(())
     }
 
+    /// Removes the message and its cells.
+    pub(super) fn clear(&mut self) {
+        self.out.clear();
+        self.cells = Vec::new();
+        self.to_pack = None;
+    }
+
+    /// Length of the frame.
+    pub(super) fn len(&self) -> usize {
+        self.out.len() + self.cells.len()
+    }
+
     /// An exception instead of a message.
     pub(super) fn failure(&mut self, failure: &Failure) {
-        self.out.clear();
-        self.to_pack = None;
+        self.clear();
         frame::put_exception(self.call_id, exception(failure), &mut self.out);
     }
 }
@@ -222,9 +231,8 @@ impl CellBlock {
 
     /// Appends the cells of all rows to the block.
     pub(super) fn put_all(&mut self, batch: &CellBatch) {
-        let cell_bytes = CELL_OVERHEAD_MAX + HEAD_BYTES_OF_CELL;
         self.bytes
-            .reserve(batch.data_bytes() + batch.cell_count() * cell_bytes + HEAD_BYTES);
+            .reserve(batch.data_bytes() + batch.cell_count() * CELL_OVERHEAD_MAX);
         if let Some(pieces) = batch.cell_block() {
             pieces.for_each(|piece| self.bytes.extend_from_slice(piece));
             return;

@@ -41,9 +41,10 @@ pub(super) async fn answer(
     if let Some(cells) = &mut reply.permit {
         permit.join(cells);
     }
-    permit.set(reply.out.capacity());
+    permit.set(reply.out.capacity() + reply.cells.capacity());
     Some(Response {
         bytes: reply.out,
+        cells: reply.cells,
         permit,
         is_cut: reply.is_cut,
     })
@@ -106,7 +107,7 @@ async fn run(
         other => other,
     };
     if drops_reply {
-        reply.out.clear();
+        reply.clear();
         reply.is_cut = true;
         return Some(());
     }
@@ -126,7 +127,7 @@ async fn run(
         method,
         parameter: &parameter,
         took,
-        answer_bytes: reply.out.len(),
+        answer_bytes: reply.len(),
         scanned: reply.scanned.take(),
     };
     slow_log::judge(connection, answered);

@@ -1,7 +1,7 @@
 //! Responses to the socket of a connection.
 
 use std::collections::VecDeque;
-use std::io::ErrorKind;
+use std::io::{ErrorKind, IoSlice};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,13 +14,18 @@ use crate::limits::admission::{MemoryPermit, SlowClient, dropped, send_now};
 use crate::limits::parking;
 
 /// A response of up to this many bytes is joined with those before it.
-const JOIN_BYTES: usize = 16 << 10;
-/// Responses that are ready are joined into one write until it has this many bytes.
+const JOIN_BYTES: usize = 4 << 10;
+/// Responses that are ready are written together once they have this many bytes.
 const WRITE_BYTES: usize = 256 << 10;
+/// Most buffers of one write.
+const BUFFERS: usize = 64;
 
 /// A response to be written. It keeps its memory reservation until then.
 pub(super) struct Response {
+    /// The frame, without `cells`.
     pub(super) bytes: Vec<u8>,
+    /// The end of the frame: a cell block with a buffer of its own.
+    pub(super) cells: Vec<u8>,
     /// Memory of the response.
     pub(super) permit: MemoryPermit,
     /// Whether the connection is closed instead of this response.
@@ -31,13 +36,27 @@ impl Response {
     pub(super) fn new(bytes: Vec<u8>, permit: MemoryPermit) -> Self {
         Self {
             bytes,
+            cells: Vec::new(),
             permit,
             is_cut: false,
         }
     }
+
+    fn len(&self) -> usize {
+        self.bytes.len() + self.cells.len()
+    }
+
+    /// What is left behind the first `written` bytes, in two buffers.
+    fn after(&self, written: usize) -> [&[u8]; 2] {
+        let (bytes, cells) = (&self.bytes[..], &self.cells[..]);
+        match written.checked_sub(bytes.len()) {
+            None => [&bytes[written..], cells],
+            Some(of_cells) => [&cells[of_cells..], &[]],
+        }
+    }
 }
 
-/// Responses that are written together.
+/// Small responses that are joined, or a single one.
 struct Piece {
     joined: Response,
     /// Number of responses.
@@ -64,6 +83,8 @@ pub(super) struct Output {
     written: usize,
     /// Number of responses in `pieces`.
     unsent: usize,
+    /// Bytes of `pieces`.
+    unsent_bytes: usize,
     /// Whether the last write would have blocked.
     would_block: bool,
     blocked: Option<Blocked>,
@@ -78,6 +99,7 @@ impl Output {
             pieces: VecDeque::new(),
             written: 0,
             unsent: 0,
+            unsent_bytes: 0,
             would_block: false,
             blocked: None,
         }
@@ -95,10 +117,7 @@ impl Output {
     /// Whether the responses that are ready should be written before more are added: they are large,
     /// and the socket accepts bytes. Otherwise calls go on, within the memory for them.
     pub(super) fn should_write(&self) -> bool {
-        let last = self.pieces.back();
-        let is_large =
-            last.is_some_and(|piece| self.pieces.len() > 1 || piece.joined.bytes.len() >= WRITE_BYTES);
-        is_large && !self.would_block
+        self.unsent_bytes >= WRITE_BYTES && !self.would_block
     }
 
     /// Adds a response, if there is one.
@@ -111,9 +130,12 @@ impl Output {
     /// Adds a response.
     pub(super) fn push(&mut self, mut response: Response) {
         self.unsent += 1;
+        self.unsent_bytes += response.len();
+        let is_small = response.cells.is_empty() && response.bytes.len() <= JOIN_BYTES;
         match self.pieces.back_mut() {
             Some(Piece { joined, count })
-                if response.bytes.len() <= JOIN_BYTES
+                if is_small
+                    && joined.cells.is_empty()
                     && joined.bytes.len() < WRITE_BYTES
                     && !joined.is_cut =>
             {
@@ -140,10 +162,11 @@ impl Output {
 
     /// Writes as much as the socket accepts. `true` when that was everything.
     pub(super) fn write_ready(&mut self) -> Result<bool, End> {
-        while let Some(piece) = self.pieces.front() {
-            let left = &piece.joined.bytes[self.written..];
-            let written = match self.write.try_write(left) {
-                Ok(0) if !left.is_empty() => return Err(std::io::Error::from(ErrorKind::WriteZero).into()),
+        while !self.pieces.is_empty() {
+            let mut buffers = [IoSlice::new(&[]); BUFFERS];
+            let filled = self.fill(&mut buffers);
+            let written = match self.write.try_write_vectored(&buffers[..filled]) {
+                Ok(0) if filled > 0 => return Err(std::io::Error::from(ErrorKind::WriteZero).into()),
                 Ok(written) => written,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
                     self.would_block = true;
@@ -154,6 +177,26 @@ impl Output {
             self.advance(written)?;
         }
         Ok(true)
+    }
+
+    /// Lists what is left of the first pieces, up to one that cuts the connection. Returns the number of
+    /// buffers; none is empty.
+    fn fill<'a>(&'a self, buffers: &mut [IoSlice<'a>; BUFFERS]) -> usize {
+        let (mut filled, mut written) = (0, self.written);
+        for Piece { joined, .. } in &self.pieces {
+            for left in joined.after(written).into_iter().filter(|left| !left.is_empty()) {
+                let Some(buffer) = buffers.get_mut(filled) else {
+                    return filled;
+                };
+                *buffer = IoSlice::new(left);
+                filled += 1;
+            }
+            if joined.is_cut {
+                break;
+            }
+            written = 0;
+        }
+        filled
     }
 
     /// Bytes that the responses have reserved.
@@ -188,7 +231,9 @@ impl Output {
             () = dropped(blocked.slow.as_ref()) => {}
         }
         // The runtime may be late: the socket itself tells whether the client goes on.
-        let written = send_now(self.write.as_ref(), &joined.bytes[self.written..])?;
+        let [left, behind] = joined.after(self.written);
+        let left = if left.is_empty() { behind } else { left };
+        let written = send_now(self.write.as_ref(), left)?;
         let slow = blocked.slow.as_ref();
         if !slow.is_some_and(|slow| slow.is_reprieved(written)) {
             return Err(End::Slow);
@@ -196,14 +241,15 @@ impl Output {
         self.advance(written)
     }
 
-    /// Counts bytes of the first piece as written. Fails when the connection is to be cut there.
+    /// Counts bytes of the first pieces as written. Fails when the connection is to be cut there.
     fn advance(&mut self, written: usize) -> Result<(), End> {
+        parking::record_sends();
         self.written += written;
+        self.unsent_bytes -= written;
         self.would_block = false;
+        let connections = self.connection.server.connections();
+        connections.sent_bytes.add(written as u64);
         let reserved = self.blocked.as_ref().map_or(0, |_| self.reserved());
-        let Some(Piece { joined, count }) = self.pieces.front() else {
-            return Ok(());
-        };
         if let Some(blocked) = &mut self.blocked {
             // Each write that the client accepts restarts the timeout.
             blocked.until = Instant::now() + self.limit;
@@ -211,18 +257,19 @@ impl Output {
                 slow.progress(written, reserved);
             }
         }
-        if self.written < joined.bytes.len() {
-            return Ok(());
+        while let Some(Piece { joined, count }) = self.pieces.front()
+            && self.written >= joined.len()
+        {
+            let is_cut = joined.is_cut;
+            self.unsent -= count;
+            self.written -= joined.len();
+            self.blocked = None;
+            self.pieces.pop_front();
+            if is_cut {
+                return Err(End::Fault);
+            }
         }
-        parking::record_sends();
-        let connections = self.connection.server.connections();
-        connections.sent_bytes.add(joined.bytes.len() as u64);
-        let is_cut = joined.is_cut;
-        self.unsent -= count;
-        self.written = 0;
-        self.blocked = None;
-        self.pieces.pop_front();
-        if is_cut { Err(End::Fault) } else { Ok(()) }
+        Ok(())
     }
 
     /// Ends the sending half of the connection.
