@@ -28,29 +28,30 @@
 //! end.
 //!
 //! `reader` has the rule that distinguishes a torn tail from damage. Parts: `batch` (a group's
-//! bytes), `commit` (an edit until it is published), `group` (who leads, who waits), `roll` (from
-//! one file to the next), `room` (space that may be reserved), `segment` (one file), `spare` (the
-//! next one), `writer` (the leader's work), `reader`, `recover`, `dump`.
+//! bytes), `group` (who leads, who waits), `old` (sealed segments), `roll` (from one file to the
+//! next), `room` (space that may be reserved), `segment` (one file), `spare` (the next one),
+//! `writer` (the leader's work), `reader`, `recover`, `dump`.
 //!
 //! Lock order: `group`'s state, then the list of old segments. No I/O under either.
 
 mod batch;
-mod commit;
 mod dump;
 mod group;
 mod layout;
+mod old;
 mod reader;
 mod recover;
 mod roll;
 mod room;
 mod segment;
 mod spare;
-mod watch;
 mod writer;
 
 use std::path::PathBuf;
+use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
+use std::task::{Context, Poll};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -63,19 +64,15 @@ use crate::options::WalSync;
 use crate::record::EditReader;
 use crate::{Error, Result};
 
-use self::group::Queue;
-use self::layout::segment_path;
-use self::reader::{list_segments, read_header, read_sealed};
-use self::roll::{OldSegment, OldSegments};
+use self::group::{Place, Queue};
+use self::old::{OldSegments, list_old};
+use self::reader::read_sealed;
 use self::room::{OVERHEAD_BYTES, Room, cost_of};
 use self::segment::Sealed;
 use self::spare::Spare;
-use self::watch::Watch;
-use self::writer::{Writer, begin_segment};
+use self::writer::{Watch, Writer, begin_segment};
 
 pub(crate) use self::batch::EDIT_BYTES_MAX;
-pub(crate) use self::commit::Appended;
-pub use self::commit::Commit;
 pub use self::dump::dump;
 pub use self::reader::{LogSummary, LoggedEdit, read_segments};
 pub(crate) use self::reader::{refuse_newer, require_segments};
@@ -156,7 +153,7 @@ impl Wal {
             }
             predecessor = walked.as_sealed();
         }
-        let old = old_segments(&*vfs, &dir, last_segment, last_seq)?;
+        let old = list_old(&*vfs, &dir, last_segment, last_seq)?;
         let old = Arc::new(Mutex::new(old));
         let next_seq = last_seq.next();
         let number = last_segment + 1;
@@ -291,7 +288,11 @@ impl Wal {
         if logging != Logging::Skip {
             self.shared.counters.wal_appends.increment();
         }
-        Ok(Appended::new(Arc::clone(self), place, sync))
+        Ok(Appended {
+            wal: Some(Arc::clone(self)),
+            place,
+            sync,
+        })
     }
 
     /// Every edit up to here is in the memstores and visible to readers, and durable if it asked to be.
@@ -329,63 +330,125 @@ impl Wal {
         )
     }
 
-    /// Numbers of the first and the last segment there is.
-    pub fn segments(&self) -> (u64, u64) {
-        // The newest first: a roll in between makes it one of the old.
-        let newest = self.shared.newest.load(Ordering::Acquire);
-        let oldest = self.shared.old.lock().first().map(|oldest| oldest.number);
-        (oldest.unwrap_or(newest).min(newest), newest)
-    }
-
-    /// The first segment that is kept when all segments are removed whose edits are all at or below
-    /// `flushed`; `None` when none is removed.
-    pub(crate) fn first_kept(&self, flushed: SeqId) -> Option<u64> {
-        let old = self.shared.old.lock();
-        let gone = old
-            .iter()
-            .take_while(|segment| segment.last_seq <= flushed)
-            .last()?;
-        Some(gone.number + 1)
-    }
-
-    /// The last sequence id in segments before `first`; `None` without such segments.
-    pub(crate) fn last_seq_before(&self, first: u64) -> Option<SeqId> {
-        let old = self.shared.old.lock();
-        let gone = old.iter().take_while(|segment| segment.number < first).last()?;
-        Some(gone.last_seq)
-    }
-
-    /// Removes the segments before `first`, oldest first, each durably before the next: the chain must have
-    /// no hole after a crash. Returns how many.
-    /// REQUIRES: it is a number that [`Self::first_kept`] has returned, for edits that are in store files.
-    pub(crate) fn remove_before(&self, first: u64) -> Result<usize> {
-        let _one_at_a_time = self.shared.removing.lock();
-        let mut removed = 0;
-        loop {
-            let oldest = self.shared.old.lock().first().copied();
-            let Some(oldest) = oldest.filter(|oldest| oldest.number < first) else {
-                return Ok(removed);
-            };
-            let path = segment_path(&self.shared.dir, oldest.number);
-            recover::remove(&*self.shared.vfs, &self.shared.dir, &path)?;
-            self.shared.old.lock().remove(0);
-            removed += 1;
-        }
-    }
-
-    /// The last sequence id in the oldest segments beyond the newest `kept` sealed ones, if there
-    /// are more.
-    pub(crate) fn last_seq_beyond(&self, kept: usize) -> Option<SeqId> {
-        let old = self.shared.old.lock();
-        let beyond = old.len().checked_sub(kept + 1)?;
-        Some(old[beyond].last_seq)
-    }
-
     /// Accepts nothing more, waits for edits that are being applied to the memstores, writes and
     /// publishes the last group, seals the log. A second call does nothing.
     /// REQUIRES: this thread holds no [`Appended`].
     pub fn close(&self) -> Result<()> {
         self.shared.queue.close(Writer::close)
+    }
+}
+
+/// An edit that has its place in the log and is not in the memstores yet. Dropping it without
+/// [`Self::applied`] poisons the log, since publication could never continue.
+///
+/// While a thread holds one it must not wait for the log: its group is not published before it is applied.
+#[derive(Debug)]
+pub struct Appended {
+    /// Taken by `applied`.
+    wal: Option<Arc<Wal>>,
+    place: Place,
+    /// Whether it has asked its group for a sync.
+    sync: bool,
+}
+
+impl Appended {
+    /// The sequence id of its first row.
+    pub fn first_seq(&self) -> SeqId {
+        self.place.first
+    }
+
+    /// The cells are in the memstores.
+    pub fn applied(mut self) -> Commit {
+        let wal = self.wal.take().expect("only this takes it, and consumes");
+        wal.shared.queue.applied(self.place.group);
+        Commit {
+            wal,
+            group: self.place.group,
+            seq: self.place.last,
+            registered: None,
+            sync: self.sync,
+            pause: Duration::ZERO,
+        }
+    }
+}
+
+impl Drop for Appended {
+    fn drop(&mut self) {
+        if let Some(wal) = self.wal.take() {
+            wal.shared
+                .queue
+                .poison("an edit in the log was not applied to memory");
+        }
+    }
+}
+
+/// An edit that is not published yet: wait for it on this thread, or await it (it is a `Future` of
+/// `Result<()>`).
+///
+/// A poll never blocks for a disk: if the group needs a sync (or a new segment) the commit thread does it. If
+/// it needs only a write to the page cache, the poll does it itself, since that takes less time than waking
+/// another thread. Without a commit thread (`WalOptions::commit_thread`) the poll does everything.
+///
+/// Dropping it is fine: the edit is written with the next group, or by the next tick.
+#[derive(Debug)]
+#[must_use = "the edit is neither durable nor visible before this returns"]
+pub struct Commit {
+    wal: Arc<Wal>,
+    group: u64,
+    seq: SeqId,
+    /// Where its waker stands among its group's.
+    registered: Option<usize>,
+    sync: bool,
+    pause: Duration,
+}
+
+impl Commit {
+    /// Pause for the writer between publication and its answer. Zero unless memory fills faster
+    /// than it is flushed.
+    pub fn pause(&self) -> Duration {
+        self.pause
+    }
+
+    /// A copy with a pause of at least `pause`.
+    pub(crate) fn with_pause(mut self, pause: Duration) -> Self {
+        self.pause = self.pause.max(pause);
+        self
+    }
+
+    /// Whether the edit asked for a sync. If not, a poll writes its group unless another thread
+    /// does, so that the longer the first poll is put off, the more edits share that write.
+    #[cfg(feature = "server")]
+    pub fn is_synced(&self) -> bool {
+        self.sync
+    }
+
+    /// The sequence id of its last row: published once this is.
+    pub(crate) fn last_seq(&self) -> SeqId {
+        self.seq
+    }
+
+    /// The sequence id of its last row.
+    #[cfg(feature = "server")]
+    pub fn seq(&self) -> SeqId {
+        self.seq
+    }
+
+    /// Blocks until it is published; this thread may do the group's write and sync.
+    /// REQUIRES: this thread holds no `Appended`.
+    pub fn wait(self) -> Result<()> {
+        self.wal.shared.queue.wait(self.group, self.seq)
+    }
+}
+
+impl Future for Commit {
+    type Output = Result<()>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<()>> {
+        let this = &mut *self;
+        this.wal
+            .shared
+            .queue
+            .poll(this.group, this.seq, context.waker(), &mut this.registered)
     }
 }
 
@@ -413,26 +476,6 @@ fn start_thread(shared: &Arc<Shared>) -> Result<JoinHandle<()>> {
         .name("basalt-wal".to_string())
         .spawn(move || shared.queue.run_thread())
         .map_err(|e| Error::io("starting the commit thread of", dir, e))
-}
-
-/// The segments up to `last_segment` and their content, according to their successors' headers.
-fn old_segments(
-    vfs: &dyn Vfs,
-    dir: &std::path::Path,
-    last_segment: u64,
-    last_seq: SeqId,
-) -> Result<Vec<OldSegment>> {
-    let numbers = list_segments(vfs, dir)?;
-    let mut old = Vec::new();
-    for number in numbers.into_iter().filter(|number| *number <= last_segment) {
-        let last_seq = if number == last_segment {
-            last_seq
-        } else {
-            SeqId(read_header(vfs, dir, number + 1)?.first_seq.0.saturating_sub(1))
-        };
-        old.push(OldSegment { number, last_seq });
-    }
-    Ok(old)
 }
 
 #[cfg(all(test, loom))]

@@ -31,19 +31,9 @@ use crate::id::SeqId;
 use crate::metrics::Counters;
 use crate::{Error, Result};
 
+use super::old::{OldSegment, OldSegments};
 use super::segment::{Seal, SegmentWriter, Unnamed};
 use super::spare::Spare;
-
-/// A sealed segment that still exists, as does its successor.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct OldSegment {
-    pub(super) number: u64,
-    /// No row in it has a greater sequence id.
-    pub(super) last_seq: SeqId,
-}
-
-/// Sealed segments, oldest first. Grows by rolls, shrinks by `Wal::remove_before`.
-pub(super) type OldSegments = Arc<Mutex<Vec<OldSegment>>>;
 
 /// The rest of a roll.
 #[derive(Debug)]

@@ -3,12 +3,14 @@
 //! Everything that a group needs is preallocated (`room` explains why that holds before the group
 //! is closed), so only a broken disk fails a write here, and that is final. In contrast,
 //! [`Writer::ask_for_spare`] and [`Writer::make_room`] ask the disk for space and may fail any
-//! number of times.
+//! number of times. A [`Watch`] shows other threads how long the leader has been waiting for the disk.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
+
+use crossbeam_utils::CachePadded;
 
 use crate::fs::Vfs;
 use crate::id::SeqId;
@@ -21,11 +23,11 @@ use super::batch::Batch;
 use super::group::Lead;
 use super::layout::remove_if_there;
 use super::layout::{MARKER_BYTES, bytes_for};
-use super::roll::{OldSegments, Pending, Roll};
+use super::old::OldSegments;
+use super::roll::{Pending, Roll};
 use super::room::Room;
 use super::segment::{Sealed, SegmentWriter};
 use super::spare::Spare;
-use super::watch::Watch;
 
 /// Ticks between two attempts to get a spare from a disk that has refused one: about a second.
 const SPARE_PAUSE_TICKS: u32 = 10;
@@ -310,4 +312,56 @@ pub(super) fn begin_segment(
     segment.unnamed().name(vfs, dir)?;
     segment.note_name(dir);
     Ok(segment)
+}
+
+/// Since when the log waits for the disk.
+///
+/// A failing disk returns an error, and the process ends. A hanging one returns nothing: the leader
+/// waits, and so does every group behind. The leader records when it began, so that new writes can
+/// be refused instead of waiting with the rest.
+///
+/// One number, written by the holder of the log's leader token, read by any thread without a lock.
+#[derive(Debug)]
+pub(super) struct Watch {
+    /// The origin of the times.
+    origin: Instant,
+    /// Start of the running operation, in nanoseconds from `origin`, at least 1; 0: there is none.
+    since: CachePadded<AtomicU64>,
+}
+
+impl Watch {
+    pub(super) fn new() -> Self {
+        Self {
+            origin: Instant::now(),
+            since: CachePadded::default(),
+        }
+    }
+
+    /// Records the beginning of an operation that may wait for the disk; the guard records its end.
+    pub(super) fn begin(&self) -> Working<'_> {
+        self.since.store(self.now().max(1), Ordering::Relaxed);
+        Working(self)
+    }
+
+    /// Duration of the running operation so far; `None` when there is none.
+    pub(super) fn waiting(&self) -> Option<Duration> {
+        match self.since.load(Ordering::Relaxed) {
+            0 => None,
+            since => Some(Duration::from_nanos(self.now().saturating_sub(since))),
+        }
+    }
+
+    fn now(&self) -> u64 {
+        u64::try_from(self.origin.elapsed().as_nanos()).unwrap_or(u64::MAX)
+    }
+}
+
+/// Work that is going on.
+#[derive(Debug)]
+pub(super) struct Working<'a>(&'a Watch);
+
+impl Drop for Working<'_> {
+    fn drop(&mut self) {
+        self.0.since.store(0, Ordering::Relaxed);
+    }
 }
