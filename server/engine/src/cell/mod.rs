@@ -17,19 +17,17 @@
 
 mod batch;
 pub(crate) mod budget;
-mod cursor;
 mod key;
-mod leading;
 mod order;
 
 pub use batch::{BATCH_FREE_BYTES, CellBatch, RowView};
 pub use budget::{Account, Budget, CallMemory, OnShortage};
-pub use cursor::CellCursor;
 pub use key::{Key, KeyBuf, compare_keys};
-pub(crate) use leading::{leading4, leading16};
+pub(crate) use key::{leading4, leading16};
 pub use order::RowOrder;
 pub(crate) use order::is_from;
 
+use crate::Result;
 use crate::id::SeqId;
 
 /// "Server, assign the time": HBase's `HConstants.LATEST_TIMESTAMP`.
@@ -103,6 +101,41 @@ impl Cell<'_> {
     /// Bytes of user data: key and value.
     pub fn data_bytes(&self) -> usize {
         self.key.bytes().len() + self.value.len()
+    }
+}
+
+/// A position in a sorted run of cells of one family in one region: the one way to walk over memstore, store
+/// file, and merges of them.
+///
+/// A new cursor has no position: seek first. The cell under the cursor stays valid until the next
+/// call on it. Cursors keep the memstore or file that they read alive, and hold no lock between
+/// calls.
+pub trait CellCursor: Send {
+    /// The cell under the cursor; `None` past the end, and before the first seek.
+    fn cell(&self) -> Option<Cell<'_>>;
+
+    /// Moves to the next cell in order.
+    fn advance(&mut self) -> Result<()>;
+
+    /// Moves to the first cell at or after `target`, forward or backward.
+    fn seek(&mut self, target: Key<'_>) -> Result<()>;
+
+    /// Moves forward to the first cell at or after `target`; stays if it is there already. A close
+    /// target is reached by stepping inside the block, which is cheaper than a search from the
+    /// root.
+    fn seek_forward(&mut self, target: Key<'_>) -> Result<()>;
+
+    /// Moves to the first cell of the greatest row that sorts before `row`; past the end when there
+    /// is none. Reversed scans step this way: rows backward, cells of a row forward.
+    fn seek_row_before(&mut self, row: &[u8]) -> Result<()>;
+
+    /// Moves to the first cell of the last row; past the end when there is none.
+    fn seek_last_row(&mut self) -> Result<()>;
+
+    /// Two keys between which all cells are, bounds included; `None`: not known. Reads nothing, and
+    /// never changes. A merge leaves a cursor alone until it gets there.
+    fn bounds(&self) -> Option<(Key<'_>, Key<'_>)> {
+        None
     }
 }
 
