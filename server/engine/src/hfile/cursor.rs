@@ -15,7 +15,7 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use super::blocks::{Block, Want};
-use super::current_cell::CurrentCell;
+use super::cell_layout::CurrentCell;
 use super::data_block::Stepped;
 use super::index::{Handle, IndexBlock};
 use super::plain_rows::PlainRows;

@@ -39,7 +39,6 @@ mod bloom;
 mod cell_layout;
 mod column_sample;
 mod compress;
-mod current_cell;
 mod cursor;
 mod data_block;
 mod dump;

@@ -20,7 +20,7 @@
 use std::cmp::Ordering;
 use std::ops::RangeInclusive;
 
-use super::current_cell::{CellOffsets, CurrentCell};
+use super::cell_layout::{CellOffsets, CurrentCell};
 use super::data_block::DataBlock;
 use super::row_starts::RowStarts;
 use crate::cell::{CellBatch, CellType, is_from};

@@ -23,7 +23,7 @@
 //! - The rows of the list are consecutive: no other row starts between two of them.
 //! - A list belongs to one block. The cursor clears it before it moves to another.
 
-use super::current_cell::{CellOffsets, CurrentCell};
+use super::cell_layout::{CellOffsets, CurrentCell};
 use super::data_block::DataBlock;
 use crate::cell::{Key, compare_keys};
 

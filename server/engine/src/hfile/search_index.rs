@@ -33,8 +33,7 @@ use std::sync::OnceLock;
 
 use smallvec::SmallVec;
 
-use super::cell_layout::{CellLayout, LENGTHS_BYTES};
-use super::current_cell::{CellOffsets, CurrentCell};
+use super::cell_layout::{CellLayout, CellOffsets, CurrentCell, LENGTHS_BYTES};
 use super::encoding;
 use crate::cell::{Key, compare_keys, leading4};
 

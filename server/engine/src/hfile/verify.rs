@@ -20,7 +20,7 @@ use super::ReadOptions;
 use super::block::{self, BlockKind, HEADER_BYTES, Header};
 use super::blocks::{Block, Want};
 use super::bloom::Bloom;
-use super::current_cell::CurrentCell;
+use super::cell_layout::CurrentCell;
 use super::index::{Handle, IndexBlock};
 use super::read_ahead::{ReadAhead, Toward};
 use super::reader::Reader;

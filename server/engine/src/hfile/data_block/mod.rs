@@ -28,8 +28,7 @@ mod tests;
 use smallvec::SmallVec;
 
 use super::block::Check;
-use super::cell_layout::{CellLayout, DataLayout, LENGTHS_BYTES};
-use super::current_cell::{CellOffsets, CurrentCell};
+use super::cell_layout::{CellLayout, CellOffsets, CurrentCell, DataLayout, LENGTHS_BYTES};
 use super::encoding::{self, row_index};
 use super::search_index::{EncodedBuilder, PlainBuilder, SearchIndex};
 use crate::cell::{Cell, Key, compare_keys};

@@ -14,7 +14,7 @@
 use super::{common_key_bytes, size};
 use crate::cell::{Cell, Key};
 use crate::codec::{Cursor, put_varint};
-use crate::hfile::current_cell::CellOffsets;
+use crate::hfile::cell_layout::CellOffsets;
 
 const SAME_KEY_LENGTH: u8 = 1;
 const SAME_VALUE_LENGTH: u8 = 1 << 1;

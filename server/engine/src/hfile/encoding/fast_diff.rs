@@ -14,7 +14,7 @@ use super::diff::{put_row_and_qualifier, replace_row_and_qualifier};
 use super::{common_bytes, common_key_bytes, size};
 use crate::cell::{Cell, Key};
 use crate::codec::{Cursor, put_varint};
-use crate::hfile::current_cell::CellOffsets;
+use crate::hfile::cell_layout::CellOffsets;
 
 const TIMESTAMP_COMMON_MASK: u8 = 7;
 const SAME_KEY_LENGTH: u8 = 1 << 3;

@@ -23,8 +23,7 @@ pub(super) mod row_index;
 mod tags;
 
 use super::block::{Check, PLAIN_BYTES_MAX};
-use super::cell_layout::{self, CellLayout, DataLayout};
-use super::current_cell::{CellOffsets, CurrentCell, offset};
+use super::cell_layout::{self, CellLayout, CellOffsets, CurrentCell, DataLayout, offset};
 use crate::cell::{Cell, Key};
 use crate::codec::{Cursor, put_varint, put_vlong, vlong_len};
 use crate::id::SeqId;

@@ -4,7 +4,7 @@
 use super::{common_key_bytes, size};
 use crate::cell::{Cell, Key};
 use crate::codec::{Cursor, put_varint};
-use crate::hfile::current_cell::CellOffsets;
+use crate::hfile::cell_layout::CellOffsets;
 
 /// Decodes one cell up to the end of its value. `key` and `offsets` are those of the cell before,
 /// and become this one's.
