@@ -57,7 +57,6 @@ use crate::wal::Wal;
 
 mod batch;
 mod busy;
-mod capture;
 mod check;
 mod claims;
 mod damage;
@@ -78,7 +77,6 @@ mod update;
 
 pub(crate) use batch::{check_edit, insert_cells, write_rows};
 pub(crate) use busy::BusyRate;
-pub(crate) use capture::{capture, capture_one};
 pub(crate) use check::holds;
 pub(crate) use claims::Claim;
 pub(crate) use damage::describe;
@@ -89,7 +87,7 @@ pub(crate) use locks::{LockMode, RowGuards, RowLocks};
 pub(crate) use pace::{pause, pause_of_row};
 pub(crate) use plan::{PlannedCell, RowPlan, Times, check, check_row, check_writes, family_index};
 pub(crate) use range::ScanRange;
-pub(crate) use read_points::{OpenReadView, ReadPoints};
+pub(crate) use read_points::{OpenReadView, ReadPoints, capture, capture_one};
 pub(crate) use row::{missing_blocks, newest_cell, newest_timestamps, read_row, unpublished};
 pub(crate) use row_times::RowTimes;
 pub(crate) use scan::{LongRow, RegionScanner, Step, check_read};

@@ -1,4 +1,6 @@
-//! The read views of open scans.
+//! The read points of readers: that of a capture, and those of open scans.
+//!
+//! A reader captures the versions of its regions and the read point that belongs to them ([`capture`]).
 //!
 //! A scan outlives flushes and compactions: between two fetches it moves to the current versions of
 //! its regions, and reads on at its original read point. So that it finds the same rows there,
@@ -14,10 +16,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use smallvec::SmallVec;
+
+use super::{Region, RegionVersion};
 use crate::id::SeqId;
 use crate::schema::TableName;
 use crate::store::ReadView;
-use crate::sync::Mutex;
+use crate::sync::{Loaded, Mutex};
+use crate::wal::Wal;
 
 /// The read views of all open scans of the server. Shared by all threads.
 #[derive(Debug, Default)]
@@ -90,6 +96,34 @@ impl Drop for OpenReadView {
     fn drop(&mut self) {
         self.points.open.lock().read_views.remove(&self.key);
     }
+}
+
+/// A consistent view of some regions.
+#[derive(Debug)]
+pub(crate) struct Captured {
+    /// One for each region, in the same order.
+    pub versions: SmallVec<[Arc<RegionVersion>; 1]>,
+    /// Every edit of the regions up to here is in the versions.
+    pub read_point: SeqId,
+}
+
+/// Captures the view; `None` when a version was replaced meanwhile, and the caller begins again.
+pub(crate) fn capture(regions: &[Arc<Region>], wal: &Wal) -> Option<Captured> {
+    let versions: SmallVec<[_; 1]> = regions.iter().map(|region| region.load_version()).collect();
+    let read_point = wal.read_point();
+    // Had a memstore been frozen, or a region been split, before the read point was taken, then newer edits
+    // below it might be in a memstore that was not captured.
+    let mut taken = regions.iter().zip(&versions);
+    taken
+        .all(|(region, version)| region.is_current(version))
+        .then_some(Captured { versions, read_point })
+}
+
+/// Captures one region, for a short read.
+pub(crate) fn capture_one(region: &Region, wal: &Wal) -> Option<(Loaded<RegionVersion>, SeqId)> {
+    let version = region.version();
+    let read_point = wal.read_point();
+    region.is_still_current(&version).then_some((version, read_point))
 }
 
 #[cfg(test)]
