@@ -8,10 +8,16 @@ use crate::limits::admission::Busy;
 use crate::limits::capacity::Exceeded;
 use crate::server::sessions::SessionError;
 
-/// The class by which clients know that they should wait and try again.
-const REGION_TOO_BUSY: &str = "org.apache.hadoop.hbase.RegionTooBusyException";
+const DO_NOT_RETRY: &str = "org.apache.hadoop.hbase.DoNotRetryIOException";
+const ILLEGAL_ARGUMENT: &str = "java.lang.IllegalArgumentException";
+const IO: &str = "java.io.IOException";
 /// The class that makes native clients locate the region again.
 const NOT_SERVING: &str = "org.apache.hadoop.hbase.NotServingRegionException";
+const OUT_OF_ORDER: &str = "org.apache.hadoop.hbase.exceptions.OutOfOrderScannerNextException";
+/// The class by which clients know that they should wait and try again.
+const REGION_TOO_BUSY: &str = "org.apache.hadoop.hbase.RegionTooBusyException";
+const UNKNOWN_SCANNER: &str = "org.apache.hadoop.hbase.UnknownScannerException";
+const WRONG_REGION: &str = "org.apache.hadoop.hbase.regionserver.WrongRegionException";
 
 /// Exception of a Thrift interface. The native protocol has the class instead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,63 +44,7 @@ pub(crate) struct Failure {
 }
 
 impl Failure {
-    /// Bad input: names the thing and the rule.
-    pub(crate) fn illegal_argument(message: impl Into<String>) -> Self {
-        Self {
-            kind: Kind::IllegalArgument,
-            class: "java.lang.IllegalArgumentException",
-            message: message.into(),
-            can_retry: false,
-        }
-    }
-
-    /// A call that only tests make, to a server that they do not own.
-    pub(super) fn not_ephemeral(call: &str) -> Self {
-        Self {
-            kind: Kind::Io,
-            class: "org.apache.hadoop.hbase.DoNotRetryIOException",
-            message: format!("{call} is refused: this server was not started with --ephemeral"),
-            can_retry: false,
-        }
-    }
-
-    /// An I/O failure of HBase's plain `IOException`, which clients may retry.
-    pub(crate) fn plain_io(message: impl Into<String>) -> Self {
-        Self {
-            kind: Kind::Io,
-            class: "java.io.IOException",
-            message: message.into(),
-            can_retry: true,
-        }
-    }
-
-    /// The server is busy: clients wait and try again.
-    pub(crate) fn busy(message: impl Into<String>) -> Self {
-        Self {
-            kind: Kind::Io,
-            class: REGION_TOO_BUSY,
-            message: message.into(),
-            can_retry: true,
-        }
-    }
-
-    /// The region is not served here: clients locate it again.
-    pub(crate) fn not_serving(message: impl Into<String>) -> Self {
-        Self::native(NOT_SERVING, message, true)
-    }
-
-    /// A failure that trying again cannot cure.
-    pub(crate) fn do_not_retry(message: impl Into<String>) -> Self {
-        Self {
-            kind: Kind::Io,
-            class: "org.apache.hadoop.hbase.DoNotRetryIOException",
-            message: message.into(),
-            can_retry: false,
-        }
-    }
-
-    /// A failure with one of HBase's classes that only native clients receive.
-    fn native(class: &'static str, message: impl Into<String>, can_retry: bool) -> Self {
+    fn io(class: &'static str, message: impl Into<String>, can_retry: bool) -> Self {
         Self {
             kind: Kind::Io,
             class,
@@ -103,22 +53,62 @@ impl Failure {
         }
     }
 
+    /// Bad input: names the thing and the rule.
+    pub(crate) fn illegal_argument(message: impl Into<String>) -> Self {
+        Self {
+            kind: Kind::IllegalArgument,
+            ..Self::io(ILLEGAL_ARGUMENT, message, false)
+        }
+    }
+
+    /// An I/O failure of HBase's plain `IOException`, which clients may retry.
+    pub(crate) fn plain_io(message: impl Into<String>) -> Self {
+        Self::io(IO, message, true)
+    }
+
+    /// The server is busy: clients wait and try again.
+    pub(crate) fn busy(message: impl Into<String>) -> Self {
+        Self::io(REGION_TOO_BUSY, message, true)
+    }
+
+    /// The region is not served here: clients locate it again.
+    pub(crate) fn not_serving(message: impl Into<String>) -> Self {
+        Self::io(NOT_SERVING, message, true)
+    }
+
+    /// A failure that trying again cannot cure.
+    pub(crate) fn do_not_retry(message: impl Into<String>) -> Self {
+        Self::io(DO_NOT_RETRY, message, false)
+    }
+
     /// The row is outside the region that the client named: the client's location is stale.
     pub(crate) fn wrong_region(message: impl Into<String>) -> Self {
-        let class = "org.apache.hadoop.hbase.regionserver.WrongRegionException";
-        Self::native(class, message, true)
+        Self::io(WRONG_REGION, message, true)
     }
 
     /// The coprocessor service or kind of read does not exist.
     pub(crate) fn unknown_protocol(message: impl Into<String>) -> Self {
         let class = "org.apache.hadoop.hbase.exceptions.UnknownProtocolException";
-        Self::native(class, message, false)
+        Self::io(class, message, false)
     }
 
     /// The client may not do that.
     pub(crate) fn access_denied(message: impl Into<String>) -> Self {
         let class = "org.apache.hadoop.hbase.security.AccessDeniedException";
-        Self::native(class, message, false)
+        Self::io(class, message, false)
+    }
+
+    /// The region's state does not allow the change.
+    pub(crate) fn do_not_retry_region(message: impl Into<String>) -> Self {
+        let class = "org.apache.hadoop.hbase.client.DoNotRetryRegionException";
+        Self::io(class, message, false)
+    }
+
+    /// A call that only tests make, to a server that they do not own.
+    pub(super) fn not_ephemeral(call: &str) -> Self {
+        Self::do_not_retry(format!(
+            "{call} is refused: this server was not started with --ephemeral"
+        ))
     }
 
     /// The method is not served. The text is HBase's for an unknown method.
@@ -126,42 +116,55 @@ impl Failure {
         Self::do_not_retry(format!("java.lang.UnsupportedOperationException: {method}"))
     }
 
+    /// A batch limit together with a filter that judges whole rows; the text is HBase's.
+    pub(super) fn incompatible_filter() -> Self {
+        Self {
+            class: "org.apache.hadoop.hbase.filter.IncompatibleFilterException",
+            ..Self::illegal_argument(
+                "Cannot set batch on a scan using a filter that returns true for filter.hasFilterRow",
+            )
+        }
+    }
+
     /// The snapshot does not exist.
     pub(crate) fn unknown_snapshot(name: &str) -> Self {
         let class = "org.apache.hadoop.hbase.snapshot.UnknownSnapshotException";
-        Self::native(class, format!("no snapshot is called {name}"), false)
+        Self::io(class, format!("no snapshot is called {name}"), false)
     }
 
     /// The response of a Multi is full; the remaining actions can be sent again.
     pub(crate) fn multi_too_large(limit: usize) -> Self {
         let class = "org.apache.hadoop.hbase.MultiActionResultTooLarge";
         let message = format!("the response has {limit} bytes already (thrift.max_response_bytes)");
-        Self::native(class, message, true)
+        Self::io(class, message, true)
     }
 
     /// The scanner is closed, has expired, or belongs to another connection.
     pub(crate) fn unknown_scanner(id: u64) -> Self {
-        let class = "org.apache.hadoop.hbase.UnknownScannerException";
-        Self::native(
-            class,
-            format!("no scanner {id} is open on this connection"),
-            false,
-        )
+        let message = format!("no scanner {id} is open on this connection");
+        Self::io(UNKNOWN_SCANNER, message, false)
     }
 
     /// The fetch is not the next one of its scanner.
     pub(crate) fn out_of_order(expected: u64, received: u64) -> Self {
-        let class = "org.apache.hadoop.hbase.exceptions.OutOfOrderScannerNextException";
         let message =
             format!("Expected nextCallSeq: {expected} But the nextCallSeq got from client: {received}");
-        Self::native(class, message, false)
+        Self::io(OUT_OF_ORDER, message, false)
     }
 
     /// The scanner has ended with an error; the client opens another one after its last row.
     pub(crate) fn scanner_reset(cause: &Self) -> Self {
         let class = "org.apache.hadoop.hbase.exceptions.ScannerResetException";
         let message = format!("Scanner is closed on the server-side: {}", cause.with_class());
-        Self::native(class, message, false)
+        Self::io(class, message, false)
+    }
+
+    /// The failure as Thrift 1's `AlreadyExists`.
+    pub(crate) fn into_already_exists(self) -> Self {
+        Self {
+            kind: Kind::AlreadyExists,
+            ..self
+        }
     }
 
     /// Whether a fetch that failed with this can be repeated without loss, unless its scanner has
@@ -185,12 +188,6 @@ impl Failure {
         self.label() == "NotServingRegionException"
     }
 
-    /// The region's state does not allow the change.
-    pub(crate) fn do_not_retry_region(message: impl Into<String>) -> Self {
-        let class = "org.apache.hadoop.hbase.client.DoNotRetryRegionException";
-        Self::native(class, message, false)
-    }
-
     /// HBase's Java class of the exception.
     pub(crate) fn class(&self) -> &'static str {
         self.class
@@ -199,23 +196,6 @@ impl Failure {
     /// Whether trying again can help.
     pub(crate) fn can_retry(&self) -> bool {
         self.can_retry
-    }
-
-    /// A batch limit together with a filter that judges whole rows; the text is HBase's.
-    pub(super) fn incompatible_filter() -> Self {
-        Self {
-            kind: Kind::IllegalArgument,
-            class: "org.apache.hadoop.hbase.filter.IncompatibleFilterException",
-            message: "Cannot set batch on a scan using a filter that returns true for filter.hasFilterRow"
-                .into(),
-            can_retry: false,
-        }
-    }
-
-    /// The failure as Thrift 1's `AlreadyExists`.
-    pub(crate) fn into_already_exists(mut self) -> Self {
-        self.kind = Kind::AlreadyExists;
-        self
     }
 
     /// The text for the client.
@@ -248,97 +228,55 @@ impl From<Error> for Failure {
             tracing::error!("ending the process: {error}");
             crate::observe::log_queue::exit(crate::observe::log_queue::EXIT_LOG_FAILED);
         }
-        let (kind, class, can_retry) = match &error {
-            Error::NoSuchTable(_) => (Kind::Io, "org.apache.hadoop.hbase.TableNotFoundException", false),
-            Error::TableExists(_) => (Kind::Io, "org.apache.hadoop.hbase.TableExistsException", false),
-            Error::TableNotEnabled { .. } => (
-                Kind::Io,
-                "org.apache.hadoop.hbase.TableNotEnabledException",
-                false,
-            ),
-            Error::TableNotDisabled(_) => (
-                Kind::Io,
-                "org.apache.hadoop.hbase.TableNotDisabledException",
-                false,
-            ),
+        let (class, can_retry) = match &error {
+            Error::NoSuchTable(_) => ("org.apache.hadoop.hbase.TableNotFoundException", false),
+            Error::TableExists(_) => ("org.apache.hadoop.hbase.TableExistsException", false),
+            Error::TableNotEnabled { .. } => ("org.apache.hadoop.hbase.TableNotEnabledException", false),
+            Error::TableNotDisabled(_) => ("org.apache.hadoop.hbase.TableNotDisabledException", false),
             Error::NoSuchFamily { .. } => (
-                Kind::Io,
                 "org.apache.hadoop.hbase.regionserver.NoSuchColumnFamilyException",
                 false,
             ),
-            Error::InvalidFamilyOperation(_) => (
-                Kind::Io,
-                "org.apache.hadoop.hbase.InvalidFamilyOperationException",
-                false,
-            ),
-            Error::NoSuchNamespace(_) => (
-                Kind::Io,
-                "org.apache.hadoop.hbase.NamespaceNotFoundException",
-                false,
-            ),
-            Error::NamespaceExists(_) => (Kind::Io, "org.apache.hadoop.hbase.NamespaceExistException", false),
-            Error::Constraint(_) => (
-                Kind::Io,
-                "org.apache.hadoop.hbase.constraint.ConstraintException",
-                false,
-            ),
-            Error::SnapshotExists(_) => (
-                Kind::Io,
-                "org.apache.hadoop.hbase.snapshot.SnapshotExistsException",
-                false,
-            ),
+            Error::InvalidFamilyOperation(_) => {
+                ("org.apache.hadoop.hbase.InvalidFamilyOperationException", false)
+            }
+            Error::NoSuchNamespace(_) => ("org.apache.hadoop.hbase.NamespaceNotFoundException", false),
+            Error::NamespaceExists(_) => ("org.apache.hadoop.hbase.NamespaceExistException", false),
+            Error::Constraint(_) => ("org.apache.hadoop.hbase.constraint.ConstraintException", false),
+            Error::SnapshotExists(_) => ("org.apache.hadoop.hbase.snapshot.SnapshotExistsException", false),
             Error::NoSuchSnapshot(_) => (
-                Kind::Io,
                 "org.apache.hadoop.hbase.snapshot.SnapshotDoesNotExistException",
                 false,
             ),
             Error::SnapshotExpired(_) => (
-                Kind::Io,
                 "org.apache.hadoop.hbase.snapshot.SnapshotTTLExpiredException",
                 false,
             ),
             Error::NoTableForSnapshot(_) => (
-                Kind::Io,
                 "org.apache.hadoop.hbase.snapshot.SnapshotCreationException",
                 false,
             ),
-            Error::InvalidArgument(_) => (Kind::IllegalArgument, "java.lang.IllegalArgumentException", false),
-            Error::DoNotRetry(_) => (Kind::Io, "org.apache.hadoop.hbase.DoNotRetryIOException", false),
-            Error::NoSuchRegion(_) => (Kind::Io, "org.apache.hadoop.hbase.UnknownRegionException", false),
-            Error::NotServingRegion(_) => (Kind::Io, NOT_SERVING, true),
-            Error::WrongRegion(_) => (
-                Kind::Io,
-                "org.apache.hadoop.hbase.regionserver.WrongRegionException",
-                true,
-            ),
-            Error::RowTooBig(_) => (
-                Kind::Io,
-                "org.apache.hadoop.hbase.client.RowTooBigException",
-                false,
-            ),
+            Error::InvalidArgument(_) => return Self::illegal_argument(error.to_string()),
+            Error::DoNotRetry(_) => (DO_NOT_RETRY, false),
+            Error::NoSuchRegion(_) => ("org.apache.hadoop.hbase.UnknownRegionException", false),
+            Error::NotServingRegion(_) => (NOT_SERVING, true),
+            Error::WrongRegion(_) => (WRONG_REGION, true),
+            Error::RowTooBig(_) => ("org.apache.hadoop.hbase.client.RowTooBigException", false),
             // HBase's clients back off and retry these, which suits a full disk. HBase's own class
             // for it, of space quotas, makes clients give up.
             Error::RegionTooBusy(_) | Error::RowAhead(_) | Error::CallMemory(_) | Error::DiskSpace(_) => {
-                (Kind::Io, REGION_TOO_BUSY, true)
+                (REGION_TOO_BUSY, true)
             }
-            Error::Corrupt { .. } | Error::RegionDamaged { .. } => (
-                Kind::Io,
-                "org.apache.hadoop.hbase.io.hfile.CorruptHFileException",
-                false,
-            ),
+            Error::Corrupt { .. } | Error::RegionDamaged { .. } => {
+                ("org.apache.hadoop.hbase.io.hfile.CorruptHFileException", false)
+            }
             Error::ShuttingDown => (
-                Kind::Io,
                 "org.apache.hadoop.hbase.regionserver.RegionServerStoppedException",
                 true,
             ),
-            _ => (Kind::Io, "java.io.IOException", true),
+            _ => (IO, true),
         };
-        Self {
-            kind,
-            class,
-            message: error.to_string(),
-            can_retry,
-        }
+        Self::io(class, error.to_string(), can_retry)
     }
 }
 
@@ -353,12 +291,8 @@ impl From<Busy> for Failure {
 
 impl From<Exceeded> for Failure {
     fn from(exceeded: Exceeded) -> Self {
-        Self {
-            kind: Kind::Io,
-            class: "org.apache.hadoop.hbase.quotas.RpcThrottlingException",
-            message: exceeded.to_string(),
-            can_retry: true,
-        }
+        let class = "org.apache.hadoop.hbase.quotas.RpcThrottlingException";
+        Self::io(class, exceeded.to_string(), true)
     }
 }
 
@@ -367,24 +301,12 @@ impl From<SessionError> for Failure {
         match error {
             SessionError::Unknown => Self {
                 kind: Kind::InvalidScanner,
-                class: "org.apache.hadoop.hbase.UnknownScannerException",
-                message: String::new(),
-                can_retry: false,
+                ..Self::io(UNKNOWN_SCANNER, "", false)
             },
-            SessionError::Busy => Self {
-                kind: Kind::Io,
-                class: "org.apache.hadoop.hbase.exceptions.OutOfOrderScannerNextException",
-                message: "another fetch of this scanner is running".into(),
-                can_retry: true,
-            },
-            SessionError::TooMany { limit, value } => Self {
-                kind: Kind::Io,
-                class: "java.io.IOException",
-                message: format!(
-                    "too many open scanners: {limit} is {value}; close scanners or let their lease end"
-                ),
-                can_retry: true,
-            },
+            SessionError::Busy => Self::io(OUT_OF_ORDER, "another fetch of this scanner is running", true),
+            SessionError::TooMany { limit, value } => Self::plain_io(format!(
+                "too many open scanners: {limit} is {value}; close scanners or let their lease end"
+            )),
         }
     }
 }
