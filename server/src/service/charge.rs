@@ -9,7 +9,7 @@
 //! and 20 for each cell. Calls on system tables are not charged, as in HBase. A check-and-mutate, an
 //! increment and an append count as a read and a write (`QuotaUtil.getQuotaOperationType`).
 
-use basalt_engine::cell::CellBatch;
+use basalt_engine::cell::{Cell, CellBatch};
 use basalt_engine::op::{ReadSpec, RowMutation};
 use basalt_engine::schema::TableName;
 use bytes::Bytes;
@@ -17,7 +17,7 @@ use smallvec::{SmallVec, smallvec};
 use tokio::time::Instant;
 
 use super::Failure;
-use super::group::{Group, Step};
+use super::group::Group;
 use super::sizes::{cell_bytes, mutation_bytes};
 use crate::cluster::Place;
 use crate::limits::capacity::{Charge, Cost};
@@ -58,14 +58,9 @@ impl Server {
         table: &TableName,
         mutations: &[RowMutation<'_>],
     ) -> Result<Charged, Failure> {
-        if !self.admission().capacity().is_on() {
-            return Ok(Charged(None));
-        }
         let written = mutations.iter().filter(|mutation| !mutation.writes.is_empty());
-        let costs = written
-            .clone()
-            .map(|mutation| Cost::write(mutation_bytes(mutation) as u64));
-        self.charge(table, written.map(|mutation| mutation.row), costs)
+        let cost = |mutation: &RowMutation<'_>| Cost::write(mutation_bytes(mutation) as u64);
+        self.charge(table, written.map(|mutation| (mutation.row, cost(mutation))))
     }
 
     /// Charges rows that are to be read and written together.
@@ -79,15 +74,13 @@ impl Server {
         let group = group()?;
         // The read of a step covers one condition.
         let others = group.conditions.iter().skip(group.steps.len());
-        let read = others.clone().map(|condition| condition.row);
-        let rows = group.steps.iter().map(Step::row).chain(read);
-        let costs = group.steps.iter().map(|step| {
+        let read = others.map(|condition| (condition.row, Cost::READ));
+        let written = group.steps.iter().map(|step| {
             let mut cost = Cost::write(step.bytes() as u64);
             cost.add(Cost::READ);
-            cost
+            (step.row(), cost)
         });
-        let costs = costs.chain(others.map(|_| Cost::READ));
-        self.charge(&group.table, rows, costs)
+        self.charge(&group.table, written.chain(read))
     }
 
     /// Charges rows that are to be read.
@@ -96,11 +89,7 @@ impl Server {
         table: &TableName,
         wanted: &[(Bytes, ReadSpec)],
     ) -> Result<Charged, Failure> {
-        if !self.admission().capacity().is_on() {
-            return Ok(Charged(None));
-        }
-        let rows = wanted.iter().map(|(row, _)| &row[..]);
-        self.charge(table, rows, std::iter::repeat(Cost::READ))
+        self.charge(table, wanted.iter().map(|(row, _)| (&row[..], Cost::READ)))
     }
 
     /// Charges a fetch: one read of the server that has the region with which it begins.
@@ -137,29 +126,28 @@ impl Server {
         Ok(self.placement().place(region.id))
     }
 
-    /// Charges rows with these costs.
+    /// Charges rows with these costs. Evaluates none of them if nothing is limited.
     fn charge<'r>(
         &self,
         table: &TableName,
-        rows: impl Iterator<Item = &'r [u8]> + Clone,
-        costs: impl Iterator<Item = Cost>,
+        costs: impl Iterator<Item = (&'r [u8], Cost)>,
     ) -> Result<Charged, Failure> {
-        if table.is_system() {
+        let capacity = self.admission().capacity();
+        if !capacity.is_on() || table.is_system() {
             return Ok(Charged(None));
         }
+        let is_rehearsal = capacity.rehearsal().is_some();
         let mut charge = Charge::default();
-        if self.admission().capacity().rehearsal().is_some() {
-            for (row, cost) in rows.zip(costs) {
+        for (row, cost) in costs {
+            let mut server = None;
+            if is_rehearsal {
                 // If the table does not exist, the call itself will fail.
                 let Ok(place) = self.place_of(table, row) else {
                     return Ok(Charged(None));
                 };
-                charge.add(charged_server(place), cost);
+                server = charged_server(place);
             }
-        } else {
-            for (_, cost) in rows.zip(costs) {
-                charge.add(None, cost);
-            }
+            charge.add(server, cost);
         }
         self.apply_charge(table, charge)
     }
@@ -179,20 +167,16 @@ impl Server {
         let bytes: Vec<u64> = batch
             .rows()
             .map(|row| {
-                row.cells()
-                    .map(|cell| {
-                        cell_bytes(
-                            cell.key.row(),
-                            cell.key.family(),
-                            cell.key.qualifier(),
-                            cell.value,
-                        ) as u64
-                    })
-                    .sum()
+                let bytes = |cell: Cell<'_>| {
+                    let key = cell.key;
+                    cell_bytes(key.row(), key.family(), key.qualifier(), cell.value) as u64
+                };
+                row.cells().map(bytes).sum()
             })
             .collect();
+        let capacity = self.admission().capacity();
         let mut by_server: SmallVec<[(u16, u64); 4]> = smallvec![];
-        if self.admission().capacity().rehearsal().is_some() {
+        if capacity.rehearsal().is_some() {
             for (row, bytes) in batch.rows().zip(&bytes) {
                 // The table may have been dropped since: then there is no server to charge.
                 let Ok(place) = self.place_of(&call.table, row.key()) else {
@@ -204,9 +188,7 @@ impl Server {
                 }
             }
         }
-        self.admission()
-            .capacity()
-            .charge_read(&call.charge, &by_server, bytes.iter().sum());
+        capacity.charge_read(&call.charge, &by_server, bytes.iter().sum());
     }
 }
 

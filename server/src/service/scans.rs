@@ -20,7 +20,7 @@ use basalt_engine::schema::TableName;
 
 use super::charge::hold_back;
 use super::{Caller, Failure};
-use crate::limits::admission::{Busy, Class, ScannerMemory};
+use crate::limits::admission::{Class, ScannerMemory};
 use crate::server::Server;
 use crate::server::sessions::{OpenScan, PendingScan};
 
@@ -144,14 +144,10 @@ pub(crate) async fn fetch(
     let count = result_count(count)?;
     let fetching = server.sessions().fetch(id, caller.owner())?;
     server.admission().admit_read(&fetching.pending.table)?;
-    admit_to_queue(server, &fetching)?;
     caller.scanned = Some(fetching.pending.table.clone());
     let sort_columns = fetching.sort_columns;
-    let charged = server.charge_fetch(&fetching)?;
-    hold_back(charged.until()).await;
-    let wanted = Wanted::new(server, count, shortest);
+    let wanted = || Wanted::new(server, count, shortest);
     let (batch, _) = pin!(in_turns(server, caller, fetching, wanted)).await?;
-    server.charge_read(&charged, &batch);
     Ok(Results { batch, sort_columns })
 }
 
@@ -183,22 +179,18 @@ pub(crate) async fn fetch_part(
     server.admission().admit_read(&fetching.pending.table)?;
     fetching.limit_rows(part.rows);
     caller.scanned = Some(fetching.pending.table.clone());
-    admit_to_queue(server, &fetching)?;
-    let charged = server.charge_fetch(&fetching)?;
-    hold_back(charged.until()).await;
-    let wanted = Wanted {
-        count: part.results,
-        bytes_max: fetch_bytes(server, Shortest::Page).min(part.bytes),
-        shortest: Shortest::Page,
-        time_max: part.time.unwrap_or_else(|| fetch_time(server)),
-        least: usize::from(!part.may_be_empty),
-        began: Instant::now(),
-        is_part: true,
-        cuts_rows: part.cuts_rows,
+    let wanted = || {
+        let page = Wanted::new(server, part.results, Shortest::Page);
+        Wanted {
+            bytes_max: page.bytes_max.min(part.bytes),
+            time_max: part.time.unwrap_or(page.time_max),
+            least: usize::from(!part.may_be_empty),
+            is_part: true,
+            cuts_rows: part.cuts_rows,
+            ..page
+        }
     };
-    let (batch, end) = pin!(in_turns(server, caller, fetching, wanted)).await?;
-    server.charge_read(&charged, &batch);
-    Ok((batch, end))
+    pin!(in_turns(server, caller, fetching, wanted)).await
 }
 
 /// The first results of a scan that has no session.
@@ -214,26 +206,12 @@ pub(crate) async fn fetch_once(
     check(&scan)?;
     let mut scan = Box::new(new_scan(table, scan, false));
     scan.memory = reserve_scan(server, caller, &scan)?;
-    admit_to_queue(server, &scan)?;
-    let charged = server.charge_fetch(&scan)?;
-    hold_back(charged.until()).await;
-    let wanted = Wanted::new(server, count, Shortest::Response);
+    let wanted = || Wanted::new(server, count, Shortest::Response);
     let (batch, _) = pin!(in_turns(server, caller, scan, wanted)).await?;
-    server.charge_read(&charged, &batch);
     Ok(Results {
         batch,
         sort_columns: false,
     })
-}
-
-/// Refuses a fetch that is sure to need the pool before it is charged for. Others are refused after
-/// they have begun.
-fn admit_to_queue(server: &Server, scan: &OpenScan) -> Result<(), Busy> {
-    if scan.is_memory_only() {
-        return Ok(());
-    }
-    let class = Class::of_read(&scan.pending.table);
-    server.admission().admit_to_queue_of(class)
 }
 
 /// Closes a session; tells whether there was one.
@@ -252,42 +230,51 @@ fn fetch_bytes(server: &Server, shortest: Shortest) -> usize {
     server.config().scanner.fetch_max_bytes.min(share)
 }
 
-/// Time after which a fetch begins no further row.
-fn fetch_time(server: &Server) -> Duration {
-    Duration::from_millis(server.config().scanner.fetch_max_ms)
-}
-
 fn result_count(count: i32) -> Result<usize, Failure> {
     usize::try_from(count).map_err(|_| {
         Failure::illegal_argument(format!("the number of rows must not be negative, but is {count}"))
     })
 }
 
-/// Fetches up to `wanted.count` results; returns them, and how the fetch ended. There are fewer when a
-/// bound on bytes or time is reached that `wanted.shortest` allows. To most clients an empty answer
-/// means the end of the scan, so a fetch without results continues until its client is gone, unless
-/// `wanted.least` is 0. A fetch that is refused has lost nothing, and can be retried.
+/// Charges for a fetch and runs it. Returns up to `wanted.count` results, and how the fetch ended.
+/// There are fewer when a bound on bytes or time is reached that `wanted.shortest` allows. To most
+/// clients an empty answer means the end of the scan, so a fetch without results continues until its
+/// client is gone, unless `wanted.least` is 0. A fetch that is refused has lost nothing, and can be
+/// retried.
 async fn in_turns<S>(
     server: &Arc<Server>,
     caller: &mut Caller,
     mut scan: S,
-    wanted: Wanted,
+    wanted: impl FnOnce() -> Wanted,
 ) -> Result<(CellBatch, FetchEnd), Failure>
 where
     S: DerefMut<Target = OpenScan> + Send + 'static,
 {
+    // A fetch that is sure to need the pool is refused before it is charged for, others after they
+    // have begun.
+    if !scan.is_memory_only() {
+        let class = Class::of_read(&scan.pending.table);
+        server.admission().admit_to_queue_of(class)?;
+    }
+    let charged = server.charge_fetch(&scan)?;
+    hold_back(charged.until()).await;
+    let wanted = wanted();
     let mut batch = caller.take_batch();
     if batch.memory_bytes() == 0 && wanted.count >= FIRST_CELLS {
         // Without this room, a batch of a hundred rows is moved a dozen times while it grows.
         batch.reserve(FIRST_CELLS, FIRST_BYTES)?;
     }
-    if scan.is_memory_only()
-        && let Some(end) = wanted.inline_turn(server, &mut scan, &mut batch)?
-    {
-        return Ok((batch, end));
+    let mut end = None;
+    if scan.is_memory_only() {
+        end = wanted.inline_turn(server, &mut scan, &mut batch)?;
     }
-    // Boxed: few cached fetches get here.
-    Box::pin(turns_on_pool(server, caller.gone(), scan, wanted, batch)).await
+    let (batch, end) = match end {
+        Some(end) => (batch, end),
+        // Boxed: few cached fetches get here.
+        None => Box::pin(turns_on_pool(server, caller.gone(), scan, wanted, batch)).await?,
+    };
+    server.charge_read(&charged, &batch);
+    Ok((batch, end))
 }
 
 /// Takes turns on the pool until the fetch is done. `batch` has the results so far.
@@ -383,7 +370,7 @@ impl Wanted {
             count,
             bytes_max: fetch_bytes(server, shortest),
             shortest,
-            time_max: fetch_time(server),
+            time_max: Duration::from_millis(server.config().scanner.fetch_max_ms),
             least: LEAST_RESULTS,
             began: Instant::now(),
             is_part: false,
