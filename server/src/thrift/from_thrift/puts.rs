@@ -88,7 +88,8 @@ impl Puts {
             match (field.id, field.wire_type) {
                 (1, WireType::Binary) => once(&mut table, Piece::read(reader)?)?,
                 (2, WireType::List) => {
-                    let list = read_list(reader, |reader| read_row(reader, &mut values))?;
+                    let mut list = Vec::new();
+                    read_list(reader, &mut list, |reader| read_row(reader, &mut values))?;
                     once(&mut rows, list)?;
                 }
                 (_, other) => reader.skip(other).ok()?,
@@ -142,20 +143,24 @@ impl Puts {
 /// Most elements that room is made for before they are there.
 const RESERVE: usize = 256;
 
-/// Reads a list of structs.
+/// Appends a list of structs.
 #[inline]
-fn read_list<R: Reader, T>(reader: &mut R, mut element: impl FnMut(&mut R) -> Option<T>) -> Option<Vec<T>> {
+fn read_list<R: Reader, T>(
+    reader: &mut R,
+    elements: &mut Vec<T>,
+    mut element: impl FnMut(&mut R) -> Option<T>,
+) -> Option<()> {
     let list = reader.list_begin().ok()?;
     if list.len > 0 && list.element != WireType::Struct {
         return None;
     }
     reader.charge(list.len.saturating_mul(size_of::<T>())).ok()?;
-    let mut elements = Vec::with_capacity(list.len.min(RESERVE));
+    elements.reserve(list.len.min(RESERVE));
     for _ in 0..list.len {
         elements.push(element(reader)?);
     }
     reader.container_end();
-    Some(elements)
+    Some(())
 }
 
 fn read_row<R: Reader>(reader: &mut R, values: &mut Vec<Cell>) -> Option<Row> {
@@ -165,7 +170,7 @@ fn read_row<R: Reader>(reader: &mut R, values: &mut Vec<Cell>) -> Option<Row> {
         match (field.id, field.wire_type) {
             (1, WireType::Binary) => once(&mut key, Piece::read(reader)?)?,
             (2, WireType::List) => {
-                read_values(reader, values)?;
+                read_list(reader, values, read_value)?;
                 once(&mut values_to, u32::try_from(values.len()).ok()?)?;
             }
             (3, WireType::I64) => once(&mut timestamp, reader.i64().ok()?)?,
@@ -182,21 +187,6 @@ fn read_row<R: Reader>(reader: &mut R, values: &mut Vec<Cell>) -> Option<Row> {
         timestamp,
         durability,
     })
-}
-
-/// Appends the cells of a row to those of all.
-#[inline]
-fn read_values<R: Reader>(reader: &mut R, values: &mut Vec<Cell>) -> Option<()> {
-    let list = reader.list_begin().ok()?;
-    if list.len > 0 && list.element != WireType::Struct {
-        return None;
-    }
-    reader.charge(list.len.saturating_mul(size_of::<Cell>())).ok()?;
-    for _ in 0..list.len {
-        values.push(read_value(reader)?);
-    }
-    reader.container_end();
-    Some(())
 }
 
 #[inline]
