@@ -14,27 +14,23 @@ const ACTIONS: &str = "RWXCA";
 pub(super) struct Entity<'a> {
     user: &'a str,
     actions: &'a str,
-    on: On<'a>,
+    /// Decides which of the two names counts. The services have the same codes.
+    scope: i32,
+    table: Option<&'a [u8]>,
+    namespace: Option<&'a str>,
 }
 
-/// The object of the permission. Its scope decides which of an entity's two names counts.
-#[derive(Debug)]
-enum On<'a> {
-    Table(Option<&'a [u8]>),
-    Namespace(Option<&'a str>),
-    Unknown(i32),
-}
+const TABLE: i32 = thrift1::TPermissionScope::TABLE.0;
+const NAMESPACE: i32 = thrift1::TPermissionScope::NAMESPACE.0;
 
 impl<'a> From<&'a thrift1::TAccessControlEntity> for Entity<'a> {
     fn from(entity: &'a thrift1::TAccessControlEntity) -> Self {
         Self {
             user: &entity.username,
             actions: &entity.actions,
-            on: match entity.scope {
-                thrift1::TPermissionScope::TABLE => On::Table(entity.table_name.as_deref()),
-                thrift1::TPermissionScope::NAMESPACE => On::Namespace(entity.ns_name.as_deref()),
-                other => On::Unknown(other.0),
-            },
+            scope: entity.scope.0,
+            table: entity.table_name.as_deref(),
+            namespace: entity.ns_name.as_deref(),
         }
     }
 }
@@ -44,13 +40,9 @@ impl<'a> From<&'a thrift2::TAccessControlEntity> for Entity<'a> {
         Self {
             user: &entity.username,
             actions: &entity.actions,
-            on: match entity.scope {
-                thrift2::TPermissionScope::TABLE => {
-                    On::Table(entity.table_name.as_deref().map(str::as_bytes))
-                }
-                thrift2::TPermissionScope::NAMESPACE => On::Namespace(entity.ns_name.as_deref()),
-                other => On::Unknown(other.0),
-            },
+            scope: entity.scope.0,
+            table: entity.table_name.as_deref().map(str::as_bytes),
+            namespace: entity.ns_name.as_deref(),
         }
     }
 }
@@ -76,12 +68,12 @@ fn check(entity: &Entity<'_>) -> Result<(), Failure> {
             "actions has the unknown letter {unknown:?}; it takes letters of {ACTIONS}"
         ));
     }
-    match entity.on {
-        On::Table(None) => refuse("the scope is TABLE, but tableName is missing".into()),
-        On::Table(Some(name)) => Ok(TableName::parse(name).map(drop)?),
-        On::Namespace(None) => refuse("the scope is NAMESPACE, but nsName is missing".into()),
-        On::Namespace(Some(name)) => Ok(check_namespace_name(name)?),
-        On::Unknown(scope) => refuse(format!("unknown permission scope {scope}")),
+    match (entity.scope, entity.table, entity.namespace) {
+        (TABLE, None, _) => refuse("the scope is TABLE, but tableName is missing".into()),
+        (TABLE, Some(name), _) => Ok(TableName::parse(name).map(drop)?),
+        (NAMESPACE, _, None) => refuse("the scope is NAMESPACE, but nsName is missing".into()),
+        (NAMESPACE, _, Some(name)) => Ok(check_namespace_name(name)?),
+        (scope, ..) => refuse(format!("unknown permission scope {scope}")),
     }
 }
 
