@@ -65,40 +65,40 @@ pub enum ForeignProtocol {
 
 impl ForeignProtocol {
     /// The protocol of first bytes that [`basalt_idl::wire::detect`] did not recognize as Thrift.
-    pub fn of(detected: Detected, first: &[u8]) -> ForeignProtocol {
+    pub fn of(detected: Detected, first: &[u8]) -> Self {
         match detected {
-            Detected::Http => ForeignProtocol::Http,
-            Detected::Tls => ForeignProtocol::Tls,
-            Detected::Sasl => ForeignProtocol::Sasl,
-            Detected::HBaseRpc => ForeignProtocol::HbaseRpc,
-            Detected::ZooKeeper | Detected::ZooKeeperWord => ForeignProtocol::ZooKeeper,
-            _ => ForeignProtocol::from_bytes(first),
+            Detected::Http => Self::Http,
+            Detected::Tls => Self::Tls,
+            Detected::Sasl => Self::Sasl,
+            Detected::HBaseRpc => Self::HbaseRpc,
+            Detected::ZooKeeper | Detected::ZooKeeperWord => Self::ZooKeeper,
+            _ => Self::from_bytes(first),
         }
     }
 
-    fn from_bytes(first: &[u8]) -> ForeignProtocol {
+    fn from_bytes(first: &[u8]) -> Self {
         let begins = |with: &[u8]| first.starts_with(with);
         let next = first.get(4..8).unwrap_or_default();
         if begins(b"PRI ") {
-            ForeignProtocol::Http2
+            Self::Http2
         } else if begins(b"SSH-") {
-            ForeignProtocol::Ssh
+            Self::Ssh
         } else if begins(b"PROXY ") || begins(PROXY_HEADER) {
-            ForeignProtocol::Proxy
+            Self::Proxy
         } else if begins(b"[1,") {
-            ForeignProtocol::ThriftJson
+            Self::ThriftJson
         } else if next.starts_with(&[0x0f, 0xff]) {
-            ForeignProtocol::ThriftHeader
+            Self::ThriftHeader
         } else if begins(&[0, 0]) && POSTGRESQL_CODES.iter().any(|code| next == code) {
-            ForeignProtocol::PostgreSql
+            Self::PostgreSql
         } else if is_redis(first) {
-            ForeignProtocol::Redis
+            Self::Redis
         } else if is_preamble(first) {
-            ForeignProtocol::HbasePreamble
+            Self::HbasePreamble
         } else if is_text(first) {
-            ForeignProtocol::Text
+            Self::Text
         } else {
-            ForeignProtocol::Unknown
+            Self::Unknown
         }
     }
 
@@ -106,23 +106,23 @@ impl ForeignProtocol {
     pub fn reply(self) -> Vec<u8> {
         let text = self.to_string();
         match self {
-            ForeignProtocol::Http => format!(
+            Self::Http => format!(
                 "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{text}\n",
                 text.len() + 1
             )
             .into_bytes(),
-            ForeignProtocol::Tls => TLS_ALERT.to_vec(),
-            ForeignProtocol::Sasl => [&[SASL_ERROR][..], &length(text.len())[..], text.as_bytes()].concat(),
-            ForeignProtocol::Redis => format!("-ERR {text}\r\n").into_bytes(),
-            ForeignProtocol::PostgreSql => postgresql_error(&text),
-            ForeignProtocol::HbasePreamble => {
+            Self::Tls => TLS_ALERT.to_vec(),
+            Self::Sasl => [&[SASL_ERROR][..], &length(text.len())[..], text.as_bytes()].concat(),
+            Self::Redis => format!("-ERR {text}\r\n").into_bytes(),
+            Self::PostgreSql => postgresql_error(&text),
+            Self::HbasePreamble => {
                 let mut out = Vec::new();
                 let refusal = ExceptionClass::FatalConnection.response(&text);
                 put_exception(CONNECTION_CALL_ID, refusal, &mut out);
                 out
             }
             // An SSH client shows lines that precede the server's version.
-            ForeignProtocol::Ssh | ForeignProtocol::Text => format!("{text}\r\n").into_bytes(),
+            Self::Ssh | Self::Text => format!("{text}\r\n").into_bytes(),
             _ => Vec::new(),
         }
     }
@@ -131,47 +131,47 @@ impl ForeignProtocol {
 impl fmt::Display for ForeignProtocol {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            ForeignProtocol::Http => {
+            Self::Http => {
                 "this is the Thrift port; Thrift over HTTP is on the HTTP port, at /thrift1 and /thrift2, as are metrics, health and status"
             }
-            ForeignProtocol::Http2 => {
+            Self::Http2 => {
                 "the first bytes are HTTP/2, as gRPC and some proxies send it: Basalt has HTTP/1.1 on its HTTP port, and Thrift on its Thrift port"
             }
-            ForeignProtocol::Tls => {
+            Self::Tls => {
                 "the first bytes are a TLS handshake, and TLS is not configured: connect without TLS, or through a proxy that ends it"
             }
-            ForeignProtocol::Sasl => {
+            Self::Sasl => {
                 "the first bytes are a SASL handshake, and SASL is not configured: switch security off in the client"
             }
-            ForeignProtocol::HbaseRpc => {
+            Self::HbaseRpc => {
                 "the first bytes are HBase's own RPC, which the port for binary protocols speaks (server.listen), and this one does not"
             }
-            ForeignProtocol::HbasePreamble => {
+            Self::HbasePreamble => {
                 return write!(f, "{EXPECTED_HEADER}: the first bytes have the form of HBase's preamble, and other letters");
             }
-            ForeignProtocol::ZooKeeper => {
+            Self::ZooKeeper => {
                 "the first bytes are a ZooKeeper client's, as HBase's clients send them before anything else: set \
                  hbase.zookeeper.property.clientPort to the port for binary protocols (server.listen)"
             }
-            ForeignProtocol::Redis => "the first bytes are a Redis client's, and this is Basalt, which speaks HBase's Thrift: check the port",
-            ForeignProtocol::PostgreSql => {
+            Self::Redis => "the first bytes are a Redis client's, and this is Basalt, which speaks HBase's Thrift: check the port",
+            Self::PostgreSql => {
                 "the first bytes are a PostgreSQL client's, and this is Basalt, which speaks HBase's Thrift: check the port"
             }
-            ForeignProtocol::Ssh => "the first bytes are an SSH client's, and this is Basalt, which speaks HBase's Thrift: check the port",
-            ForeignProtocol::Proxy => {
+            Self::Ssh => "the first bytes are an SSH client's, and this is Basalt, which speaks HBase's Thrift: check the port",
+            Self::Proxy => {
                 "the first bytes are the PROXY header of a proxy, which Basalt does not read: switch the PROXY protocol off there"
             }
-            ForeignProtocol::ThriftJson => {
+            Self::ThriftJson => {
                 "the first bytes are Thrift's JSON protocol: use the binary or the compact protocol, as with HBase's gateway"
             }
-            ForeignProtocol::ThriftHeader => {
+            Self::ThriftHeader => {
                 "the first bytes are Thrift's header transport: use framed or unframed (buffered) transport, as with HBase's gateway"
             }
-            ForeignProtocol::Text => {
+            Self::Text => {
                 "the first bytes are text and no Thrift message: this is Basalt, which speaks HBase's Thrift; for people there are basalt-shell and the \
                  pages of the HTTP port"
             }
-            ForeignProtocol::Unknown => {
+            Self::Unknown => {
                 "the first bytes are no Thrift message: check the client's protocol (binary or compact) and transport (framed or unframed), and the \
                  port"
             }

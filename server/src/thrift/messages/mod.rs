@@ -31,19 +31,6 @@ pub struct WireFormat {
     pub framed: bool,
 }
 
-impl WireFormat {
-    fn protocol_name(self) -> &'static str {
-        match self.protocol {
-            Protocol::Compact => "compact",
-            _ => "binary",
-        }
-    }
-
-    fn transport_name(self) -> &'static str {
-        if self.framed { "framed" } else { "unframed" }
-    }
-}
-
 /// A protocol error. The connection ends, after an error reply if there is one.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ProtocolError {
@@ -184,10 +171,9 @@ impl Messages {
         if !self.is_large() || capacity - bytes >= BULK_READ_BYTES {
             return None;
         }
-        let is_framed = self.wire_format.is_some_and(|wire_format| wire_format.framed);
         let whole = self
             .frame_length()
-            .filter(|_| is_framed)
+            .filter(|_| self.is_framed())
             .and_then(|length| length.checked_add(4))
             .filter(|whole| *whole > bytes);
         let wanted = (capacity * 2).max(bytes + BULK_READ_BYTES);
@@ -271,10 +257,12 @@ impl Messages {
     }
 
     fn unframed(&self) -> &[u8] {
-        let is_framed = self.wire_format.is_some_and(|wire_format| wire_format.framed);
-        self.received
-            .get(if is_framed { 4 } else { 0 }..)
-            .unwrap_or_default()
+        let start = if self.is_framed() { 4 } else { 0 };
+        self.received.get(start..).unwrap_or_default()
+    }
+
+    fn is_framed(&self) -> bool {
+        self.wire_format.is_some_and(|wire_format| wire_format.framed)
     }
 
     /// The next whole message, if it has arrived.
@@ -325,29 +313,28 @@ impl Messages {
 
     /// Whether the settings allow this.
     fn check(&self, wire_format: WireFormat) -> Result<(), ProtocolError> {
-        let (protocol, transport) = (wire_format.protocol_name(), wire_format.transport_name());
-        match self.protocol {
-            ThriftProtocol::Binary if protocol != "binary" => Err(ProtocolError::Protocol {
-                spoken: protocol,
-                allowed: "binary",
-            }),
-            ThriftProtocol::Compact if protocol != "compact" => Err(ProtocolError::Protocol {
-                spoken: protocol,
-                allowed: "compact",
-            }),
-            _ => Ok(()),
-        }?;
-        match self.transport {
-            ThriftTransport::Framed if !wire_format.framed => Err(ProtocolError::Transport {
-                spoken: transport,
-                allowed: "framed",
-            }),
-            ThriftTransport::Unframed if wire_format.framed => Err(ProtocolError::Transport {
-                spoken: transport,
-                allowed: "unframed",
-            }),
-            _ => Ok(()),
+        let spoken = match wire_format.protocol {
+            Protocol::Compact => "compact",
+            _ => "binary",
+        };
+        let allowed = match self.protocol {
+            ThriftProtocol::Auto => spoken,
+            ThriftProtocol::Binary => "binary",
+            ThriftProtocol::Compact => "compact",
+        };
+        if spoken != allowed {
+            return Err(ProtocolError::Protocol { spoken, allowed });
         }
+        let spoken = if wire_format.framed { "framed" } else { "unframed" };
+        let allowed = match self.transport {
+            ThriftTransport::Auto => spoken,
+            ThriftTransport::Framed => "framed",
+            ThriftTransport::Unframed => "unframed",
+        };
+        if spoken != allowed {
+            return Err(ProtocolError::Transport { spoken, allowed });
+        }
+        Ok(())
     }
 
     /// Refuses the current message once its header is here, or cannot be had. A header has at most
