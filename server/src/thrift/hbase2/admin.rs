@@ -27,15 +27,13 @@ impl AdminHandlers<Failure> for Server {
     }
 
     fn enableTable(&self, args: args::EnableTable) -> Result<()> {
-        Ok(self
-            .engine()
-            .enable_table(&schema::table_name(&args.table_name)?)?)
+        let table = schema::table_name(&args.table_name)?;
+        Ok(self.engine().enable_table(&table)?)
     }
 
     fn disableTable(&self, args: args::DisableTable) -> Result<()> {
-        Ok(self
-            .engine()
-            .disable_table(&schema::table_name(&args.table_name)?)?)
+        let table = schema::table_name(&args.table_name)?;
+        Ok(self.engine().disable_table(&table)?)
     }
 
     fn addColumnFamily(&self, args: args::AddColumnFamily) -> Result<()> {
@@ -45,9 +43,8 @@ impl AdminHandlers<Failure> for Server {
 
     fn modifyColumnFamily(&self, args: args::ModifyColumnFamily) -> Result<()> {
         let table = schema::table_name(&args.table_name)?;
-        Ok(self
-            .engine()
-            .alter_family(&table, schema::family(&args.column)?)?)
+        let family = schema::family(&args.column)?;
+        Ok(self.engine().alter_family(&table, family)?)
     }
 
     fn deleteColumnFamily(&self, args: args::DeleteColumnFamily) -> Result<()> {
@@ -60,15 +57,13 @@ impl AdminHandlers<Failure> for Server {
     }
 
     fn createNamespace(&self, args: args::CreateNamespace) -> Result<()> {
-        Ok(self
-            .engine()
-            .create_namespace(schema::namespace(&args.namespace_desc))?)
+        let namespace = schema::namespace(args.namespace_desc);
+        Ok(self.engine().create_namespace(namespace)?)
     }
 
     fn modifyNamespace(&self, args: args::ModifyNamespace) -> Result<()> {
-        Ok(self
-            .engine()
-            .alter_namespace(schema::namespace(&args.namespace_desc))?)
+        let namespace = schema::namespace(args.namespace_desc);
+        Ok(self.engine().alter_namespace(namespace)?)
     }
 
     fn deleteNamespace(&self, args: args::DeleteNamespace) -> Result<()> {

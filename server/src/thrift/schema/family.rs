@@ -1,8 +1,7 @@
 //! Families, in the descriptors of both services.
 
-use basalt_engine::schema::{
-    BloomType, Compression, DataBlockEncoding, FOREVER_SECONDS, FamilyDescriptor, KeepDeletedCells,
-};
+use basalt_engine::schema::{FOREVER_SECONDS, FamilyDescriptor};
+use basalt_idl::thrift2::{TBloomFilterType, TCompressionAlgorithm, TDataBlockEncoding, TKeepDeletedCells};
 use basalt_idl::{thrift1, thrift2};
 use bytes::Bytes;
 
@@ -36,31 +35,15 @@ pub(in crate::thrift) fn family(
     ] {
         set(name, number.map(|number| number.to_string()));
     }
+    let bloom = descriptor.bloomn_filter_type.and_then(TBloomFilterType::name);
+    let compression = descriptor.compression_type.and_then(TCompressionAlgorithm::name);
+    let encoding = descriptor.data_block_encoding.and_then(TDataBlockEncoding::name);
+    let keep_deleted = descriptor.keep_deleted_cells.and_then(TKeepDeletedCells::name);
     for (name, code) in [
-        (
-            "BLOOMFILTER",
-            descriptor
-                .bloomn_filter_type
-                .and_then(thrift2::TBloomFilterType::name),
-        ),
-        (
-            "COMPRESSION",
-            descriptor
-                .compression_type
-                .and_then(thrift2::TCompressionAlgorithm::name),
-        ),
-        (
-            "DATA_BLOCK_ENCODING",
-            descriptor
-                .data_block_encoding
-                .and_then(thrift2::TDataBlockEncoding::name),
-        ),
-        (
-            "KEEP_DELETED_CELLS",
-            descriptor
-                .keep_deleted_cells
-                .and_then(thrift2::TKeepDeletedCells::name),
-        ),
+        ("BLOOMFILTER", bloom),
+        ("COMPRESSION", compression),
+        ("DATA_BLOCK_ENCODING", encoding),
+        ("KEEP_DELETED_CELLS", keep_deleted),
     ] {
         set(name, code.map(str::to_owned));
     }
@@ -100,42 +83,23 @@ pub(in crate::thrift) fn to_family(family: &FamilyDescriptor) -> thrift2::TColum
     let flag = |name: &str, default: bool| {
         Some(text(name).map_or(default, |value| value.eq_ignore_ascii_case("true")))
     };
+    let encoding = text("DATA_BLOCK_ENCODING").map_or("NONE", |_| family.encoding.as_str());
     let configuration = family_configuration(family);
     thrift2::TColumnFamilyDescriptor {
         name: family.name.clone().into(),
         attributes: Some(family_attributes(family)),
         configuration: (!configuration.is_empty()).then_some(configuration),
         block_size: Some(family.block_bytes),
-        bloomn_filter_type: Some(match family.bloom {
-            BloomType::None => thrift2::TBloomFilterType::NONE,
-            BloomType::Row => thrift2::TBloomFilterType::ROW,
-            BloomType::RowCol => thrift2::TBloomFilterType::ROWCOL,
-            BloomType::RowPrefix => thrift2::TBloomFilterType::ROWPREFIX_FIXED_LENGTH,
-        }),
-        compression_type: Some(match family.compression {
-            Compression::None => thrift2::TCompressionAlgorithm::NONE,
-            Compression::Snappy => thrift2::TCompressionAlgorithm::SNAPPY,
-            Compression::Lz4 => thrift2::TCompressionAlgorithm::LZ4,
-            Compression::Zstd => thrift2::TCompressionAlgorithm::ZSTD,
-            Compression::Gz => thrift2::TCompressionAlgorithm::GZ,
-        }),
+        // The interface has a name for each of the engine's values.
+        bloomn_filter_type: TBloomFilterType::from_name(family.bloom.as_str()),
+        compression_type: TCompressionAlgorithm::from_name(family.compression.as_str()),
         dfs_replication: Some(
             text("DFS_REPLICATION")
                 .and_then(|value| value.parse().ok())
                 .unwrap_or(0),
         ),
-        data_block_encoding: Some(match text("DATA_BLOCK_ENCODING").map(|_| family.encoding) {
-            Some(DataBlockEncoding::Prefix) => thrift2::TDataBlockEncoding::PREFIX,
-            Some(DataBlockEncoding::Diff) => thrift2::TDataBlockEncoding::DIFF,
-            Some(DataBlockEncoding::FastDiff) => thrift2::TDataBlockEncoding::FAST_DIFF,
-            Some(DataBlockEncoding::RowIndexV1) => thrift2::TDataBlockEncoding::ROW_INDEX_V1,
-            Some(DataBlockEncoding::None) | None => thrift2::TDataBlockEncoding::NONE,
-        }),
-        keep_deleted_cells: Some(match family.keep_deleted_cells {
-            KeepDeletedCells::False => thrift2::TKeepDeletedCells::FALSE,
-            KeepDeletedCells::True => thrift2::TKeepDeletedCells::TRUE,
-            KeepDeletedCells::Ttl => thrift2::TKeepDeletedCells::TTL,
-        }),
+        data_block_encoding: TDataBlockEncoding::from_name(encoding),
+        keep_deleted_cells: TKeepDeletedCells::from_name(family.keep_deleted_cells.as_str()),
         max_versions: Some(family.max_versions),
         min_versions: Some(family.min_versions),
         scope: Some(
@@ -207,7 +171,7 @@ pub(in crate::thrift) fn family_key(family: &FamilyDescriptor) -> Bytes {
 
 #[cfg(test)]
 mod tests {
-    use basalt_engine::schema::Attributes;
+    use basalt_engine::schema::{Attributes, BloomType, Compression, DataBlockEncoding, KeepDeletedCells};
 
     use super::*;
 
@@ -271,6 +235,23 @@ mod tests {
                 without_attributes(shown),
                 "{set:?}"
             );
+        }
+    }
+
+    #[test]
+    fn each_value_of_the_engine_has_a_name_in_the_interface() {
+        let is_named = |value: &str, is_there: bool| assert!(is_there, "{value}");
+        for value in BloomType::ALL.iter().map(|value| value.as_str()) {
+            is_named(value, TBloomFilterType::from_name(value).is_some());
+        }
+        for value in Compression::ALL.iter().map(|value| value.as_str()) {
+            is_named(value, TCompressionAlgorithm::from_name(value).is_some());
+        }
+        for value in DataBlockEncoding::ALL.iter().map(|value| value.as_str()) {
+            is_named(value, TDataBlockEncoding::from_name(value).is_some());
+        }
+        for value in KeepDeletedCells::ALL.iter().map(|value| value.as_str()) {
+            is_named(value, TKeepDeletedCells::from_name(value).is_some());
         }
     }
 

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use basalt_engine::schema::{Attributes, Durability, NamespaceDescriptor, TableDescriptor, TableName};
+use basalt_engine::schema::{Attributes, Escaped, NamespaceDescriptor, TableDescriptor, TableName};
 use basalt_idl::thrift2;
 use basalt_idl::thrift2::describe::{describe_family, describe_table};
 use bytes::Bytes;
@@ -20,15 +20,11 @@ pub(super) use family::{family, family_key, family1, to_family, to_family1};
 pub(super) fn table_name(name: &thrift2::TTableName) -> Result<TableName, Failure> {
     let text = |part: &Bytes| {
         String::from_utf8(part.to_vec()).map_err(|_| {
-            Failure::illegal_argument(format!("Illegal table name, not UTF-8: {}", escaped(part)))
+            Failure::illegal_argument(format!("Illegal table name, not UTF-8: {}", Escaped(part)))
         })
     };
     let namespace = name.ns.as_ref().map(text).transpose()?.unwrap_or_default();
     Ok(TableName::new(&namespace, &text(&name.qualifier)?)?)
-}
-
-fn escaped(bytes: &[u8]) -> String {
-    basalt_engine::schema::escape(bytes)
 }
 
 /// A table's name for Thrift 2: the namespace is always spelled out.
@@ -72,21 +68,15 @@ pub(crate) fn to_table(table: &TableDescriptor) -> thrift2::TTableDescriptor {
         table_name: to_table_name(&table.name),
         columns: Some(table.families.iter().map(to_family).collect()),
         attributes: Some(table_attributes(table)),
-        durability: Some(match table.durability() {
-            Durability::UseDefault => thrift2::TDurability::USE_DEFAULT,
-            Durability::SkipWal => thrift2::TDurability::SKIP_WAL,
-            Durability::AsyncWal => thrift2::TDurability::ASYNC_WAL,
-            Durability::SyncWal => thrift2::TDurability::SYNC_WAL,
-            Durability::FsyncWal => thrift2::TDurability::FSYNC_WAL,
-        }),
+        durability: thrift2::TDurability::from_name(table.durability().as_str()),
     }
 }
 
 /// A namespace from Thrift 2.
-pub(super) fn namespace(descriptor: &thrift2::TNamespaceDescriptor) -> NamespaceDescriptor {
+pub(super) fn namespace(descriptor: thrift2::TNamespaceDescriptor) -> NamespaceDescriptor {
     NamespaceDescriptor {
-        name: descriptor.name.clone(),
-        configuration: descriptor.configuration.clone().unwrap_or_default(),
+        name: descriptor.name,
+        configuration: descriptor.configuration.unwrap_or_default(),
     }
 }
 
