@@ -126,7 +126,7 @@ async fn call(site: Site, service: Service, request: Request) -> Result<Answer, 
         server.call(&mut client, protocol, message, &mut answer).await;
         permit.join(client.caller.reply());
         permit.set(answer.capacity());
-        if client.caller.is_cut() {
+        if client.caller.is_cut {
             return Err(closing);
         }
         Ok(Answer::new(answer, permit, peer_ip, closing))

@@ -85,11 +85,6 @@ impl Caller {
         Arc::clone(&self.gone)
     }
 
-    /// Whether the connection is to be closed without an answer to the running call.
-    pub(crate) fn is_cut(&self) -> bool {
-        self.is_cut
-    }
-
     /// The table of the scanner that the running call has fetched from.
     pub(crate) fn take_scanned(&mut self) -> Option<TableName> {
         self.scanned.take()

@@ -29,7 +29,7 @@ pub(crate) enum Kind {
     IllegalArgument,
     /// An unknown scanner id: IllegalArgument and TIllegalArgument, each with its literal text.
     InvalidScanner,
-    /// AlreadyExists.
+    /// AlreadyExists of Thrift 1, where the method declares it; otherwise IOError, TIOError.
     AlreadyExists,
 }
 
@@ -159,14 +159,6 @@ impl Failure {
         Self::io(class, message, false)
     }
 
-    /// The failure as Thrift 1's `AlreadyExists`.
-    pub(crate) fn into_already_exists(self) -> Self {
-        Self {
-            kind: Kind::AlreadyExists,
-            ..self
-        }
-    }
-
     /// Whether a fetch that failed with this can be repeated without loss, unless its scanner has
     /// failed, too: the server was busy, or another fetch of the scanner runs.
     pub(crate) fn leaves_scanner(&self) -> bool {
@@ -230,7 +222,13 @@ impl From<Error> for Failure {
         }
         let (class, can_retry) = match &error {
             Error::NoSuchTable(_) => ("org.apache.hadoop.hbase.TableNotFoundException", false),
-            Error::TableExists(_) => ("org.apache.hadoop.hbase.TableExistsException", false),
+            Error::TableExists(_) => {
+                let class = "org.apache.hadoop.hbase.TableExistsException";
+                return Self {
+                    kind: Kind::AlreadyExists,
+                    ..Self::io(class, error.to_string(), false)
+                };
+            }
             Error::TableNotEnabled { .. } => ("org.apache.hadoop.hbase.TableNotEnabledException", false),
             Error::TableNotDisabled(_) => ("org.apache.hadoop.hbase.TableNotDisabledException", false),
             Error::NoSuchFamily { .. } => (

@@ -14,7 +14,6 @@ mod failure;
 pub(crate) mod faults;
 mod gather;
 pub(crate) mod group;
-pub(crate) mod places;
 mod pool;
 pub(crate) mod quotas;
 pub(crate) mod reads;

@@ -1,16 +1,18 @@
 //! The handlers of Basalt's own service: the calls that HBase's two lack. All of these may take long or
 //! walk over all regions, so they are for administration.
 
-use basalt_engine::engine::{RegionStats, Work};
+use basalt_engine::SnapshotMeta;
+use basalt_engine::engine::{RegionStats, ServerName, Work};
+use basalt_engine::filter::JavaRegex;
 use basalt_engine::jobs::{JobKind, RunningJob};
 use basalt_idl::admin::{self, AdminHandlers, ReadHandlers, WriteHandlers, args};
 use bytes::Bytes;
 
 use super::handlers::{Context, Result};
-use super::{faults, from_thrift, quotas, snapshots};
+use super::{faults, from_thrift, quotas};
 use crate::cluster::regions::{self, Target};
 use crate::server::Server;
-use crate::service::{Failure, places, testing};
+use crate::service::{Failure, testing};
 
 impl ReadHandlers for Context<'_> {}
 
@@ -172,20 +174,32 @@ impl AdminHandlers<Failure> for Server {
         })
     }
 
+    /// Moves a region to the server of that name, or to the least loaded one.
     fn basaltMove(&self, args: args::BasaltMove) -> Result<()> {
-        places::move_region(self, &args.region_name, args.server_name.as_deref())
+        check_rehearsal(self)?;
+        let to = args.server_name.as_deref();
+        let to = to.map(|name| position(self, name)).transpose()?;
+        let region = regions::region(self.engine(), &args.region_name)?;
+        Ok(self.placement().move_region(self.engine(), &region, to)?)
     }
 
     fn basaltAssign(&self, args: args::BasaltAssign) -> Result<()> {
-        places::assign(self, &args.region_name)
+        check_rehearsal(self)?;
+        let region = regions::region(self.engine(), &args.region_name)?;
+        Ok(self.placement().assign(self.engine(), &region)?)
     }
 
     fn basaltUnassign(&self, args: args::BasaltUnassign) -> Result<()> {
-        places::unassign(self, &args.region_name)
+        check_rehearsal(self)?;
+        let region = regions::region(self.engine(), &args.region_name)?;
+        Ok(self.placement().unassign(self.engine(), &region)?)
     }
 
+    /// Evens out the regions; returns how many were moved.
     fn basaltBalance(&self, _: args::BasaltBalance) -> Result<i32> {
-        places::balance(self)
+        check_rehearsal(self)?;
+        let moved = self.placement().balance(self.engine())?;
+        Ok(i32::try_from(moved).unwrap_or(i32::MAX))
     }
 
     fn basaltSetQuota(&self, args: args::BasaltSetQuota) -> Result<()> {
@@ -197,11 +211,34 @@ impl AdminHandlers<Failure> for Server {
     }
 
     fn basaltSnapshot(&self, args: args::BasaltSnapshot) -> Result<()> {
-        snapshots::take(self, &args)
+        let ttl_seconds = u64::try_from(args.ttl_seconds).map_err(|_| {
+            Failure::illegal_argument(format!(
+                "the time to live is {} s and must be at least 0, which means for ever",
+                args.ttl_seconds
+            ))
+        })?;
+        let table = from_thrift::table(Some(&args.table))?;
+        let engine = self.engine();
+        Ok(engine.snapshot(&table, &args.name, args.flush, ttl_seconds)?)
     }
 
+    /// Snapshots whose whole name and table's name match the patterns, as HBase matches them
+    /// (`Admin.listTableSnapshots`).
     fn basaltListSnapshots(&self, args: args::BasaltListSnapshots) -> Result<Vec<admin::TSnapshot>> {
-        snapshots::list(self, &args)
+        let pattern = |text: Option<String>| text.as_deref().map(JavaRegex::whole).transpose();
+        let (name, table) = (pattern(args.name)?, pattern(args.table_name)?);
+        let matches = |pattern: &Option<JavaRegex>, text: &str| {
+            let pattern = pattern.as_ref();
+            pattern.is_none_or(|pattern| pattern.is_found_in(text.as_bytes()))
+        };
+        let mut listed = Vec::new();
+        for snapshot in self.engine().snapshots() {
+            let of = snapshot.descriptor.name.to_string();
+            if matches(&name, &snapshot.name) && matches(&table, &of) {
+                listed.push(to_snapshot(&snapshot, of));
+            }
+        }
+        Ok(listed)
     }
 
     fn basaltDeleteSnapshot(&self, args: args::BasaltDeleteSnapshot) -> Result<()> {
@@ -231,6 +268,46 @@ impl AdminHandlers<Failure> for Server {
 
     fn basaltFaults(&self, _: args::BasaltFaults) -> Result<Vec<admin::TFault>> {
         faults::list_faults(self)
+    }
+}
+
+fn check_rehearsal(server: &Server) -> Result<()> {
+    match server.admission().capacity().rehearsal() {
+        Some(_) => Ok(()),
+        None => Err(Failure::do_not_retry(
+            "there is one server, which has all regions; a rehearsal (rehearsal.servers) makes it look like several",
+        )),
+    }
+}
+
+/// The position of the server called so. The start code may be left out, and the port.
+fn position(server: &Server, name: &str) -> Result<u16> {
+    let is_called = |known: &ServerName| {
+        let full = known.to_string();
+        full == name || full.strip_prefix(name).is_some_and(|rest| rest.starts_with(','))
+    };
+    let servers = server.placement().servers();
+    let found = servers.iter().position(is_called);
+    found
+        .and_then(|position| u16::try_from(position).ok())
+        .ok_or_else(|| {
+            Failure::illegal_argument(format!(
+                "no server is called {name:?}; they are called like {}",
+                servers[0]
+            ))
+        })
+}
+
+fn to_snapshot(snapshot: &SnapshotMeta, table: String) -> admin::TSnapshot {
+    let files = snapshot.files();
+    admin::TSnapshot {
+        name: snapshot.name.clone(),
+        table_name: Bytes::from(table),
+        created_ms: snapshot.created_ms as i64,
+        ttl_seconds: i64::try_from(snapshot.ttl_seconds).unwrap_or(i64::MAX),
+        regions: snapshot.regions.len() as i32,
+        files: files.len() as i32,
+        bytes: files.values().map(|(_, file)| file.bytes).sum::<u64>() as i64,
     }
 }
 

@@ -15,11 +15,14 @@ use std::sync::Arc;
 
 use basalt_engine::Engine;
 use basalt_engine::cell::CellBatch;
+use basalt_engine::engine::RegionInfo;
 use basalt_idl::call::MethodDescriptor;
 use basalt_idl::dispatch::Service;
 use basalt_idl::serve;
 use basalt_idl::{admin, thrift1, thrift2};
+use bytes::Bytes;
 
+use super::from_thrift;
 use crate::observe::metrics::Api;
 use crate::server::Server;
 use crate::service::{Caller, Failure};
@@ -36,6 +39,15 @@ pub(super) struct Context<'a> {
 impl Context<'_> {
     pub(super) fn engine(&self) -> &Engine {
         self.server.engine()
+    }
+
+    /// The regions of a table. That a missing one has none is no error: HBase looks for its rows in
+    /// hbase:meta and finds none.
+    pub(super) fn regions_of(&self, table: Option<&Bytes>) -> Result<Vec<RegionInfo>> {
+        match self.engine().regions(&from_thrift::table(table)?) {
+            Err(basalt_engine::Error::NoSuchTable(_)) => Ok(Vec::new()),
+            regions => Ok(regions?),
+        }
     }
 }
 

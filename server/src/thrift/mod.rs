@@ -29,7 +29,6 @@ use crate::service::faults::Consequence;
 
 mod access;
 mod basalt_admin;
-mod client;
 mod codec;
 pub(crate) mod connection;
 mod exceptions;
@@ -42,14 +41,42 @@ pub mod messages;
 mod quotas;
 pub(crate) mod schema;
 mod slow_log;
-mod snapshots;
 mod to_thrift;
 
-pub(crate) use client::Client;
-use client::Speaks;
 use codec::{Binary, Codec, Compact, Reply};
 use from_thrift::Puts;
 use handlers::{Called, Context};
+
+/// A caller and the service that it speaks.
+#[derive(Debug)]
+pub(crate) struct Client {
+    pub(crate) caller: Caller,
+    speaks: Speaks,
+}
+
+/// The services that a caller speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Speaks {
+    /// Both: each call decides. The service of the last call that belongs to one decides the
+    /// meaning of `getThriftServerType`.
+    Both(Option<Service>),
+    /// This one, since the call came to a place of its own.
+    Only(Service),
+}
+
+impl Client {
+    /// A client that may call both of HBase's services.
+    fn of_both(caller: Caller) -> Self {
+        let speaks = Speaks::Both(None);
+        Self { caller, speaks }
+    }
+
+    /// A client that came to a place of `service`.
+    pub(crate) fn of(service: Service, caller: Caller) -> Self {
+        let speaks = Speaks::Only(service);
+        Self { caller, speaks }
+    }
+}
 
 /// Arguments up to this size are decoded without a check beforehand, as long as they take at most
 /// [`UNRESERVED_BYTES`]. Decoding itself reports errors in them.

@@ -21,7 +21,7 @@ pub(super) fn reply_bytes(batch: &CellBatch) -> usize {
 impl Answer<TResult, Context<'_>> for Found {
     fn encode_field<W: Writer>(&self, id: i16, writer: &mut W) {
         writer.field_begin(id, WireType::Struct);
-        found_row(writer, self, self.rows.first().copied().flatten());
+        one_result(writer, &self.batch, self.rows.first().copied().flatten());
     }
 
     fn buffer(&mut self) -> Option<&mut CellBatch> {
@@ -35,7 +35,7 @@ impl Answer<Vec<TResult>, Context<'_>> for Found {
         writer.field_begin(id, WireType::List);
         writer.list_begin(WireType::Struct, self.rows.len());
         for row in &self.rows {
-            found_row(writer, self, *row);
+            one_result(writer, &self.batch, *row);
         }
     }
 
@@ -88,7 +88,7 @@ impl Answer<Vec<TRowResult>, Context<'_>> for Results {
 impl Answer<TResult, Context<'_>> for CellBatch {
     fn encode_field<W: Writer>(&self, id: i16, writer: &mut W) {
         writer.field_begin(id, WireType::Struct);
-        one_result(writer, self);
+        one_result(writer, self, (!self.is_empty()).then_some(0));
     }
 
     fn buffer(&mut self) -> Option<&mut CellBatch> {
@@ -126,30 +126,17 @@ fn result<W: Writer>(writer: &mut W, row: &RowView<'_>) {
     writer.struct_end();
 }
 
-/// Writes a `TResult` for a missing row: no row, no cells.
-fn empty_result<W: Writer>(writer: &mut W) {
+/// Writes that row of the batch as a `TResult`; a missing row has no key and no cells.
+fn one_result<W: Writer>(writer: &mut W, batch: &CellBatch, row: Option<usize>) {
+    if let Some(row) = row {
+        return result(writer, &batch.row(row));
+    }
     writer.struct_begin();
     writer.field_begin(2, WireType::List);
     writer.list_begin(WireType::Struct, 0);
     writer.bool_field(3, false);
     writer.bool_field(4, false);
     writer.struct_end();
-}
-
-/// The first row of a batch as a `TResult`, or an empty one.
-fn one_result<W: Writer>(writer: &mut W, batch: &CellBatch) {
-    if batch.is_empty() {
-        empty_result(writer);
-    } else {
-        result(writer, &batch.row(0));
-    }
-}
-
-fn found_row<W: Writer>(writer: &mut W, found: &Found, row: Option<usize>) {
-    match row {
-        Some(row) => result(writer, &found.batch.row(row)),
-        None => empty_result(writer),
-    }
 }
 
 /// A list with a `TResult` for each row of the batch.
@@ -293,7 +280,7 @@ mod tests {
     #[test]
     fn an_absent_row_is_a_result_without_row() {
         let mut out = Vec::new();
-        one_result(&mut BinaryWriter::new(&mut out), &CellBatch::new());
+        one_result(&mut BinaryWriter::new(&mut out), &CellBatch::new(), None);
         let result = thrift2::TResult::decode(&mut BinaryReader::new(Bytes::from(out))).unwrap();
         assert!(result.row.is_none() && result.column_values.is_empty());
     }

@@ -119,7 +119,7 @@ pub(crate) async fn run(
                     &mut answers,
                 ))
                 .await?;
-                if client.caller.is_cut() {
+                if client.caller.is_cut {
                     send(&server, &socket, &mut answers.ready).await?;
                     return Err(End::Fault);
                 }
@@ -317,7 +317,7 @@ async fn answer(
         before
     ))
     .await?;
-    if client.caller.is_cut() {
+    if client.caller.is_cut {
         out.truncate(length_before);
     } else if let Some(frame) = frame {
         end_frame(out, frame).map_err(|error| End::AnswerTooLarge(error.len))?;

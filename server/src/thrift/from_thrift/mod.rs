@@ -15,8 +15,8 @@ mod reads;
 mod writes;
 
 pub(super) use puts::Puts;
-pub(super) use reads::{caching, filter, get, scan, versions};
-pub(super) use writes::{delete, durability, put, row_mutations};
+pub(super) use reads::{filter, get, positive, scan, versions};
+pub(super) use writes::{delete, durability, put, row_mutations, write_family};
 
 /// Attributes of an operation.
 pub(super) type Attributes = Option<BTreeMap<Bytes, Bytes>>;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use basalt_engine::filter::FilterSpec;
-use basalt_engine::op::{ReadSpec, Scan, TimeRange};
+use basalt_engine::op::{FamilySelection, ReadSpec, Scan, TimeRange};
 use basalt_idl::thrift2;
 use bytes::Bytes;
 
@@ -36,20 +36,12 @@ pub(in crate::thrift) fn get(get: &thrift2::TGet) -> Result<ReadSpec, Failure> {
         (None, Some(range)) => time_range(range.min_stamp, range.max_stamp)?,
         (None, None) => TimeRange::ALL,
     };
-    let columns = get
-        .columns
-        .iter()
-        .flatten()
-        .map(|column| (column.family.clone(), column.qualifier.clone()));
     Ok(ReadSpec {
-        families: select(columns),
+        families: columns(get.columns.as_deref()),
         time_range,
         max_versions: versions(get.max_versions.unwrap_or(1))?,
         family_limit: get.store_limit.and_then(|limit| usize::try_from(limit).ok()),
-        family_offset: get
-            .store_offset
-            .and_then(|offset| usize::try_from(offset).ok())
-            .unwrap_or(0),
+        family_offset: positive(get.store_offset).unwrap_or(0),
         cache_blocks: get.cache_blocks.unwrap_or(true),
         filter: filter(get.filter_string.as_ref(), get.filter_bytes.as_ref())?,
         raw: raw(&get.attributes)?,
@@ -68,11 +60,6 @@ pub(in crate::thrift) fn versions(versions: i32) -> Result<i32, Failure> {
 
 /// The scan of a Thrift 2 `TScan`.
 pub(in crate::thrift) fn scan(scan: &thrift2::TScan) -> Result<Scan, Failure> {
-    let columns = scan
-        .columns
-        .iter()
-        .flatten()
-        .map(|column| (column.family.clone(), column.qualifier.clone()));
     let ranges = scan.col_fam_time_range_map.iter().flatten();
     let start_row = scan.start_row.as_deref().unwrap_or_default().to_vec();
     let stop_row = scan.stop_row.as_deref().unwrap_or_default().to_vec();
@@ -84,17 +71,11 @@ pub(in crate::thrift) fn scan(scan: &thrift2::TScan) -> Result<Scan, Failure> {
         start_row,
         stop_row,
         reversed: scan.reversed.unwrap_or(false),
-        batch: scan
-            .batch_size
-            .and_then(|batch| usize::try_from(batch).ok())
-            .filter(|batch| *batch > 0),
-        limit: scan
-            .limit
-            .and_then(|limit| u64::try_from(limit).ok())
-            .filter(|limit| *limit > 0),
-        caching: caching(scan.caching),
+        batch: positive(scan.batch_size),
+        limit: positive(scan.limit).map(|limit| limit as u64),
+        caching: positive(scan.caching),
         spec: ReadSpec {
-            families: select(columns),
+            families: columns(scan.columns.as_deref()),
             time_range: match &scan.time_range {
                 Some(range) => time_range(range.min_stamp, range.max_stamp)?,
                 None => TimeRange::ALL,
@@ -112,10 +93,14 @@ pub(in crate::thrift) fn scan(scan: &thrift2::TScan) -> Result<Scan, Failure> {
     })
 }
 
-/// Rows of one request of HBase's client; nothing set, or nonsense, means no bound.
-pub(in crate::thrift) fn caching(rows: Option<i32>) -> Option<usize> {
-    rows.and_then(|rows| usize::try_from(rows).ok())
-        .filter(|rows| *rows > 0)
+fn columns(columns: Option<&[thrift2::TColumn]>) -> Vec<FamilySelection> {
+    let columns = columns.into_iter().flatten();
+    select(columns.map(|column| (column.family.clone(), column.qualifier.clone())))
+}
+
+/// A bound of a read; nothing set, or nonsense, means none.
+pub(in crate::thrift) fn positive(bound: Option<i32>) -> Option<usize> {
+    usize::try_from(bound?).ok().filter(|bound| *bound > 0)
 }
 
 #[cfg(test)]

@@ -89,7 +89,8 @@ pub(in crate::thrift) fn delete(delete: &thrift2::TDelete) -> Result<RowMutation
     Ok(mutation)
 }
 
-fn write_family<'a>(write: &Write<'a>) -> Option<&'a [u8]> {
+/// The family of a write, unless it is of the whole row.
+pub(in crate::thrift) fn write_family<'a>(write: &Write<'a>) -> Option<&'a [u8]> {
     match write {
         Write::Put { family, .. }
         | Write::DeleteVersion { family, .. }

@@ -12,15 +12,13 @@ use crate::thrift::{access, from_thrift, schema};
 
 impl AdminHandlers<Failure> for Server {
     fn enableTable(&self, args: args::EnableTable) -> Result<()> {
-        Ok(self
-            .engine()
-            .enable_table(&from_thrift::table(args.table_name.as_ref())?)?)
+        let table = from_thrift::table(args.table_name.as_ref())?;
+        Ok(self.engine().enable_table(&table)?)
     }
 
     fn disableTable(&self, args: args::DisableTable) -> Result<()> {
-        Ok(self
-            .engine()
-            .disable_table(&from_thrift::table(args.table_name.as_ref())?)?)
+        let table = from_thrift::table(args.table_name.as_ref())?;
+        Ok(self.engine().disable_table(&table)?)
     }
 
     fn compact(&self, args: args::Compact) -> Result<()> {
@@ -36,17 +34,12 @@ impl AdminHandlers<Failure> for Server {
         let name = from_thrift::table(args.table_name.as_ref())?;
         // HBase's gateway looks for the table before it looks at the families.
         if self.engine().describe_table(&name).is_ok() {
-            return Err(Failure::from(basalt_engine::Error::TableExists(name)).into_already_exists());
+            return Err(basalt_engine::Error::TableExists(name).into());
         }
         let families = args.column_families.unwrap_or_default();
         let families = families.iter().map(schema::family1).collect::<Result<_, _>>()?;
         let table = described::for_creation(TableDescriptor::new(name, families));
-        match self.engine().create_table(table, Vec::new()) {
-            Err(error @ basalt_engine::Error::TableExists(_)) => {
-                Err(Failure::from(error).into_already_exists())
-            }
-            other => Ok(other?),
-        }
+        Ok(self.engine().create_table(table, Vec::new())?)
     }
 
     fn deleteTable(&self, args: args::DeleteTable) -> Result<()> {

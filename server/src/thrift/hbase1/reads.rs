@@ -15,9 +15,9 @@ use super::scans::{prefix, range, t_scan};
 use super::{before, columns, given};
 use crate::server::Server;
 use crate::server::sessions::SessionError;
+use crate::service::Failure;
 use crate::service::reads::{self, Found};
 use crate::service::scans::{self, Results, Shortest};
-use crate::service::{Failure, places};
 use crate::thrift::from_thrift::{self, Attributes, raw, select, split_column};
 use crate::thrift::handlers::{Context, Result};
 use crate::thrift::schema;
@@ -30,12 +30,8 @@ impl ReadHandlers for Context<'_> {
     }
 
     async fn getVer(&mut self, args: args::GetVer) -> Result<CellBatch> {
-        let spec = cells(
-            args.column,
-            args.num_versions.unwrap_or(0),
-            None,
-            &args.attributes,
-        );
+        let versions = args.num_versions.unwrap_or(0);
+        let spec = cells(args.column, versions, None, &args.attributes);
         self.get_cells(args.table_name, args.row, spec).await
     }
 
@@ -105,9 +101,8 @@ impl ReadHandlers for Context<'_> {
             },
             ..Scan::default()
         };
-        Ok(scans::fetch_once(self.server, self.caller, table, scan, 1)
-            .await?
-            .batch)
+        let results = scans::fetch_once(self.server, self.caller, table, scan, 1).await?;
+        Ok(results.batch)
     }
 
     async fn scannerOpen(&mut self, args: args::ScannerOpen) -> Result<i32> {
@@ -147,14 +142,14 @@ impl ReadHandlers for Context<'_> {
 
     async fn scannerGetList(&mut self, args: args::ScannerGetList) -> Result<Results> {
         let (id, count) = (args.id.ok_or(SessionError::Unknown)?, args.nb_rows.unwrap_or(0));
-        pin!(scans::fetch(
+        let fetch = pin!(scans::fetch(
             self.server,
             self.caller,
             id,
             count,
             Shortest::Response
-        ))
-        .await
+        ));
+        fetch.await
     }
 
     /// An unknown id is an error here, unlike in Thrift 2.
@@ -196,13 +191,8 @@ impl ReadHandlers for Context<'_> {
             .collect())
     }
 
-    /// A missing table has no regions; that is no error.
     async fn getTableRegions(&mut self, args: args::GetTableRegions) -> Result<Vec<TRegionInfo>> {
-        let table = from_thrift::table(args.table_name.as_ref())?;
-        let regions = match self.engine().regions(&table) {
-            Err(basalt_engine::Error::NoSuchTable(_)) => Vec::new(),
-            regions => regions?,
-        };
+        let regions = self.regions_of(args.table_name.as_ref())?;
         let regions = regions.iter();
         Ok(regions.map(|region| region_info(self.server, region)).collect())
     }
@@ -308,7 +298,7 @@ fn user_tables(server: &Server) -> impl Iterator<Item = (Bytes, TableState)> {
 }
 
 fn region_info(server: &Server, region: &RegionInfo) -> TRegionInfo {
-    let on = places::server_of(server, region);
+    let on = server.placement().server_of(region.id).clone();
     TRegionInfo {
         start_key: Some(Bytes::from(region.start.clone())),
         end_key: Some(Bytes::from(region.end.clone())),

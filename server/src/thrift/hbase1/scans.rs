@@ -59,11 +59,8 @@ pub(super) async fn t_scan(server: &Arc<Server>, scan: thrift1::TScan) -> Result
 
 fn scan_of(scan: thrift1::TScan) -> Result<(Scan, bool)> {
     let (mut engine_scan, _) = range(scan.start_row, scan.stop_row, scan.columns, scan.timestamp)?;
-    engine_scan.caching = from_thrift::caching(scan.caching);
-    engine_scan.batch = scan
-        .batch_size
-        .and_then(|batch| usize::try_from(batch).ok())
-        .filter(|batch| *batch > 0);
+    engine_scan.caching = from_thrift::positive(scan.caching);
+    engine_scan.batch = from_thrift::positive(scan.batch_size);
     engine_scan.reversed = scan.reversed.unwrap_or(false);
     engine_scan.spec.cache_blocks = scan.cache_blocks.unwrap_or(true);
     engine_scan.spec.filter = from_thrift::filter(scan.filter_string.as_ref(), None)?;

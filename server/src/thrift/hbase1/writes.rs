@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use basalt_engine::cell::CellBatch;
 use basalt_engine::op::{Check, ColumnAppend, ColumnIncrement, CompareOp, RowMutation, RowUpdate, Write};
-use basalt_engine::schema::Durability;
+use basalt_engine::schema::{Cut, Durability};
 use basalt_idl::thrift1::{self, WriteHandlers, args};
 use bytes::Bytes;
 
@@ -66,19 +66,16 @@ impl WriteHandlers for Context<'_> {
         put.is_delete = false;
         let ttl_ms = ttl(&args.attributes)?;
         let arguments = (table, row, family, qualifier, args.value, [put]);
-        let done = writes::check(
-            self.server,
-            arguments,
-            move |(table, row, family, qualifier, value, put)| {
-                let check = Check {
-                    family,
-                    qualifier,
-                    op: CompareOp::Equal,
-                    value: value.as_deref(),
-                };
-                Ok((table, row, check, row_parts(Some(row), put, None, ttl_ms)?.puts))
-            },
-        );
+        let done = writes::check(self.server, arguments, move |arguments| {
+            let (table, row, family, qualifier, value, put) = arguments;
+            let check = Check {
+                family,
+                qualifier,
+                op: CompareOp::Equal,
+                value: value.as_deref(),
+            };
+            Ok((table, row, check, row_parts(Some(row), put, None, ttl_ms)?.puts))
+        });
         Ok(done.await?.processed)
     }
 
@@ -117,28 +114,22 @@ impl WriteHandlers for Context<'_> {
         }
         let columns: Vec<(Bytes, Bytes)> = columns.iter().map(full_column).collect::<Result<_, _>>()?;
         let arguments = (append.table, append.row, columns, values);
-        let done = writes::update(
-            self.server,
-            self.caller.take_batch(),
-            arguments,
-            |(table, row, columns, values)| {
-                let appends = columns
-                    .iter()
-                    .zip(values)
-                    .map(|((family, qualifier), value)| ColumnAppend {
-                        family,
-                        qualifier,
-                        value,
-                    });
-                Ok(writes::Update {
-                    table: table.as_ref(),
-                    row: row.as_ref(),
-                    change: RowUpdate::Append(appends.collect()),
-                    ttl_ms: None,
-                    durability: Durability::UseDefault,
-                })
-            },
-        );
+        let cells = self.caller.take_batch();
+        let done = writes::update(self.server, cells, arguments, |(table, row, columns, values)| {
+            let columns = columns.iter().zip(values);
+            let appends = columns.map(|((family, qualifier), value)| ColumnAppend {
+                family,
+                qualifier,
+                value,
+            });
+            Ok(writes::Update {
+                table: table.as_ref(),
+                row: row.as_ref(),
+                change: RowUpdate::Append(appends.collect()),
+                ttl_ms: None,
+                durability: Durability::UseDefault,
+            })
+        });
         Ok(done.await?.cells)
     }
 }
@@ -156,23 +147,15 @@ impl Context<'_> {
         let ttl_ms = ttl(&attributes)?;
         let arguments = Arc::new((row, mutations.unwrap_or_default()));
         row_parts(arguments.0.as_ref(), &arguments.1, timestamp, ttl_ms)?;
-        writes::apply(
-            self.server,
-            table.clone(),
-            Arc::clone(&arguments),
-            move |arguments| {
-                Ok(vec![
-                    row_parts(arguments.0.as_ref(), &arguments.1, timestamp, ttl_ms)?.deletes,
-                ])
-            },
-        )
-        .await?;
-        writes::apply(self.server, table, arguments, move |arguments| {
-            Ok(vec![
-                row_parts(arguments.0.as_ref(), &arguments.1, timestamp, ttl_ms)?.puts,
-            ])
-        })
-        .await
+        for is_delete in [true, false] {
+            let (table, arguments) = (table.clone(), Arc::clone(&arguments));
+            writes::apply(self.server, table, arguments, move |arguments| {
+                let parts = row_parts(arguments.0.as_ref(), &arguments.1, timestamp, ttl_ms)?;
+                Ok(vec![if is_delete { parts.deletes } else { parts.puts }])
+            })
+            .await?;
+        }
+        Ok(())
     }
 
     /// All puts, then all deletes: the opposite order of `mutateRow`, as in HBase.
@@ -190,12 +173,8 @@ impl Context<'_> {
             let mut puts = Vec::with_capacity(batches.len());
             let mut deletes = Vec::new();
             for batch in batches {
-                let parts = row_parts(
-                    batch.row.as_ref(),
-                    batch.mutations.as_deref().unwrap_or_default(),
-                    timestamp,
-                    ttl_ms,
-                )?;
+                let mutations = batch.mutations.as_deref().unwrap_or_default();
+                let parts = row_parts(batch.row.as_ref(), mutations, timestamp, ttl_ms)?;
                 puts.extend(Some(parts.puts).filter(|puts| !puts.writes.is_empty()));
                 deletes.extend(Some(parts.deletes).filter(|deletes| !deletes.writes.is_empty()));
             }
@@ -242,25 +221,21 @@ impl Context<'_> {
 
     /// Adds to a column and returns the sum, which is then durable.
     async fn add(&mut self, one: thrift1::TIncrement, family: Bytes, qualifier: Bytes) -> Result<i64> {
-        let arguments = (one, family, qualifier);
-        let done = pin!(writes::update(
-            self.server,
-            self.caller.take_batch(),
-            arguments,
-            |(one, family, qualifier)| {
-                Ok(writes::Update {
-                    table: one.table.as_ref(),
-                    row: one.row.as_ref(),
-                    change: RowUpdate::Increment(vec![ColumnIncrement {
-                        family,
-                        qualifier,
-                        amount: one.ammount.unwrap_or(0),
-                    }]),
-                    ttl_ms: None,
-                    durability: Durability::UseDefault,
-                })
-            }
-        ));
+        let (cells, arguments) = (self.caller.take_batch(), (one, family, qualifier));
+        let done = pin!(writes::update(self.server, cells, arguments, |arguments| {
+            let (one, family, qualifier) = arguments;
+            Ok(writes::Update {
+                table: one.table.as_ref(),
+                row: one.row.as_ref(),
+                change: RowUpdate::Increment(vec![ColumnIncrement {
+                    family,
+                    qualifier,
+                    amount: one.ammount.unwrap_or(0),
+                }]),
+                ttl_ms: None,
+                durability: Durability::UseDefault,
+            })
+        }));
         let batch = done.await?.cells;
         let sum = batch
             .rows()
@@ -306,50 +281,47 @@ fn row_parts<'a>(
     let mut puts = writes::mutation(row, Durability::SyncWal);
     for mutation in mutations {
         let column = mutation.column.as_deref().unwrap_or_default();
-        let colon = column.iter().position(|byte| *byte == b':');
-        let durability = if mutation.write_to_wal {
+        let (family, qualifier) = match column.iter().position(|byte| *byte == b':') {
+            Some(at) => (&column[..at], Some(&column[at + 1..])),
+            None => (column, None),
+        };
+        let part = if mutation.is_delete {
+            &mut deletes
+        } else {
+            &mut puts
+        };
+        let write = match (mutation.is_delete, qualifier) {
+            (true, Some(qualifier)) => Write::DeleteColumn {
+                family,
+                qualifier,
+                timestamp,
+            },
+            (true, None) => {
+                // A family delete replaces earlier deletes in the same family (HBase's Delete.addFamily).
+                part.writes
+                    .retain(|write| from_thrift::write_family(write) != Some(family));
+                Write::DeleteFamily { family, timestamp }
+            }
+            (false, Some(qualifier)) => Write::Put {
+                family,
+                qualifier,
+                timestamp,
+                value: mutation.value.as_deref().unwrap_or_default(),
+                ttl_ms,
+            },
+            (false, None) => {
+                return Err(Failure::illegal_argument(format!(
+                    "Invalid column {} for a put: it must be family:qualifier",
+                    Cut(column)
+                )));
+            }
+        };
+        part.writes.push(write);
+        part.durability = if mutation.write_to_wal {
             Durability::SyncWal
         } else {
             Durability::SkipWal
         };
-        match (mutation.is_delete, colon) {
-            (true, Some(at)) => {
-                deletes.durability = durability;
-                let (family, qualifier) = (&column[..at], &column[at + 1..]);
-                deletes.writes.push(Write::DeleteColumn {
-                    family,
-                    qualifier,
-                    timestamp,
-                });
-            }
-            (true, None) => {
-                deletes.durability = durability;
-                // A family delete replaces earlier deletes in the same family (HBase's Delete.addFamily).
-                deletes.writes.retain(
-                    |write| !matches!(write, Write::DeleteColumn { family, .. } | Write::DeleteFamily { family, .. } if *family == column),
-                );
-                deletes.writes.push(Write::DeleteFamily {
-                    family: column,
-                    timestamp,
-                });
-            }
-            (false, Some(at)) => {
-                puts.durability = durability;
-                puts.writes.push(Write::Put {
-                    family: &column[..at],
-                    qualifier: &column[at + 1..],
-                    timestamp,
-                    value: mutation.value.as_deref().unwrap_or_default(),
-                    ttl_ms,
-                });
-            }
-            (false, None) => {
-                return Err(Failure::illegal_argument(format!(
-                    "Invalid column {} for a put: it must be family:qualifier",
-                    basalt_engine::schema::Cut(column)
-                )));
-            }
-        }
     }
     Ok(RowParts { deletes, puts })
 }
@@ -360,7 +332,7 @@ fn full_column(column: &Bytes) -> Result<(Bytes, Bytes)> {
         (family, Some(qualifier)) => Ok((family, qualifier)),
         (family, None) => Err(Failure::illegal_argument(format!(
             "the column {} has no colon: it must be family:qualifier",
-            basalt_engine::schema::Cut(&family)
+            Cut(&family)
         ))),
     }
 }

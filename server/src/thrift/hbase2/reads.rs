@@ -16,9 +16,9 @@ use bytes::Bytes;
 
 use crate::limits::admission::Class;
 use crate::server::Server;
+use crate::service::Failure;
 use crate::service::reads::{self, Found};
 use crate::service::scans::{self, Results, Shortest};
-use crate::service::{Failure, places};
 use crate::thrift::handlers::{Context, Result};
 use crate::thrift::{from_thrift, schema, slow_log};
 
@@ -75,16 +75,9 @@ impl ReadHandlers for Context<'_> {
         &mut self,
         args: args::GetAllRegionLocations,
     ) -> Result<Vec<THRegionLocation>> {
-        let table = from_thrift::table(Some(&args.table))?;
-        let regions = match self.engine().regions(&table) {
-            // HBase looks for the table's rows in hbase:meta and finds none.
-            Err(basalt_engine::Error::NoSuchTable(_)) => Vec::new(),
-            regions => regions?,
-        };
-        Ok(regions
-            .iter()
-            .map(|region| location(self.server, region))
-            .collect())
+        let regions = self.regions_of(Some(&args.table))?;
+        let regions = regions.iter();
+        Ok(regions.map(|region| location(self.server, region)).collect())
     }
 
     async fn getTableDescriptor(&mut self, args: args::GetTableDescriptor) -> Result<TTableDescriptor> {
@@ -123,10 +116,8 @@ impl ReadHandlers for Context<'_> {
     ) -> Result<Vec<TTableName>> {
         let tables = self.engine().tables();
         let found = schema::matching(&tables, args.regex.as_deref(), args.include_sys_tables)?;
-        Ok(found
-            .into_iter()
-            .map(|table| schema::to_table_name(&table.name))
-            .collect())
+        let names = found.into_iter().map(|table| &table.name);
+        Ok(names.map(schema::to_table_name).collect())
     }
 
     async fn getTableDescriptorsByNamespace(
@@ -142,10 +133,8 @@ impl ReadHandlers for Context<'_> {
         args: args::GetTableNamesByNamespace,
     ) -> Result<Vec<TTableName>> {
         let tables = of_namespace(self.server, &args.name)?;
-        Ok(tables
-            .iter()
-            .map(|table| schema::to_table_name(&table.name))
-            .collect())
+        let names = tables.iter().map(|table| &table.name);
+        Ok(names.map(schema::to_table_name).collect())
     }
 
     async fn tableExists(&mut self, args: args::TableExists) -> Result<bool> {
@@ -214,11 +203,8 @@ impl ReadHandlers for Context<'_> {
         &mut self,
         args: args::GetSlowLogResponses,
     ) -> Result<Vec<TOnlineLogRecord>> {
-        slow_log::responses(
-            self.server,
-            args.server_names.as_ref(),
-            args.log_query_filter.as_ref(),
-        )
+        let filter = args.log_query_filter.unwrap_or_default();
+        slow_log::responses(self.server, args.server_names.as_ref(), &filter)
     }
 }
 
@@ -228,12 +214,7 @@ impl Context<'_> {
     /// out, and its gateway then fails on the missing list.
     async fn get_multiple(&mut self, table: &Bytes, gets: &[TGet]) -> Result<Found> {
         let table = from_thrift::table(Some(table))?;
-        let (wanted, _filters) = if gets.iter().any(compiles) {
-            // Boxed: few gets have a regular expression.
-            Box::pin(compiled_gets(self.server, gets.to_vec(), wants_cells)).await?
-        } else {
-            reads_of(self.server, gets, wants_cells)?
-        };
+        let (wanted, _filters) = compiled(self.server, gets, wants_cells).await?;
         let mut found = pin!(reads::get(self.server, self.caller, table, wanted)).await?;
         for (get, row) in gets.iter().zip(&mut found.rows) {
             *row = row.filter(|_| wants_cells(get));
@@ -244,12 +225,7 @@ impl Context<'_> {
     /// Whether each get would find something.
     async fn exist(&mut self, table: &Bytes, gets: &[TGet]) -> Result<Vec<bool>> {
         let table = from_thrift::table(Some(table))?;
-        let no_cells = |_: &TGet| false;
-        let (gets, _filters) = if gets.iter().any(compiles) {
-            compiled_gets(self.server, gets.to_vec(), no_cells).await?
-        } else {
-            reads_of(self.server, gets, no_cells)?
-        };
+        let (gets, _filters) = compiled(self.server, gets, |_| false).await?;
         let found = reads::get(self.server, self.caller, table, gets).await?;
         let there = found.rows.iter().map(Option::is_some).collect();
         self.caller.put_batch(found.batch);
@@ -261,11 +237,6 @@ fn wants_cells(get: &TGet) -> bool {
     get.existence_only != Some(true)
 }
 
-/// Whether a get may have a regular expression to compile.
-fn compiles(get: &TGet) -> bool {
-    from_thrift::has_regex(get.filter_string.as_ref(), get.filter_bytes.as_ref())
-}
-
 /// Gets as the engine takes them, and the memory of their filters.
 type Reads = (Vec<(Bytes, ReadSpec)>, reads::FilterMemory);
 
@@ -274,35 +245,28 @@ type Reads = (Vec<(Bytes, ReadSpec)>, reads::FilterMemory);
 fn reads_of(server: &Server, gets: &[TGet], wants_cells: fn(&TGet) -> bool) -> Result<Reads> {
     let mut filters = reads::FilterMemory::default();
     let reads = from_thrift::all(gets, |get| {
-        let spec = from_thrift::get(get)?;
+        let mut spec = from_thrift::get(get)?;
         filters.add_of(server, &spec)?;
-        let spec = if wants_cells(get) {
-            spec
-        } else {
-            for_existence(spec)
-        };
+        // One cell proves that a row exists, so a large row is no reason to fail. A filter may need
+        // to see all of them.
+        if !wants_cells(get) && spec.filter.is_none() && spec.family_limit.is_none() {
+            spec.family_limit = Some(1);
+        }
         Ok((get.row.clone(), spec))
     })?;
     Ok((reads, filters))
 }
 
-async fn compiled_gets(
-    server: &Arc<Server>,
-    gets: Vec<TGet>,
-    wants_cells: fn(&TGet) -> bool,
-) -> Result<Reads> {
-    server
-        .compiled(Class::User, move |server| reads_of(server, &gets, wants_cells))
-        .await
-}
-
-/// One cell proves that a row exists, so a large row is no reason to fail. A filter may need to see
-/// all of them.
-fn for_existence(mut spec: ReadSpec) -> ReadSpec {
-    if spec.filter.is_none() && spec.family_limit.is_none() {
-        spec.family_limit = Some(1);
+/// Converts gets as [`reads_of`] does. Filters with a regular expression are compiled on the pool.
+async fn compiled(server: &Arc<Server>, gets: &[TGet], wants_cells: fn(&TGet) -> bool) -> Result<Reads> {
+    let compiles = |get: &TGet| from_thrift::has_regex(get.filter_string.as_ref(), get.filter_bytes.as_ref());
+    if !gets.iter().any(compiles) {
+        return reads_of(server, gets, wants_cells);
     }
-    spec
+    let gets = gets.to_vec();
+    let convert = move |server: &Server| reads_of(server, &gets, wants_cells);
+    // Boxed: few gets have a regular expression.
+    Box::pin(server.compiled(Class::User, convert)).await
 }
 
 /// Builds a scan of its arguments. A filter with a regular expression is compiled on the pool.
@@ -317,7 +281,7 @@ async fn scan_of(server: &Arc<Server>, scan: &TScan) -> Result<Scan> {
 }
 
 fn location(server: &Server, region: &RegionInfo) -> THRegionLocation {
-    let on = places::server_of(server, region);
+    let on = server.placement().server_of(region.id).clone();
     THRegionLocation {
         server_name: TServerName {
             host_name: on.host,

@@ -86,9 +86,9 @@ pub(super) fn table_named<R: Reader>(reader: &mut R, args: &StructDescriptor) ->
 pub(super) fn responses(
     server: &Server,
     servers: Option<&BTreeSet<thrift2::TServerName>>,
-    filter: Option<&thrift2::TLogQueryFilter>,
+    filter: &thrift2::TLogQueryFilter,
 ) -> Result<Vec<thrift2::TOnlineLogRecord>, Failure> {
-    let query = query(filter.unwrap_or(&thrift2::TLogQueryFilter::default()))?;
+    let query = query(filter)?;
     if servers_named(server, servers)? == 0 {
         return Ok(Vec::new());
     }
