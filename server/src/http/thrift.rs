@@ -29,6 +29,7 @@ use bytes::{Bytes, BytesMut};
 use hyper::body::{Frame, SizeHint};
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
 
 use crate::console::Site;
 use crate::limits::admission::{Busy, MemoryPermit, SlowClient, dropped};
@@ -159,7 +160,8 @@ struct Answer {
     permit: MemoryPermit,
     /// Registered while the answer is large.
     slow: Option<Arc<SlowClient>>,
-    watch: Option<AbortOnDrop>,
+    /// Ends the connection when the client is dropped.
+    watch: Option<AbortOnDropHandle<()>>,
 }
 
 /// Most bytes of an answer that the library takes at a time. Each piece taken counts as the
@@ -177,7 +179,7 @@ impl Answer {
         if let Some(Closing(closing)) = closing.filter(|_| answer.permit.has_bytes()) {
             let slow = Arc::new(answer.permit.memory().slow_client(peer, answer.permit.bytes()));
             answer.slow = Some(Arc::clone(&slow));
-            answer.watch = Some(AbortOnDrop(tokio::spawn(async move {
+            answer.watch = Some(AbortOnDropHandle::new(tokio::spawn(async move {
                 while {
                     slow.dropped().await;
                     slow.is_reprieved(0)
@@ -186,15 +188,6 @@ impl Answer {
             })));
         }
         answer
-    }
-}
-
-/// Aborts a task when dropped.
-struct AbortOnDrop(tokio::task::JoinHandle<()>);
-
-impl Drop for AbortOnDrop {
-    fn drop(&mut self) {
-        self.0.abort();
     }
 }
 

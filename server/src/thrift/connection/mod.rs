@@ -80,125 +80,87 @@ pub(crate) struct Handover {
 /// another protocol that this port serves, returns the connection.
 pub(crate) async fn run(
     server: Arc<Server>,
-    mut socket: TcpStream,
+    socket: TcpStream,
     number: u64,
     stop: CancellationToken,
 ) -> Result<Option<Handover>, End> {
-    let mut messages = Messages::new(&server.config().thrift);
     let caller = Caller::connected(number, server.admission().memory()).at(socket.peer_addr().ok());
-    let mut client = Client::of_both(caller);
-    let mut answers = Answers::default();
-    let mut permit = MemoryPermit::empty(server.admission().memory());
-    // Set while a large message arrives.
-    let mut slow = None;
-    // When the first byte of the current message arrived.
-    let mut message_began = None;
+    let mut connection = Connection {
+        socket,
+        messages: Messages::new(&server.config().thrift),
+        gone: caller.gone(),
+        client: Client::of_both(caller),
+        answers: Answers::default(),
+        permit: MemoryPermit::empty(server.admission().memory()),
+        slow: None,
+        message_began: None,
+        server,
+    };
     // A token of its own, waited for once and for all: connections that wait for their next call take no lock
     // together.
     let stop = stop.child_token();
     let mut stopped = pin!(stop.cancelled());
-    // A handle of its own, since the call borrows the caller.
-    let gone = client.caller.gone();
     // A connection that never blocks on a read would miss the shutdown signal, so it is also
     // checked without a wait.
     let mut has_waited = false;
     loop {
-        match messages.next_message() {
+        match connection.messages.next_message() {
             Ok(Some((wire_format, message))) => {
-                (message_began, slow) = (None, None);
-                permit.set(message.len() + messages.buffered_bytes() + answers.capacity());
                 // Pinned where it is made, as all futures on a call's way: a future that is awaited by
                 // value is copied first, and these have kilobytes.
-                pin!(answer(
-                    &server,
-                    &socket,
-                    &gone,
-                    &mut client,
-                    wire_format,
-                    message,
-                    &mut answers,
-                ))
-                .await?;
-                if client.caller.is_cut {
-                    send(&server, &socket, &mut answers.ready).await?;
+                pin!(connection.answer(wire_format, message)).await?;
+                if connection.client.caller.is_cut {
+                    connection.send().await?;
                     return Err(End::Fault);
                 }
-                permit.join(client.caller.reply());
-                permit.set(messages.buffered_bytes() + answers.capacity());
-                if answers.ready.len() < FLUSH_BYTES {
+                connection.permit.join(connection.client.caller.reply());
+                connection.reserve_buffers();
+                if connection.answers.ready.len() < FLUSH_BYTES {
                     continue;
                 }
             }
             Ok(None) => {}
             Err(ProtocolError::OtherProtocol(protocol)) => {
                 return Ok(Some(Handover {
-                    socket,
-                    received: messages.into_received(),
+                    socket: connection.socket,
+                    received: connection.messages.into_received(),
                     protocol,
                 }));
             }
             Err(protocol_error) => {
-                server.connections().protocol_errors.increment(1);
-                error_reply(&messages, &protocol_error, &mut answers.ready);
-                end_with(
-                    &server,
-                    &mut socket,
-                    &mut messages,
-                    &mut permit,
-                    &mut answers,
-                    &stop,
-                )
-                .await?;
+                connection.server.connections().protocol_errors.increment(1);
+                error_reply(
+                    &connection.messages,
+                    &protocol_error,
+                    &mut connection.answers.ready,
+                );
+                connection.end(&stop).await?;
                 return Err(protocol_error.into());
             }
         }
-        send(&server, &socket, &mut answers.ready).await?;
-        permit.set(messages.buffered_bytes() + answers.capacity());
-        if messages.has_partial() {
-            message_began.get_or_insert_with(Instant::now);
+        connection.send().await?;
+        connection.reserve_buffers();
+        if connection.messages.has_partial() {
+            connection.message_began.get_or_insert_with(Instant::now);
         }
         if !has_waited && stop.is_cancelled() {
             return Ok(None);
         }
         has_waited = false;
-        let is_open = if let Some(began) = message_began {
-            let arriving = Arriving {
-                messages: &mut messages,
-                permit: &mut permit,
-                slow: &mut slow,
-                beside: answers.capacity(),
-                caller: &client.caller,
-                began,
-            };
-            match receive_rest(&server, &mut socket, arriving).await {
+        let is_open = if let Some(began) = connection.message_began {
+            match connection.receive_rest(began).await {
                 Err(End::Busy(busy)) => {
-                    let reason = TApplicationException::new(
-                        TApplicationExceptionType::INTERNAL_ERROR,
-                        busy.to_string(),
-                    );
-                    refuse_partial(&messages, &reason, &mut answers.ready);
-                    drop(slow.take());
-                    end_with(
-                        &server,
-                        &mut socket,
-                        &mut messages,
-                        &mut permit,
-                        &mut answers,
-                        &stop,
-                    )
-                    .await?;
+                    let kind = TApplicationExceptionType::INTERNAL_ERROR;
+                    let reason = TApplicationException::new(kind, busy.to_string());
+                    refuse_partial(&connection.messages, &reason, &mut connection.answers.ready);
+                    connection.slow = None;
+                    connection.end(&stop).await?;
                     return Err(busy.into());
                 }
                 received => received?,
             }
         } else {
-            let kept = Kept {
-                messages: &mut messages,
-                caller: &mut client.caller,
-                answers: &mut answers,
-                permit: &mut permit,
-            };
-            receive(&server, &mut socket, kept, stopped.as_mut(), &mut has_waited).await?
+            connection.receive(stopped.as_mut(), &mut has_waited).await?
         };
         if !is_open {
             return Ok(None);
@@ -246,25 +208,6 @@ pub(crate) async fn send_and_close(
     }
 }
 
-/// Sends the last answer of a connection, with the reason why it ends, and releases the
-/// connection's memory.
-async fn end_with(
-    server: &Server,
-    socket: &mut TcpStream,
-    messages: &mut Messages,
-    permit: &mut MemoryPermit,
-    answers: &mut Answers,
-    stop: &CancellationToken,
-) -> Result<(), End> {
-    messages.discard();
-    permit.set(answers.capacity());
-    send_with_end(socket);
-    send(server, socket, &mut answers.ready).await?;
-    permit.set(0);
-    drain(server, socket, stop).await;
-    Ok(())
-}
-
 /// Lets the last bytes of a connection leave together with its end. Otherwise a client that has read them
 /// could send its next call before the end arrives, and that call would be lost.
 fn send_with_end(socket: &TcpStream) {
@@ -290,93 +233,217 @@ impl Answers {
     }
 }
 
-/// Adds the answer to one message to those that are ready.
-async fn answer(
-    server: &Arc<Server>,
-    socket: &TcpStream,
-    gone: &AtomicBool,
-    client: &mut Client,
-    wire_format: WireFormat,
-    message: Bytes,
-    answers: &mut Answers,
-) -> Result<(), End> {
-    let Answers { ready, next, .. } = answers;
-    // The first one needs no place of its own: there is nothing to send before it.
-    let is_first = ready.is_empty();
-    let (out, before) = if is_first { (ready, next) } else { (next, ready) };
-    let length_before = out.len();
-    let frame = wire_format.framed.then(|| begin_frame(out));
-    pin!(call(
-        server,
-        socket,
-        gone,
-        client,
-        wire_format,
-        message,
-        out,
-        before
-    ))
-    .await?;
-    if client.caller.is_cut {
-        out.truncate(length_before);
-    } else if let Some(frame) = frame {
-        end_frame(out, frame).map_err(|error| End::AnswerTooLarge(error.len))?;
-    }
-    if !is_first {
-        before.append(out);
-        if out.capacity() > KEEP_BYTES {
-            *out = Vec::new();
-        }
-    }
-    Ok(())
+/// A connection and its state between calls. Fields are dropped in this order: the memory is released
+/// before the client sees the connection's end.
+struct Connection {
+    /// Set while a large message arrives.
+    slow: Option<Box<SlowClient>>,
+    /// Reservation of the buffers for messages and answers.
+    permit: MemoryPermit,
+    answers: Answers,
+    client: Client,
+    messages: Messages,
+    /// When the first byte of the current message arrived.
+    message_began: Option<Instant>,
+    /// The caller's flag: a handle of its own, since a call borrows the caller.
+    gone: Arc<AtomicBool>,
+    socket: TcpStream,
+    server: Arc<Server>,
 }
 
-/// Runs a call to its end. If the client closes the connection meanwhile, the call is notified, so
-/// that a long scan stops; a write goes on. If the call has to wait, the answers `before` it are sent.
-#[expect(
-    clippy::too_many_arguments,
-    reason = "what a call is about, and where its answer goes"
-)]
-async fn call(
-    server: &Arc<Server>,
-    socket: &TcpStream,
-    gone: &AtomicBool,
-    client: &mut Client,
-    wire_format: WireFormat,
-    message: Bytes,
-    out: &mut Vec<u8>,
-    before: &mut Vec<u8>,
-) -> Result<(), End> {
-    let mut call = pin!(server.call(client, wire_format.protocol, message, out));
-    let (mut is_closed, mut are_waiting, mut sent) = (false, !before.is_empty(), Ok(()));
-    let has_begun = AtomicBool::new(false);
-    // Boxed when it is polled: most calls have no answers before them.
-    let mut sending = pin!(async {
-        has_begun.store(true, Ordering::Relaxed);
-        Box::pin(send(server, socket, before)).await
-    });
-    loop {
-        tokio::select! {
-            // Most calls are answered at the first poll: they never look at the socket, and their answer
-            // leaves with those before.
-            biased;
-            () = &mut call => break,
-            () = closed(socket), if !is_closed => {
-                gone.store(true, Ordering::Release);
-                is_closed = true;
+impl Connection {
+    /// Runs a call to its end, and adds its answer to those that are ready. If the client closes the
+    /// connection meanwhile, the call is notified, so that a long scan stops; a write goes on. If the
+    /// call has to wait, the answers before it are sent.
+    async fn answer(&mut self, wire_format: WireFormat, message: Bytes) -> Result<(), End> {
+        (self.message_began, self.slow) = (None, None);
+        let buffered = self.messages.buffered_bytes() + self.answers.capacity();
+        self.permit.set(message.len() + buffered);
+        let (server, socket) = (&self.server, &self.socket);
+        let Answers { ready, next } = &mut self.answers;
+        // The first one needs no place of its own: there is nothing to send before it.
+        let is_first = ready.is_empty();
+        let (out, before) = if is_first { (ready, next) } else { (next, ready) };
+        let length_before = out.len();
+        let frame = wire_format.framed.then(|| begin_frame(out));
+        let (mut is_closed, mut are_waiting, mut sent) = (false, !before.is_empty(), Ok(()));
+        {
+            let mut call = pin!(server.call(&mut self.client, wire_format.protocol, message, out));
+            let has_begun = AtomicBool::new(false);
+            // Boxed when it is polled: most calls have no answers before them.
+            let mut sending = pin!(async {
+                has_begun.store(true, Ordering::Relaxed);
+                Box::pin(send(server, socket, before)).await
+            });
+            loop {
+                tokio::select! {
+                    // Most calls are answered at the first poll: they never look at the socket, and their
+                    // answer leaves with those before.
+                    biased;
+                    () = &mut call => break,
+                    () = closed(socket), if !is_closed => {
+                        self.gone.store(true, Ordering::Release);
+                        is_closed = true;
+                    }
+                    outcome = &mut sending, if are_waiting => {
+                        // A client that cannot be reached is no reason to break a call off.
+                        sent = outcome;
+                        are_waiting = false;
+                    }
+                }
             }
-            outcome = &mut sending, if are_waiting => {
-                // A client that cannot be reached is no reason to break a call off.
-                sent = outcome;
-                are_waiting = false;
+            // Part of the answers may have left already: an aborted send would repeat it with the rest.
+            if are_waiting && has_begun.load(Ordering::Relaxed) {
+                sent = sending.await;
+            }
+        }
+        sent?;
+        if self.client.caller.is_cut {
+            out.truncate(length_before);
+        } else if let Some(frame) = frame {
+            end_frame(out, frame).map_err(|error| End::AnswerTooLarge(error.len))?;
+        }
+        if !is_first {
+            before.append(out);
+            if out.capacity() > KEEP_BYTES {
+                *out = Vec::new();
+            }
+        }
+        Ok(())
+    }
+
+    async fn send(&mut self) -> Result<(), End> {
+        send(&self.server, &self.socket, &mut self.answers.ready).await
+    }
+
+    /// Sends the last answer, with the reason why the connection ends, and releases the memory.
+    async fn end(&mut self, stop: &CancellationToken) -> Result<(), End> {
+        self.messages.discard();
+        self.permit.set(self.answers.capacity());
+        send_with_end(&self.socket);
+        self.send().await?;
+        self.permit.set(0);
+        drain(&self.server, &mut self.socket, stop).await;
+        Ok(())
+    }
+
+    /// Reduces the reservation to the buffers.
+    fn reserve_buffers(&mut self) {
+        let bytes = self.messages.buffered_bytes() + self.answers.capacity();
+        self.permit.set(bytes);
+    }
+
+    fn kept_bytes(&self) -> usize {
+        self.messages.kept_bytes() + self.client.caller.kept_bytes() + self.answers.capacity()
+    }
+
+    /// Releases the memory that is kept for the next call.
+    fn release(&mut self) {
+        self.messages.release();
+        self.client.caller.release();
+        self.answers = Answers::default();
+        self.permit.set(self.messages.buffered_bytes());
+    }
+
+    /// Waits for the beginning of a message and reads it. `false` when the client has closed the
+    /// connection, or the server stops. `has_waited` is set if it had to wait: then it has also checked
+    /// for a shutdown.
+    async fn receive(
+        &mut self,
+        stopped: Pin<&mut WaitForCancellationFuture<'_>>,
+        has_waited: &mut bool,
+    ) -> Result<bool, End> {
+        let limit = Duration::from_millis(self.server.config().thrift.idle_timeout_ms);
+        let mut idle = pin!(after(!limit.is_zero(), limit));
+        let mut may_release = self.kept_bytes() > IDLE_KEEP_BYTES;
+        let mut stopped = pin!(async {
+            *has_waited = true;
+            stopped.await;
+        });
+        loop {
+            tokio::select! {
+                biased;
+                count = self.arrived() => {
+                    let count = count?;
+                    self.server.connections().received_bytes.add(count as u64);
+                    return Ok(count > 0);
+                }
+                () = &mut stopped => return Ok(false),
+                () = &mut idle => return Err(End::Idle(limit)),
+                () = after(may_release, RELEASE_AFTER) => {
+                    may_release = false;
+                    self.release();
+                }
             }
         }
     }
-    // Part of the answers may have left already: an aborted send would repeat it with the rest.
-    if are_waiting && has_begun.load(Ordering::Relaxed) {
-        sent = sending.await;
+
+    /// Reads the bytes that have arrived; 0 at the end. The buffer is allocated when bytes are there:
+    /// an idle connection holds none. If there is no memory for a large buffer, a small one is used.
+    ///
+    /// A read that does not fill its buffer has emptied the socket, so tokio waits for the next event;
+    /// `try_read_buf` would need one more system call for each message to detect that.
+    async fn arrived(&mut self) -> std::io::Result<usize> {
+        poll_fn(|context| {
+            ready!(self.socket.poll_read_ready(context))?;
+            let bytes = self.messages.space_bytes() + self.answers.capacity();
+            if !self.permit.try_raise(bytes) {
+                self.messages.expect_little();
+            }
+            pin!(self.socket.read_buf(self.messages.space())).poll(context)
+        })
+        .await
     }
-    sent
+
+    /// Reads more of a message whose first byte arrived at `began`. The whole message has
+    /// `thrift.message_timeout_ms`: a client that sends single bytes does not extend it. `false` when
+    /// the client has closed the connection.
+    async fn receive_rest(&mut self, began: Instant) -> Result<bool, End> {
+        let limit = Duration::from_millis(self.server.config().thrift.message_timeout_ms);
+        acknowledge(&self.socket);
+        self.make_room_for_rest().await?;
+        let slow = self.slow.as_deref();
+        let read = loop {
+            tokio::select! {
+                biased;
+                read = timeout_at(began + limit, self.socket.read_buf(self.messages.space())) => break read,
+                () = dropped(slow) => {}
+            }
+            if !slow.is_some_and(|slow| slow.is_reprieved(unread(&self.socket))) {
+                return Err(self.server.admission().memory().slow_busy().into());
+            }
+        };
+        let Ok(read) = read else {
+            return Err(self
+                .messages
+                .as_foreign()
+                .map_or(End::SlowMessage(limit), End::ProtocolError));
+        };
+        let count = read?;
+        if let Some(slow) = slow {
+            slow.progress(count, self.permit.bytes());
+        }
+        self.server.connections().received_bytes.add(count as u64);
+        Ok(count > 0)
+    }
+
+    /// Reserves the memory for the next read of a message that has arrived in part.
+    async fn make_room_for_rest(&mut self) -> Result<(), Busy> {
+        let bytes = self.messages.space_bytes() + self.answers.capacity();
+        if !self.permit.try_raise(bytes) {
+            // The client is not slow while the server waits for memory.
+            self.slow = None;
+            // Boxed: few messages have to wait.
+            let raised = Box::pin(self.permit.raise(bytes)).await;
+            raised.inspect_err(|busy| self.server.admission().count(*busy))?;
+        }
+        if self.permit.has_bytes() && self.slow.is_none() {
+            let memory = self.server.admission().memory();
+            let client = memory.slow_client(self.client.caller.ip(), self.permit.bytes());
+            self.slow = Some(Box::new(client));
+        }
+        Ok(())
+    }
 }
 
 /// Returns when the client has closed its side of the connection.
@@ -396,72 +463,6 @@ async fn watch(socket: &TcpStream) {
     }
 }
 
-/// State of a connection between two calls.
-struct Kept<'a> {
-    messages: &'a mut Messages,
-    caller: &'a mut Caller,
-    answers: &'a mut Answers,
-    permit: &'a mut MemoryPermit,
-}
-
-impl Kept<'_> {
-    fn bytes(&self) -> usize {
-        self.messages.kept_bytes() + self.caller.kept_bytes() + self.answers.capacity()
-    }
-
-    /// Reserves the buffer for the next message. If there is no memory for a large buffer, a small
-    /// one is used.
-    fn make_room(&mut self) {
-        let bytes = self.messages.space_bytes() + self.answers.capacity();
-        if !self.permit.try_raise(bytes) {
-            self.messages.expect_little();
-        }
-    }
-
-    /// Releases the memory.
-    fn release(&mut self) {
-        self.messages.release();
-        self.caller.release();
-        *self.answers = Answers::default();
-        self.permit.set(self.messages.buffered_bytes());
-    }
-}
-
-/// Waits for the beginning of a message and reads it. `false` when the client has closed the
-/// connection, or the server stops. `has_waited` is set if it had to wait: then it has also checked
-/// for a shutdown.
-async fn receive(
-    server: &Server,
-    socket: &mut TcpStream,
-    mut kept: Kept<'_>,
-    stopped: Pin<&mut WaitForCancellationFuture<'_>>,
-    has_waited: &mut bool,
-) -> Result<bool, End> {
-    let limit = Duration::from_millis(server.config().thrift.idle_timeout_ms);
-    let mut idle = pin!(after(!limit.is_zero(), limit));
-    let mut may_release = kept.bytes() > IDLE_KEEP_BYTES;
-    let mut stopped = pin!(async {
-        *has_waited = true;
-        stopped.await;
-    });
-    loop {
-        tokio::select! {
-            biased;
-            count = arrived(socket, &mut kept) => {
-                let count = count?;
-                server.connections().received_bytes.add(count as u64);
-                return Ok(count > 0);
-            }
-            () = &mut stopped => return Ok(false),
-            () = &mut idle => return Err(End::Idle(limit)),
-            () = after(may_release, RELEASE_AFTER) => {
-                may_release = false;
-                kept.release();
-            }
-        }
-    }
-}
-
 /// Returns after this time, or never. Uses no timer before it is polled, which is rare.
 async fn after(ever: bool, time: Duration) {
     if ever {
@@ -469,96 +470,6 @@ async fn after(ever: bool, time: Duration) {
     } else {
         pending::<()>().await;
     }
-}
-
-/// Reads the bytes that have arrived; 0 at the end. The buffer is allocated when bytes are there:
-/// an idle connection holds none.
-///
-/// A read that does not fill its buffer has emptied the socket, so tokio waits for the next event;
-/// `try_read_buf` would need one more system call for each message to detect that.
-async fn arrived(socket: &mut TcpStream, kept: &mut Kept<'_>) -> std::io::Result<usize> {
-    poll_fn(|context| {
-        ready!(socket.poll_read_ready(context))?;
-        kept.make_room();
-        pin!(socket.read_buf(kept.messages.space())).poll(context)
-    })
-    .await
-}
-
-/// A message that has arrived in part.
-struct Arriving<'a> {
-    messages: &'a mut Messages,
-    permit: &'a mut MemoryPermit,
-    /// Set once the message is large.
-    slow: &'a mut Option<Box<SlowClient>>,
-    /// Bytes that the connection holds besides the message.
-    beside: usize,
-    caller: &'a Caller,
-    /// Arrival of its first byte.
-    began: Instant,
-}
-
-impl Arriving<'_> {
-    /// Reserves the memory for the next read.
-    async fn make_room(&mut self, server: &Server) -> Result<(), Busy> {
-        let bytes = self.messages.space_bytes() + self.beside;
-        if !self.permit.try_raise(bytes) {
-            // The client is not slow while the server waits for memory.
-            *self.slow = None;
-            // Boxed: few messages have to wait.
-            let raised = Box::pin(self.permit.raise(bytes)).await;
-            raised.inspect_err(|busy| server.admission().count(*busy))?;
-        }
-        if self.permit.has_bytes() && self.slow.is_none() {
-            let memory = server.admission().memory();
-            let client = memory.slow_client(self.caller.ip(), self.permit.bytes());
-            *self.slow = Some(Box::new(client));
-        }
-        Ok(())
-    }
-}
-
-/// Reads more of a message. The whole message has `thrift.message_timeout_ms`: a client that sends
-/// single bytes does not extend it. `false` when the client has closed the connection.
-async fn receive_rest(
-    server: &Server,
-    socket: &mut TcpStream,
-    mut arriving: Arriving<'_>,
-) -> Result<bool, End> {
-    let limit = Duration::from_millis(server.config().thrift.message_timeout_ms);
-    acknowledge(socket);
-    arriving.make_room(server).await?;
-    let Arriving {
-        messages,
-        permit,
-        slow,
-        began,
-        ..
-    } = arriving;
-    let read = loop {
-        tokio::select! {
-            biased;
-            read = timeout_at(began + limit, socket.read_buf(messages.space())) => break read,
-            () = dropped(slow.as_deref()) => {}
-        }
-        if !slow
-            .as_deref()
-            .is_some_and(|slow| slow.is_reprieved(unread(socket)))
-        {
-            return Err(server.admission().memory().slow_busy().into());
-        }
-    };
-    let Ok(read) = read else {
-        return Err(messages
-            .as_foreign()
-            .map_or(End::SlowMessage(limit), End::ProtocolError));
-    };
-    let count = read?;
-    if let Some(slow) = slow {
-        slow.progress(count, permit.bytes());
-    }
-    server.connections().received_bytes.add(count as u64);
-    Ok(count > 0)
 }
 
 /// Sends the acknowledgement of a partial message at once. A client without a buffer sends a
