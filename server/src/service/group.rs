@@ -3,12 +3,14 @@
 use basalt_engine::cell::CellBatch;
 use basalt_engine::id::Nonce;
 use basalt_engine::op::{
-    GroupStep, GroupUpdate, GroupWrite, RowCondition, RowMutation, RowUpdate, TimeRange, Write,
+    Check, GroupStep, GroupUpdate, GroupWrite, RowCondition, RowMutation, RowUpdate, TimeRange, Write,
 };
 use basalt_engine::schema::{Durability, TableName};
-use smallvec::SmallVec;
+use bytes::Bytes;
+use smallvec::{SmallVec, smallvec};
 
 use super::sizes::{mutation_bytes, update_bytes};
+use super::{Failure, arguments};
 
 /// A write of more cells than this runs on the pool.
 pub(super) const INLINE_CELLS: usize = 100_000;
@@ -91,7 +93,49 @@ impl Step<'_> {
     }
 }
 
-impl Group<'_> {
+impl<'a> Group<'a> {
+    /// A mutation that is applied if a check of its row holds.
+    pub(crate) fn of_check(
+        table: &Bytes,
+        row: &'a Bytes,
+        check: &Check<'a>,
+        mutation: RowMutation<'a>,
+    ) -> Result<Self, Failure> {
+        let row = arguments::row(Some(row))?;
+        if mutation.row != &row[..] {
+            return Err(Failure::do_not_retry("Action's getRow must match"));
+        }
+        Ok(Self {
+            table: arguments::table(Some(table))?,
+            conditions: smallvec![check.on(row)],
+            steps: smallvec![Step::Write(mutation)],
+            nonce: None,
+        })
+    }
+
+    /// An increment of a row, or an append to it, whose new cells are wanted.
+    pub(crate) fn of_update(
+        table: Option<&Bytes>,
+        row: Option<&'a Bytes>,
+        change: RowUpdate<'a>,
+        ttl_ms: Option<i64>,
+        durability: Durability,
+    ) -> Result<Self, Failure> {
+        Ok(Self {
+            table: arguments::table(table)?,
+            conditions: SmallVec::new(),
+            steps: smallvec![Step::Update {
+                row: arguments::row(row)?,
+                change,
+                ttl_ms,
+                time_range: TimeRange::ALL,
+                durability,
+                returns: true,
+            }],
+            nonce: None,
+        })
+    }
+
     /// The cells that it writes or looks at.
     pub(crate) fn cells(&self) -> usize {
         self.conditions.len() + self.steps.iter().map(Step::cells).sum::<usize>()

@@ -34,19 +34,15 @@ impl Server {
         for step in &group.steps {
             match step {
                 Step::Write(mutation) => self.record_writes(table, std::slice::from_ref(mutation)),
-                Step::Update { row, .. } if group.steps.len() == 1 => self.record_update(table, row, cells),
                 Step::Update { row, change, .. } => {
-                    let bytes = || update_bytes(row, change);
+                    let bytes = || match group.steps.len() {
+                        1 => cells.rows().map(|row| row_bytes(&row)).sum(),
+                        _ => update_bytes(row, change),
+                    };
                     self.heat().record(table, Request::Write, 1, |_| (*row, bytes()));
                 }
             }
         }
-    }
-
-    /// Records a row that was incremented or appended to; `cells` are its new cells.
-    fn record_update(&self, table: &TableName, row: &[u8], cells: &CellBatch) {
-        let bytes = || cells.rows().map(|row| row_bytes(&row)).sum();
-        self.heat().record(table, Request::Write, 1, |_| (row, bytes()));
     }
 
     /// Records a read of one row. The result is row number `index` of the batch, which is missing

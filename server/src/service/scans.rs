@@ -266,7 +266,10 @@ where
     }
     let mut end = None;
     if scan.is_memory_only() {
-        end = wanted.inline_turn(server, &mut scan, &mut batch)?;
+        match wanted.results(server, &mut scan, INLINE_TURN, INLINE_BYTES, &mut batch) {
+            Err(Error::NotInMemory) => {}
+            fetched => end = wanted.end(&mut scan, fetched, &batch)?,
+        }
     }
     let (batch, end) = match end {
         Some(end) => (batch, end),
@@ -375,19 +378,6 @@ impl Wanted {
             began: Instant::now(),
             is_part: false,
             cuts_rows: false,
-        }
-    }
-
-    /// A turn on the network thread; `None` when the fetch is not done.
-    fn inline_turn(
-        &self,
-        server: &Server,
-        open: &mut OpenScan,
-        batch: &mut CellBatch,
-    ) -> Result<Option<FetchEnd>, Failure> {
-        match self.results(server, open, INLINE_TURN, INLINE_BYTES, batch) {
-            Err(Error::NotInMemory) => Ok(None),
-            fetched => self.end(open, fetched, batch),
         }
     }
 

@@ -10,14 +10,13 @@ use basalt_engine::Commit;
 use basalt_engine::Error;
 use basalt_engine::cell::{CellBatch, OnShortage};
 use basalt_engine::engine::GroupOutcome;
-use basalt_engine::op::{AtomicGroup, Check, GroupStep, ReadTier, RowMutation, RowUpdate, TimeRange, Writes};
+use basalt_engine::op::{AtomicGroup, GroupStep, ReadTier, RowMutation, Writes};
 use basalt_engine::schema::{Durability, TableName};
-use bytes::Bytes;
-use smallvec::{SmallVec, smallvec};
+use smallvec::SmallVec;
 
 use super::charge::hold_back;
 use super::group::{Group, GroupDone, INLINE_CELLS, Step, reads};
-use super::{Failure, arguments, gather};
+use super::{Failure, gather};
 use crate::limits::admission::Class;
 use crate::server::Server;
 
@@ -128,82 +127,6 @@ pub(super) async fn committed(commit: Commit) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The parts of a check-and-mutate, borrowed from its arguments: table, row, check, writes.
-pub(super) type CheckParts<'a> = (&'a Bytes, &'a Bytes, Check<'a>, RowMutation<'a>);
-
-/// Runs a check and its mutation under the row's lock. The outcome says whether the check held.
-pub(crate) fn check<A, B>(
-    server: &Arc<Server>,
-    arguments: A,
-    parts: B,
-) -> impl Future<Output = Result<GroupDone, Failure>>
-where
-    A: Send + 'static,
-    B: for<'a> Fn(&'a A) -> Result<CheckParts<'a>, Failure> + Send + 'static,
-{
-    group(server, CellBatch::new(), arguments, move |arguments| {
-        let (table, row, check, mutation) = parts(arguments)?;
-        let row = arguments::row(Some(row))?;
-        if mutation.row != &row[..] {
-            return Err(Failure::do_not_retry("Action's getRow must match"));
-        }
-        Ok(Group {
-            table: arguments::table(Some(table))?,
-            conditions: smallvec![check.on(row)],
-            steps: smallvec![Step::Write(mutation)],
-            nonce: None,
-        })
-    })
-}
-
-/// Result of a call that may not wait; `None` if it would have had to.
-fn in_memory<T>(done: basalt_engine::Result<T>) -> Result<Option<T>, Failure> {
-    match done {
-        Ok(done) => Ok(Some(done)),
-        Err(Error::NotInMemory) => Ok(None),
-        Err(error) => Err(error.into()),
-    }
-}
-
-/// A read-modify-write of one row, borrowed from its arguments.
-pub(crate) struct Update<'a> {
-    pub(crate) table: Option<&'a Bytes>,
-    pub(crate) row: Option<&'a Bytes>,
-    pub(crate) change: RowUpdate<'a>,
-    pub(crate) ttl_ms: Option<i64>,
-    pub(crate) durability: Durability,
-}
-
-/// Runs an increment or append under the row's lock, and waits until it is durable. The outcome has
-/// the new cells as one row of `cells`, a batch that is empty.
-pub(crate) fn update<A, B>(
-    server: &Arc<Server>,
-    cells: CellBatch,
-    arguments: A,
-    build: B,
-) -> impl Future<Output = Result<GroupDone, Failure>>
-where
-    A: Send + 'static,
-    B: for<'a> Fn(&'a A) -> Result<Update<'a>, Failure> + Send + 'static,
-{
-    group(server, cells, arguments, move |arguments| {
-        let update = build(arguments)?;
-        Ok(Group {
-            table: arguments::table(update.table)?,
-            conditions: SmallVec::new(),
-            steps: smallvec![Step::Update {
-                row: arguments::row(update.row)?,
-                change: update.change,
-                ttl_ms: update.ttl_ms,
-                time_range: TimeRange::ALL,
-                durability: update.durability,
-                returns: true,
-            }],
-            nonce: None,
-        })
-    })
-}
-
 /// Applies a group under the locks of its rows, and waits until it is durable. Runs on the network
 /// thread if its reads are in memory and its rows are unlocked, on the pool otherwise.
 pub(crate) async fn group<A, B>(
@@ -261,9 +184,10 @@ fn try_group(
         steps: &steps,
         nonce: group.nonce,
     };
-    let outcome = in_memory(server.engine().apply_group(&group.table, &wanted, tier, cells))?;
-    if let Some(outcome) = &outcome {
-        server.record_group(group, outcome.commit.is_some(), cells);
-    }
-    Ok(outcome)
+    let outcome = match server.engine().apply_group(&group.table, &wanted, tier, cells) {
+        Err(Error::NotInMemory) => return Ok(None),
+        outcome => outcome?,
+    };
+    server.record_group(group, outcome.commit.is_some(), cells);
+    Ok(Some(outcome))
 }

@@ -19,24 +19,17 @@ pub(super) trait FromFailure: Sized {
 
 impl FromFailure for HbaseException {
     fn from_failure(failure: &Failure, declared: impl Fn(i16) -> bool) -> Self {
-        let io = || {
-            Self::Io(thrift1::IOError {
-                message: Some(failure.with_class()),
-                can_retry: Some(failure.can_retry()),
-            })
-        };
-        let illegal = |message: String| {
-            Self::IllegalArgument(thrift1::IllegalArgument {
-                message: Some(message),
-            })
-        };
+        let illegal = |text: String| Self::IllegalArgument(thrift1::IllegalArgument { message: Some(text) });
         match failure.kind() {
             Kind::IllegalArgument if declared(2) => illegal(failure.with_class()),
             Kind::InvalidScanner => illegal("scanner ID is invalid".into()),
             Kind::AlreadyExists if declared(3) => Self::AlreadyExists(thrift1::AlreadyExists {
                 message: Some("table name already in use".into()),
             }),
-            _ => io(),
+            _ => Self::Io(thrift1::IOError {
+                message: Some(failure.with_class()),
+                can_retry: Some(failure.can_retry()),
+            }),
         }
     }
 }

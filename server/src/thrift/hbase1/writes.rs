@@ -10,6 +10,7 @@ use basalt_idl::thrift1::{self, WriteHandlers, args};
 use bytes::Bytes;
 
 use super::given;
+use crate::service::group::Group;
 use crate::service::{Failure, writes};
 use crate::thrift::from_thrift::{self, Attributes, split_column, ttl, write_time};
 use crate::thrift::handlers::{Context, Result};
@@ -66,7 +67,7 @@ impl WriteHandlers for Context<'_> {
         put.is_delete = false;
         let ttl_ms = ttl(&args.attributes)?;
         let arguments = (table, row, family, qualifier, args.value, [put]);
-        let done = writes::check(self.server, arguments, move |arguments| {
+        let done = writes::group(self.server, CellBatch::new(), arguments, move |arguments| {
             let (table, row, family, qualifier, value, put) = arguments;
             let check = Check {
                 family,
@@ -74,7 +75,7 @@ impl WriteHandlers for Context<'_> {
                 op: CompareOp::Equal,
                 value: value.as_deref(),
             };
-            Ok((table, row, check, row_parts(Some(row), put, None, ttl_ms)?.puts))
+            Group::of_check(table, row, &check, row_parts(Some(row), put, None, ttl_ms)?.puts)
         });
         Ok(done.await?.processed)
     }
@@ -115,20 +116,15 @@ impl WriteHandlers for Context<'_> {
         let columns: Vec<(Bytes, Bytes)> = columns.iter().map(full_column).collect::<Result<_, _>>()?;
         let arguments = (append.table, append.row, columns, values);
         let cells = self.caller.take_batch();
-        let done = writes::update(self.server, cells, arguments, |(table, row, columns, values)| {
+        let done = writes::group(self.server, cells, arguments, |(table, row, columns, values)| {
             let columns = columns.iter().zip(values);
             let appends = columns.map(|((family, qualifier), value)| ColumnAppend {
                 family,
                 qualifier,
                 value,
             });
-            Ok(writes::Update {
-                table: table.as_ref(),
-                row: row.as_ref(),
-                change: RowUpdate::Append(appends.collect()),
-                ttl_ms: None,
-                durability: Durability::UseDefault,
-            })
+            let change = RowUpdate::Append(appends.collect());
+            Group::of_update(table.as_ref(), row.as_ref(), change, None, Durability::UseDefault)
         });
         Ok(done.await?.cells)
     }
@@ -222,19 +218,15 @@ impl Context<'_> {
     /// Adds to a column and returns the sum, which is then durable.
     async fn add(&mut self, one: thrift1::TIncrement, family: Bytes, qualifier: Bytes) -> Result<i64> {
         let (cells, arguments) = (self.caller.take_batch(), (one, family, qualifier));
-        let done = pin!(writes::update(self.server, cells, arguments, |arguments| {
+        let done = pin!(writes::group(self.server, cells, arguments, |arguments| {
             let (one, family, qualifier) = arguments;
-            Ok(writes::Update {
-                table: one.table.as_ref(),
-                row: one.row.as_ref(),
-                change: RowUpdate::Increment(vec![ColumnIncrement {
-                    family,
-                    qualifier,
-                    amount: one.ammount.unwrap_or(0),
-                }]),
-                ttl_ms: None,
-                durability: Durability::UseDefault,
-            })
+            let change = RowUpdate::Increment(vec![ColumnIncrement {
+                family,
+                qualifier,
+                amount: one.ammount.unwrap_or(0),
+            }]);
+            let (table, row) = (one.table.as_ref(), one.row.as_ref());
+            Group::of_update(table, row, change, None, Durability::UseDefault)
         }));
         let batch = done.await?.cells;
         let sum = batch

@@ -9,6 +9,7 @@ use basalt_idl::thrift2::{self, WriteHandlers, args};
 use bytes::Bytes;
 
 use crate::server::Server;
+use crate::service::group::Group;
 use crate::service::{Failure, writes};
 use crate::thrift::from_thrift::{self, Puts, returns_results};
 use crate::thrift::handlers::{Context, Result};
@@ -59,30 +60,35 @@ impl WriteHandlers for Context<'_> {
     }
 
     async fn checkAndPut(&mut self, args: args::CheckAndPut) -> Result<bool> {
-        let done = writes::check(self.server, args, |args| {
+        let done = writes::group(self.server, CellBatch::new(), args, |args| {
             let check = equal(&args.family, &args.qualifier, args.value.as_ref());
-            Ok((&args.table, &args.row, check, from_thrift::put(&args.tput)?))
+            Group::of_check(&args.table, &args.row, &check, from_thrift::put(&args.tput)?)
         });
         Ok(done.await?.processed)
     }
 
     async fn checkAndDelete(&mut self, args: args::CheckAndDelete) -> Result<bool> {
-        let done = writes::check(self.server, args, |args| {
+        let done = writes::group(self.server, CellBatch::new(), args, |args| {
             let check = equal(&args.family, &args.qualifier, args.value.as_ref());
-            Ok((&args.table, &args.row, check, from_thrift::delete(&args.tdelete)?))
+            Group::of_check(
+                &args.table,
+                &args.row,
+                &check,
+                from_thrift::delete(&args.tdelete)?,
+            )
         });
         Ok(done.await?.processed)
     }
 
     async fn checkAndMutate(&mut self, args: args::CheckAndMutate) -> Result<bool> {
         let table_default = default_durability(self.server, &from_thrift::table(Some(&args.table))?);
-        let done = writes::check(self.server, args, move |args| {
+        let done = writes::group(self.server, CellBatch::new(), args, move |args| {
             let check = Check {
                 op: compare_op(args.compare_operator)?,
                 ..equal(&args.family, &args.qualifier, args.value.as_ref())
             };
             let mutations = from_thrift::row_mutations(&args.row_mutations, table_default)?;
-            Ok((&args.table, &args.row, check, mutations))
+            Group::of_check(&args.table, &args.row, &check, mutations)
         });
         Ok(done.await?.processed)
     }
@@ -90,20 +96,23 @@ impl WriteHandlers for Context<'_> {
     async fn increment(&mut self, args: args::Increment) -> Result<CellBatch> {
         let returns = returns_results(args.tincrement.return_results, &args.tincrement.attributes)?;
         let cells = self.caller.take_batch();
-        let done = pin!(writes::update(self.server, cells, args, |args| {
+        let done = pin!(writes::group(self.server, cells, args, |args| {
             let increment = &args.tincrement;
             let columns = increment.columns.iter().map(|column| ColumnIncrement {
                 family: &column.family,
                 qualifier: &column.qualifier,
                 amount: column.amount,
             });
-            Ok(writes::Update {
-                table: Some(&args.table),
-                row: Some(&increment.row),
-                change: RowUpdate::Increment(columns.collect()),
-                ttl_ms: from_thrift::ttl(&increment.attributes)?,
-                durability: from_thrift::durability(increment.durability),
-            })
+            let change = RowUpdate::Increment(columns.collect());
+            let ttl_ms = from_thrift::ttl(&increment.attributes)?;
+            let durability = from_thrift::durability(increment.durability);
+            Group::of_update(
+                Some(&args.table),
+                Some(&increment.row),
+                change,
+                ttl_ms,
+                durability,
+            )
         }));
         Ok(wanted(done.await?.cells, returns))
     }
@@ -111,20 +120,17 @@ impl WriteHandlers for Context<'_> {
     async fn append(&mut self, args: args::Append) -> Result<CellBatch> {
         let returns = returns_results(args.tappend.return_results, &args.tappend.attributes)?;
         let cells = self.caller.take_batch();
-        let done = writes::update(self.server, cells, args, |args| {
+        let done = writes::group(self.server, cells, args, |args| {
             let append = &args.tappend;
             let columns = append.columns.iter().map(|column| ColumnAppend {
                 family: &column.family,
                 qualifier: &column.qualifier,
                 value: &column.value,
             });
-            Ok(writes::Update {
-                table: Some(&args.table),
-                row: Some(&append.row),
-                change: RowUpdate::Append(columns.collect()),
-                ttl_ms: from_thrift::ttl(&append.attributes)?,
-                durability: from_thrift::durability(append.durability),
-            })
+            let change = RowUpdate::Append(columns.collect());
+            let ttl_ms = from_thrift::ttl(&append.attributes)?;
+            let durability = from_thrift::durability(append.durability);
+            Group::of_update(Some(&args.table), Some(&append.row), change, ttl_ms, durability)
         });
         Ok(wanted(done.await?.cells, returns))
     }
