@@ -22,6 +22,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use axum::extract::{Request, State};
+use axum::http::uri::Authority;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
@@ -96,12 +97,7 @@ impl Guard {
         };
         let own = text(host);
         // A request line may name a host, too (`GET http://name/ HTTP/1.1`).
-        for authority in uri
-            .authority()
-            .map(axum::http::uri::Authority::as_str)
-            .into_iter()
-            .chain([own])
-        {
+        for authority in uri.authority().map(Authority::as_str).into_iter().chain([own]) {
             if !self.is_own(authority) {
                 return Err(Refused::UnknownHost(shown(authority)));
             }
@@ -202,22 +198,14 @@ pub(super) async fn guard(State(guard): State<Arc<Guard>>, request: Request, nex
 
 /// Adds headers that restrict the browser, except those that the answer already has.
 fn protect(headers: &mut HeaderMap) {
-    let all: [(HeaderName, HeaderValue); 6] = [
-        (
-            header::X_CONTENT_TYPE_OPTIONS,
-            HeaderValue::from_static("nosniff"),
-        ),
-        (header::X_FRAME_OPTIONS, HeaderValue::from_static("DENY")),
+    let (name, value) = (HeaderName::from_static, HeaderValue::from_static);
+    let all = [
+        (header::X_CONTENT_TYPE_OPTIONS, value("nosniff")),
+        (header::X_FRAME_OPTIONS, value("DENY")),
         (header::CONTENT_SECURITY_POLICY, POLICY),
-        (header::REFERRER_POLICY, HeaderValue::from_static("same-origin")),
-        (
-            HeaderName::from_static("cross-origin-resource-policy"),
-            HeaderValue::from_static("same-origin"),
-        ),
-        (
-            HeaderName::from_static("cross-origin-opener-policy"),
-            HeaderValue::from_static("same-origin"),
-        ),
+        (header::REFERRER_POLICY, value("same-origin")),
+        (name("cross-origin-resource-policy"), value("same-origin")),
+        (name("cross-origin-opener-policy"), value("same-origin")),
     ];
     for (name, value) in all {
         headers.entry(name).or_insert(value);

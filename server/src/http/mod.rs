@@ -22,25 +22,22 @@ mod guard;
 mod testing;
 mod thrift;
 
-/// All that the HTTP port answers.
+/// All that the HTTP port answers. Java's Thrift 2 client posts to `/`: HBase's port has nothing but
+/// its servlet.
 pub(crate) fn site(
     server: Arc<Server>,
     recorder: PrometheusHandle,
     tasks: TaskTracker,
     stop: CancellationToken,
 ) -> Router {
-    router(Site {
+    let guarded = Arc::new(guard::Guard::new(server.allowed_hosts().clone()));
+    let site = Site {
         server,
         recorder,
         tasks,
         profiling: Profiling::new(),
         stop,
-    })
-}
-
-/// All routes. Java's Thrift 2 client posts to `/`: HBase's port has nothing but its servlet.
-fn router(site: Site) -> Router {
-    let guarded = Arc::new(guard::Guard::new(site.server.allowed_hosts().clone()));
+    };
     Router::new()
         .route("/", get(console::overview).post(thrift::thrift2))
         .route("/thrift1", post(thrift::thrift1))

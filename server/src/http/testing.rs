@@ -39,14 +39,12 @@ struct MoveClock {
 
 /// Moves the clock, and returns its new time.
 async fn move_clock(State(site): State<Site>, body: Bytes) -> Response {
-    let wanted: MoveClock = match serde_json::from_slice(&body) {
-        Ok(wanted) => wanted,
-        Err(error) => {
-            let text = format!("the body must be like {{\"advance_ms\": 60000}}: {error}");
-            return with_body(StatusCode::BAD_REQUEST, &json!({ "error": text }));
-        }
-    };
-    let now = testing::advance_clock(&site.server, wanted.advance_ms);
+    let wanted = serde_json::from_slice::<MoveClock>(&body).map_err(|error| {
+        Failure::illegal_argument(format!(
+            "the body must be like {{\"advance_ms\": 60000}}: {error}"
+        ))
+    });
+    let now = wanted.and_then(|wanted| testing::advance_clock(&site.server, wanted.advance_ms));
     answer(now.map(|now_ms| json!({ "now_ms": now_ms })))
 }
 
@@ -58,15 +56,12 @@ async fn show_faults(State(site): State<Site>) -> Response {
 
 /// Arms faults instead of the present ones, and shows them.
 async fn set_faults(State(site): State<Site>, body: Bytes) -> Response {
-    let faults = match testing::faults(&site.server, "/test/faults") {
-        Ok(faults) => faults,
-        Err(failure) => return answer(Err(failure)),
+    let set = || {
+        let faults = testing::faults(&site.server, "/test/faults")?;
+        faults.set(from_json(&body).map_err(Failure::illegal_argument)?);
+        Ok(to_json(&faults.list()))
     };
-    match from_json(&body) {
-        Ok(given) => faults.set(given),
-        Err(error) => return with_body(StatusCode::BAD_REQUEST, &json!({ "error": error })),
-    }
-    answer(Ok(to_json(&faults.list())))
+    answer(set())
 }
 
 /// Makes the server empty, and lists the removed objects.
@@ -84,20 +79,17 @@ async fn reset(State(site): State<Site>) -> Response {
 }
 
 fn answer(result: Result<Value, Failure>) -> Response {
-    match result {
-        Ok(value) => with_body(StatusCode::OK, &value),
+    let (status, value) = match result {
+        Ok(value) => (StatusCode::OK, value),
         Err(failure) => {
             let status = match failure.kind() {
                 Kind::IllegalArgument => StatusCode::BAD_REQUEST,
                 _ if failure.can_retry() => StatusCode::SERVICE_UNAVAILABLE,
                 _ => StatusCode::FORBIDDEN,
             };
-            with_body(status, &json!({ "error": failure.message() }))
+            (status, json!({ "error": failure.message() }))
         }
-    }
-}
-
-fn with_body(status: StatusCode, value: &Value) -> Response {
+    };
     let kind = [(header::CONTENT_TYPE, "application/json")];
     (status, kind, format!("{value}\n")).into_response()
 }
