@@ -120,7 +120,6 @@ impl Server {
         self.place_of(table, &scan.start_row).ok()
     }
 
-    /// The place of the region that holds a row.
     fn place_of(&self, table: &TableName, row: &[u8]) -> basalt_engine::Result<Place> {
         let (region, _) = self.engine().locate(table, row)?;
         Ok(self.placement().place(region.id))
@@ -164,31 +163,26 @@ impl Server {
     /// Charges a call with the bytes that it has read.
     pub(crate) fn charge_read(&self, charged: &Charged, batch: &CellBatch) {
         let Some(call) = &charged.0 else { return };
-        let bytes: Vec<u64> = batch
-            .rows()
-            .map(|row| {
-                let bytes = |cell: Cell<'_>| {
-                    let key = cell.key;
-                    cell_bytes(key.row(), key.family(), key.qualifier(), cell.value) as u64
-                };
-                row.cells().map(bytes).sum()
-            })
-            .collect();
         let capacity = self.admission().capacity();
+        let is_rehearsal = capacity.rehearsal().is_some();
         let mut by_server: SmallVec<[(u16, u64); 4]> = smallvec![];
-        if capacity.rehearsal().is_some() {
-            for (row, bytes) in batch.rows().zip(&bytes) {
-                // The table may have been dropped since: then there is no server to charge.
-                let Ok(place) = self.place_of(&call.table, row.key()) else {
-                    break;
-                };
+        let mut total = 0;
+        for row in batch.rows() {
+            let bytes = |cell: Cell<'_>| {
+                let key = cell.key;
+                cell_bytes(key.row(), key.family(), key.qualifier(), cell.value) as u64
+            };
+            let bytes: u64 = row.cells().map(bytes).sum();
+            total += bytes;
+            // The table may have been dropped since: then there is no server to charge.
+            if is_rehearsal && let Ok(place) = self.place_of(&call.table, row.key()) {
                 match by_server.iter_mut().find(|(server, _)| *server == place.server) {
                     Some((_, sum)) => *sum += bytes,
-                    None => by_server.push((place.server, *bytes)),
+                    None => by_server.push((place.server, bytes)),
                 }
             }
         }
-        capacity.charge_read(&call.charge, &by_server, bytes.iter().sum());
+        capacity.charge_read(&call.charge, &by_server, total);
     }
 }
 

@@ -449,18 +449,15 @@ impl Connection {
 /// Returns when the client has closed its side of the connection.
 async fn closed(socket: &TcpStream) {
     // Boxed when it is polled, since most calls are answered before.
-    Box::pin(watch(socket)).await;
-}
-
-async fn watch(socket: &TcpStream) {
-    loop {
-        match socket.ready(Interest::READABLE).await {
-            Ok(ready) if !ready.is_read_closed() => {}
-            _ => return,
+    Box::pin(async {
+        while let Ok(ready) = socket.ready(Interest::READABLE).await
+            && !ready.is_read_closed()
+        {
+            // Further calls wait in the socket; behind them the end could be seen only by looking again.
+            tokio::time::sleep(LOOK_UP).await;
         }
-        // Further calls wait in the socket; behind them the end could be seen only by looking again.
-        tokio::time::sleep(LOOK_UP).await;
-    }
+    })
+    .await;
 }
 
 /// Returns after this time, or never. Uses no timer before it is polled, which is rare.
