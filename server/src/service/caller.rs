@@ -57,7 +57,6 @@ impl Caller {
         }
     }
 
-    /// The caller with this address.
     pub(crate) fn at(mut self, address: Option<SocketAddr>) -> Self {
         self.address = address;
         self
@@ -85,12 +84,10 @@ impl Caller {
         Arc::clone(&self.gone)
     }
 
-    /// The table of the scanner that the running call has fetched from.
     pub(crate) fn take_scanned(&mut self) -> Option<TableName> {
         self.scanned.take()
     }
 
-    /// The owner of the scanners that it opens.
     pub(crate) fn owner(&self) -> Owner {
         self.owner
     }

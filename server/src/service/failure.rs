@@ -170,22 +170,18 @@ impl Failure {
         self.can_retry && classes.contains(&self.label())
     }
 
-    /// Whether the scanner does not exist.
     pub(crate) fn is_unknown_scanner(&self) -> bool {
         self.label() == "UnknownScannerException"
     }
 
-    /// Whether the region is not served here.
     pub(crate) fn is_not_serving(&self) -> bool {
         self.label() == "NotServingRegionException"
     }
 
-    /// HBase's Java class of the exception.
     pub(crate) fn class(&self) -> &'static str {
         self.class
     }
 
-    /// Whether trying again can help.
     pub(crate) fn can_retry(&self) -> bool {
         self.can_retry
     }
@@ -206,7 +202,6 @@ impl Failure {
         format!("{}: {}", self.class, self.message)
     }
 
-    /// Exception of an interface.
     pub(crate) fn kind(&self) -> Kind {
         self.kind
     }

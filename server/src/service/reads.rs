@@ -53,7 +53,6 @@ impl FilterMemory {
 /// The rows that gets found.
 #[derive(Debug)]
 pub(crate) struct Found {
-    /// Cells of the rows.
     pub(crate) batch: CellBatch,
     /// For each get in order, its row in `batch`.
     pub(crate) rows: Vec<Option<usize>>,
@@ -175,15 +174,4 @@ pub(crate) async fn get_before(
     }
     server.charge_read(&charged, &gets.found.batch);
     Ok(gets.found)
-}
-
-/// Reads one row: the whole answer of a call that wants at most one.
-pub(crate) async fn get_one(
-    server: &Arc<Server>,
-    caller: &mut Caller,
-    table: TableName,
-    row: Bytes,
-    spec: ReadSpec,
-) -> Result<CellBatch, Failure> {
-    Ok(get(server, caller, table, vec![(row, spec)]).await?.batch)
 }

@@ -37,7 +37,6 @@ pub(crate) fn family_attributes(family: &FamilyDescriptor) -> BTreeMap<Bytes, By
     with_defaults(FAMILY_DEFAULTS, &family.attributes)
 }
 
-/// The configuration of a family.
 pub(crate) fn family_configuration(family: &FamilyDescriptor) -> BTreeMap<String, String> {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     family
@@ -47,7 +46,6 @@ pub(crate) fn family_configuration(family: &FamilyDescriptor) -> BTreeMap<String
         .collect()
 }
 
-/// The raw values that are set, and the defaults of those that are not.
 fn with_defaults(defaults: &[(&'static str, &'static str)], set: &Attributes) -> BTreeMap<Bytes, Bytes> {
     let bytes = |text: &'static str| Bytes::from_static(text.as_bytes());
     let defaults = defaults.iter().map(|(name, value)| (bytes(name), bytes(value)));

@@ -5,7 +5,6 @@ use basalt_engine::op::{RowMutation, RowUpdate, Write};
 /// Bytes of a cell besides its parts, in HBase's form.
 const CELL_BYTES: usize = 20;
 
-/// Bytes of a cell.
 pub(super) fn cell_bytes(row: &[u8], family: &[u8], qualifier: &[u8], value: &[u8]) -> usize {
     CELL_BYTES + row.len() + family.len() + qualifier.len() + value.len()
 }

@@ -5,13 +5,16 @@ use basalt_engine::SnapshotMeta;
 use basalt_engine::engine::{RegionStats, ServerName, Work};
 use basalt_engine::filter::JavaRegex;
 use basalt_engine::jobs::{JobKind, RunningJob};
+use basalt_engine::schema::TableName;
 use basalt_idl::admin::{self, AdminHandlers, ReadHandlers, WriteHandlers, args};
 use bytes::Bytes;
 
 use super::handlers::{Context, Result};
-use super::{faults, from_thrift, quotas};
+use super::{faults, from_thrift};
 use crate::cluster::regions::{self, Target};
+use crate::limits::capacity::{Owner, UserScope};
 use crate::server::Server;
+use crate::service::quotas::{self, Change, Listed, Wanted};
 use crate::service::{Failure, testing};
 
 impl ReadHandlers for Context<'_> {}
@@ -63,8 +66,7 @@ impl AdminHandlers<Failure> for Server {
     }
 
     fn basaltClearBlockCache(&self, args: args::BasaltClearBlockCache) -> Result<i64> {
-        let table = args.table.as_ref();
-        let table = table.map(|table| from_thrift::table(Some(table))).transpose()?;
+        let table = optional_table(args.table.as_ref())?;
         Ok(self.engine().clear_block_cache(table.as_ref())? as i64)
     }
 
@@ -92,8 +94,7 @@ impl AdminHandlers<Failure> for Server {
 
     fn basaltRegionMetrics(&self, args: args::BasaltRegionMetrics) -> Result<Vec<admin::TRegionMetrics>> {
         let mut stats = self.engine().region_stats();
-        if let Some(table) = args.table {
-            let table = from_thrift::table(Some(&table))?;
+        if let Some(table) = optional_table(args.table.as_ref())? {
             self.engine().describe_table(&table)?;
             stats.retain(|stats| stats.region.table == table);
         }
@@ -203,11 +204,27 @@ impl AdminHandlers<Failure> for Server {
     }
 
     fn basaltSetQuota(&self, args: args::BasaltSetQuota) -> Result<()> {
-        quotas::set(self, &args.quota)
+        let quota = args.quota;
+        let change = Change {
+            user: quota.user_name,
+            table: optional_table(quota.table_name.as_ref())?,
+            namespace: quota.ns_name,
+            kind: quota.throttle_type.map(|kind| kind.0),
+            limit: quota.soft_limit,
+            unit: quota.time_unit.map(|unit| unit.0),
+            scope: quota.scope.map(|scope| scope.0),
+        };
+        quotas::set(self, change)
     }
 
     fn basaltListQuotas(&self, args: args::BasaltListQuotas) -> Result<Vec<admin::TThrottle>> {
-        quotas::list(self, &args)
+        let wanted = Wanted {
+            user: args.user_name.as_deref(),
+            table: args.table_name.as_deref(),
+            namespace: args.ns_name.as_deref(),
+        };
+        let listed = quotas::list(self, wanted)?;
+        Ok(listed.iter().map(to_throttle).collect())
     }
 
     fn basaltSnapshot(&self, args: args::BasaltSnapshot) -> Result<()> {
@@ -271,6 +288,10 @@ impl AdminHandlers<Failure> for Server {
     }
 }
 
+fn optional_table(name: Option<&Bytes>) -> Result<Option<TableName>> {
+    name.map(|name| from_thrift::table(Some(name))).transpose()
+}
+
 fn check_rehearsal(server: &Server) -> Result<()> {
     match server.admission().capacity().rehearsal() {
         Some(_) => Ok(()),
@@ -296,6 +317,32 @@ fn position(server: &Server, name: &str) -> Result<u16> {
                 servers[0]
             ))
         })
+}
+
+fn to_throttle(listed: &Listed) -> admin::TThrottle {
+    let Listed { owner, kind, setting } = listed;
+    let (user_name, table_name, ns_name) = match owner {
+        Owner::Namespace(namespace) => (None, None, Some(namespace)),
+        Owner::Table(table) => (None, Some(table), None),
+        Owner::User { name, scope } => match scope {
+            UserScope::All => (Some(name), None, None),
+            UserScope::Namespace(namespace) => (Some(name), None, Some(namespace)),
+            UserScope::Table(table) => (Some(name), Some(table), None),
+        },
+    };
+    admin::TThrottle {
+        user_name: user_name.cloned(),
+        table_name: table_name.map(|table| Bytes::from(table.to_string())),
+        ns_name: ns_name.cloned(),
+        throttle_type: Some(admin::TThrottleType(*kind as i32)),
+        soft_limit: Some(i64::try_from(setting.limit.amount.get()).unwrap_or(i64::MAX)),
+        time_unit: Some(admin::TTimeUnit(setting.limit.unit as i32)),
+        scope: Some(if setting.is_cluster {
+            admin::TQuotaScope::CLUSTER
+        } else {
+            admin::TQuotaScope::MACHINE
+        }),
+    }
 }
 
 fn to_snapshot(snapshot: &SnapshotMeta, table: String) -> admin::TSnapshot {

@@ -17,9 +17,7 @@ use crate::service::Failure;
 
 /// A protocol: how to read a message and write an answer.
 pub(crate) trait Codec: Send + Sync + 'static {
-    /// Reads a message.
     type Reader: Reader + Clone + Send;
-    /// Writes an answer.
     type Writer<'a>: Writer;
 
     /// A reader at the start of a message.
@@ -111,7 +109,6 @@ impl<'a, P: Codec> Reply<'a, P> {
         }
     }
 
-    /// A failure outside the interface.
     pub(crate) fn application(&mut self, method: &str, exception: &TApplicationException) {
         self.failed = Some("TApplicationException");
         call::write_application_exception(&mut P::writer(self.out), method, self.seqid, exception);

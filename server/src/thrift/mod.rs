@@ -38,7 +38,6 @@ mod handlers;
 mod hbase1;
 mod hbase2;
 pub mod messages;
-mod quotas;
 pub(crate) mod schema;
 mod slow_log;
 mod to_thrift;

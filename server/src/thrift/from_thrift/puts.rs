@@ -104,7 +104,6 @@ impl Puts {
         })
     }
 
-    /// The table's name.
     pub(in crate::thrift) fn table(&self) -> Bytes {
         self.message
             .slice(self.table.from as usize..self.table.to as usize)

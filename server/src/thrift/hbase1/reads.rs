@@ -239,7 +239,8 @@ impl Context<'_> {
     ) -> Result<CellBatch> {
         let table = from_thrift::table(table.as_ref())?;
         let row = from_thrift::row(row.as_ref())?.clone();
-        reads::get_one(self.server, self.caller, table, row, spec?).await
+        let found = reads::get(self.server, self.caller, table, vec![(row, spec?)]).await?;
+        Ok(found.batch)
     }
 
     /// Opens a scanner. The scan comes with whether its columns are sorted.
