@@ -1,14 +1,14 @@
 //! The command line: its definition, and its other forms (completions, man pages).
 
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, CommandFactory as _, Parser, Subcommand};
 use clap_complete::Shell;
 
+use super::Outcome;
 use crate::VERSION;
-use crate::config::{Address, Format, Inputs};
+use crate::config::{Address, Config, ConfigError, Format, Inputs, Loaded};
 use crate::ephemeral;
 
 /// A single-node wide-column server for Apache HBase clients.
@@ -142,27 +142,25 @@ impl Settings {
             http_listen: self.http_listen,
         }
     }
+
+    /// The settings with which `basalt serve` would start.
+    pub(crate) fn load(self) -> Result<Loaded, ConfigError> {
+        Config::load(&self.inputs(false))
+    }
 }
 
 /// Prints completions for a shell.
-pub(crate) fn completions(shell: Shell) -> ExitCode {
+pub(crate) fn completions(shell: Shell) -> Outcome {
     let mut text = Vec::new();
     clap_complete::generate(shell, &mut CommandLine::command(), "basalt", &mut text);
-    match std::io::stdout().write_all(&text) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => super::fail(&error),
-    }
+    super::print(&text)
 }
 
 /// Writes a man page for the program and each of its commands.
-pub(crate) fn man(dir: &Path) -> ExitCode {
-    match clap_mangen::generate_to(CommandLine::command(), dir) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => super::fail(&std::io::Error::new(
-            error.kind(),
-            format!("man pages in {}: {error}", dir.display()),
-        )),
-    }
+pub(crate) fn man(dir: &Path) -> Outcome {
+    clap_mangen::generate_to(CommandLine::command(), dir)
+        .map_err(|error| format!("man pages in {}: {error}", dir.display()))?;
+    Ok(ExitCode::SUCCESS)
 }
 
 #[cfg(test)]

@@ -3,11 +3,10 @@
 
 use std::io::{self, Read as _, Write as _};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, ToSocketAddrs as _};
-use std::process::ExitCode;
 use std::time::Duration;
 
+use super::Outcome;
 use super::command_line::Settings;
-use crate::config::Config;
 
 /// Longest wait for each step: a server that takes longer is not healthy.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -16,27 +15,15 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const ANSWER_BYTES_MAX: u64 = 64 << 10;
 
 /// Asks the server at this address, or else at the address in the settings; prints its answer.
-pub(crate) fn run(http: Option<&str>, settings: Settings) -> ExitCode {
+pub(crate) fn run(http: Option<String>, settings: Settings) -> Outcome {
     let address = match http {
-        Some(text) => text.to_owned(),
-        None => match Config::load(&settings.inputs(false)) {
-            Ok(loaded) => loaded.config.http.listen.to_string(),
-            Err(error) => return super::fail(&error),
-        },
+        Some(address) => address,
+        None => settings.load()?.config.http.listen.to_string(),
     };
-    let answer = resolve(&address).and_then(ask);
-    match answer {
-        Ok((200, text)) => match io::stdout().write_all(text.as_bytes()) {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(error) => super::fail(&error),
-        },
-        Ok((status, text)) => {
-            let text = text.trim_end();
-            super::fail(&io::Error::other(format!("{address} answers {status}: {text}")))
-        }
-        Err(error) => super::fail(&io::Error::other(format!(
-            "no server is ready at {address}: {error}"
-        ))),
+    match resolve(&address).and_then(ask) {
+        Ok((200, text)) => super::print(text.as_bytes()),
+        Ok((status, text)) => Err(format!("{address} answers {status}: {}", text.trim_end()).into()),
+        Err(error) => Err(format!("no server is ready at {address}: {error}").into()),
     }
 }
 

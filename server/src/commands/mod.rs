@@ -1,5 +1,7 @@
 //! The commands of the program: `serve` and those that need no server.
 
+use std::error::Error;
+use std::io::Write as _;
 use std::process::ExitCode;
 
 use clap::Parser as _;
@@ -16,47 +18,39 @@ mod health;
 mod offline;
 mod settings;
 
+/// The exit code of a command, or the error that [`run`] prints.
+type Outcome = Result<ExitCode, Box<dyn Error + Send + Sync>>;
+
 /// Runs the command of the command line. `before_threads` is called before `serve` starts its first
 /// thread; it returns whether the allocator accepted its settings.
 pub fn run(before_threads: fn() -> bool) -> ExitCode {
     let command_line = CommandLine::parse();
-    match command_line.command.unwrap_or(Command::Serve(command_line.serve)) {
+    let outcome = match command_line.command.unwrap_or(Command::Serve(command_line.serve)) {
         Command::Serve(arguments) => serve(arguments, before_threads),
         Command::Check { data_dir } => offline::check(&data_dir),
         Command::Dump { file, cells } => offline::dump(&file, cells),
         Command::Config { command } => settings::run(command),
-        Command::Health { http, settings } => health::run(http.as_deref(), settings),
+        Command::Health { http, settings } => health::run(http, settings),
         Command::Completions { shell } => command_line::completions(shell),
         Command::Man { dir } => command_line::man(&dir),
-    }
+    };
+    outcome.unwrap_or_else(|error| {
+        log_queue::say(&format!("basalt: {error}"));
+        ExitCode::FAILURE
+    })
 }
 
-fn serve(arguments: Serve, before_threads: fn() -> bool) -> ExitCode {
+fn serve(arguments: Serve, before_threads: fn() -> bool) -> Outcome {
     let gives_back = before_threads();
-    let log = match log_queue::start() {
-        Ok(log) => log,
-        Err(error) => return fail(&error),
-    };
+    let log = log_queue::start()?;
     let inputs = arguments.settings.inputs(arguments.ephemeral);
-    let loaded = Config::load(&inputs).and_then(|loaded| {
-        loaded.config.validate()?;
-        Ok(loaded.config)
-    });
-    let mut config = match loaded {
-        Ok(config) => config,
-        Err(error) => return fail(&error),
-    };
-    let filter = match log_filter::start(&config.log, log) {
-        Ok(filter) => filter,
-        Err(error) => return fail(&error),
-    };
+    let mut config = Config::load(&inputs)?.config;
+    config.validate()?;
+    let filter = log_filter::start(&config.log, log)?;
     if !gives_back {
         tracing::warn!("the allocator keeps large pieces of memory that are freed: mallopt failed");
     }
-    let home = match arguments.ephemeral.then(ephemeral::Home::create).transpose() {
-        Ok(home) => home,
-        Err(error) => return fail(&error),
-    };
+    let home = arguments.ephemeral.then(ephemeral::Home::create).transpose()?;
     if let Some(home) = &home {
         home.data_dir().clone_into(&mut config.data.dir);
     }
@@ -64,17 +58,13 @@ fn serve(arguments: Serve, before_threads: fn() -> bool) -> ExitCode {
     for line in config.lines() {
         tracing::info!("setting {line}");
     }
-    match serve::run(config, Reload::new(inputs, filter), home) {
-        Ok(()) => {
-            log_queue::flush();
-            ExitCode::SUCCESS
-        }
-        Err(error) => fail(error.as_ref()),
-    }
+    serve::run(config, Reload::new(inputs, filter), home)?;
+    log_queue::flush();
+    Ok(ExitCode::SUCCESS)
 }
 
-/// Prints the error; returns the exit code of a failed command.
-fn fail(error: &dyn std::error::Error) -> ExitCode {
-    log_queue::say(&format!("basalt: {error}"));
-    ExitCode::FAILURE
+/// Prints the text of a command to standard output.
+fn print(text: &[u8]) -> Outcome {
+    std::io::stdout().write_all(text)?;
+    Ok(ExitCode::SUCCESS)
 }
