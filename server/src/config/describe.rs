@@ -239,10 +239,10 @@ impl Setting {
     pub(super) fn check(self, value: &Value) -> Result<(), ConfigError> {
         let number = value.as_integer().and_then(|number| u64::try_from(number).ok());
         match (self.field.range, number) {
-            (Some(range), Some(number)) if !range.holds(number) => Err(ConfigError::Value {
-                key: self.name(),
-                message: format!("is {number}, and must be {}", range.text(self.unit())),
-            }),
+            (Some(range), Some(number)) if !range.holds(number) => {
+                let message = format!("is {number}, and must be {}", range.text(self.unit()));
+                Err(ConfigError::new(self.name(), message))
+            }
             _ => Ok(()),
         }
     }

@@ -10,7 +10,7 @@ const NAME_BYTES_MAX: usize = 253;
 
 /// Refuses names that no `Host` header can equal.
 pub(super) fn check(allowed_hosts: &[String]) -> Result<(), ConfigError> {
-    let refuse = |message: String| Err(ConfigError::value("http.allowed_hosts", message));
+    let refuse = |message: String| Err(ConfigError::new("http.allowed_hosts", message));
     if allowed_hosts.len() > NAMES_MAX {
         return refuse(format!(
             "has {} names, and may have {NAMES_MAX}",

@@ -88,7 +88,7 @@ pub(super) fn check(config: &Config) -> Result<(), ConfigError> {
     if sum > total {
         let names = PARTS.map(|(section, key, _)| format!("{section}.{key}"));
         let message = format!("is {total}, but {} are {sum} together", names.join(", "));
-        return Err(ConfigError::value("memory.total_bytes", message));
+        return Err(ConfigError::new("memory.total_bytes", message));
     }
     Ok(())
 }

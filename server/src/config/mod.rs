@@ -6,7 +6,8 @@
 //! refused at start with the place, the name and the reason. A setting is described once, where it
 //! is declared (`sections`, `describe`), and printed from there (`print`).
 
-use std::path::PathBuf;
+use std::fmt::Display;
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
@@ -121,57 +122,23 @@ pub struct Config {
 
 /// Why a configuration was refused.
 #[derive(Debug, thiserror::Error)]
-pub enum ConfigError {
-    /// The file cannot be read.
-    #[error("configuration file {}: {source}", path.display())]
-    File {
-        /// Path of the file.
-        path: PathBuf,
-        /// The system's error.
-        source: std::io::Error,
-    },
-    /// The file is not TOML, or has an unknown key or a wrong type.
-    #[error("configuration file {}: {message}", path.display())]
-    Syntax {
-        /// Path of the file.
-        path: PathBuf,
-        /// Description of the error, with the line.
-        message: String,
-    },
-    /// An environment variable that names no setting, or has a wrong type.
-    #[error("environment variable {name}={value}: {message}")]
-    Variable {
-        /// Name of the variable.
-        name: String,
-        /// Value of the variable.
-        value: String,
-        /// Description of the error.
-        message: String,
-    },
-    /// A `--set` that is not `section.key=value`, or names no setting, or has a wrong type.
-    #[error("--set {argument}: {message}")]
-    Set {
-        /// As given.
-        argument: String,
-        /// Description of the error.
-        message: String,
-    },
-    /// A value that cannot work.
-    #[error("{key}: {message}")]
-    Value {
-        /// Key of the setting.
-        key: String,
-        /// Why.
-        message: String,
-    },
+#[error("{place}: {message}")]
+pub struct ConfigError {
+    /// The configuration file, environment variable, argument or setting that is wrong.
+    place: String,
+    message: String,
 }
 
 impl ConfigError {
-    fn value(key: &str, message: impl Into<String>) -> Self {
-        Self::Value {
-            key: key.to_owned(),
-            message: message.into(),
+    pub(crate) fn new(place: impl Into<String>, message: impl Display) -> Self {
+        Self {
+            place: place.into(),
+            message: message.to_string(),
         }
+    }
+
+    fn of_file(path: &Path, message: impl Display) -> Self {
+        Self::new(format!("configuration file {}", path.display()), message)
     }
 }
 
@@ -240,7 +207,7 @@ impl Config {
         ]
         .into_iter()
         .filter(|(is_wrong, ..)| *is_wrong)
-        .map(|(_, key, message)| ConfigError::value(key, message))
+        .map(|(_, key, message)| ConfigError::new(key, message))
         .collect()
     }
 
@@ -249,7 +216,7 @@ impl Config {
         let open = self.ports().into_iter().filter(|(_, listen)| listen.is_open());
         open.filter(|_| !self.thrift.insecure_no_auth)
             .map(|(key, listen)| {
-                ConfigError::value(
+                ConfigError::new(
                     key,
                     format!(
                         "{listen} is not a loopback address, and this server has neither authentication nor TLS yet: \

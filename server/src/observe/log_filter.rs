@@ -1,5 +1,7 @@
 //! The filter of log lines, and the start of the log.
 
+use std::fmt::Display;
+
 use tracing_subscriber::EnvFilter;
 
 use super::log_queue::LogQueue;
@@ -10,10 +12,11 @@ pub(crate) type SetFilter = Box<dyn Fn(&str) -> Result<(), ConfigError> + Send +
 
 /// The filter that a text means.
 pub(crate) fn parse(text: &str) -> Result<EnvFilter, ConfigError> {
-    EnvFilter::try_new(text).map_err(|error| ConfigError::Value {
-        key: "log.filter".to_owned(),
-        message: error.to_string(),
-    })
+    EnvFilter::try_new(text).map_err(refuse)
+}
+
+fn refuse(error: impl Display) -> ConfigError {
+    ConfigError::new("log.filter", error)
 }
 
 /// Log lines go to standard error; standard output carries only the line that says where the server listens.
@@ -29,10 +32,7 @@ pub(crate) fn start(config: &config::Log, log: LogQueue) -> Result<SetFilter, Co
             builder.init();
             Ok(Box::new(move |text: &str| {
                 let filter = parse(text)?;
-                handle.reload(filter).map_err(|error| ConfigError::Value {
-                    key: "log.filter".to_owned(),
-                    message: error.to_string(),
-                })
+                handle.reload(filter).map_err(refuse)
             }))
         }};
     }

@@ -170,22 +170,15 @@ impl Config {
 }
 
 fn path_text(path: &Path) -> Result<String, ConfigError> {
-    path.to_str()
-        .map(str::to_owned)
-        .ok_or_else(|| ConfigError::Value {
-            key: "data.dir".to_owned(),
-            message: format!("{} is not UTF-8", path.display()),
-        })
+    let not_utf8 = || ConfigError::new("data.dir", format!("{} is not UTF-8", path.display()));
+    path.to_str().map(str::to_owned).ok_or_else(not_utf8)
 }
 
 fn read(path: &Path) -> Result<String, ConfigError> {
     let mut text = String::new();
     std::fs::File::open(path)
         .and_then(|file| file.take(TEXT_BYTES_MAX as u64 + 1).read_to_string(&mut text))
-        .map_err(|source| ConfigError::File {
-            path: path.to_path_buf(),
-            source,
-        })?;
+        .map_err(|error| ConfigError::of_file(path, error))?;
     Ok(text)
 }
 
@@ -212,10 +205,7 @@ impl Layers {
 
     /// Takes over the settings of a TOML text.
     fn file(&mut self, text: &str, path: &Path) -> Result<(), ConfigError> {
-        let refuse = |message: String| ConfigError::Syntax {
-            path: path.to_path_buf(),
-            message,
-        };
+        let refuse = |message: String| ConfigError::of_file(path, message);
         if text.len() > TEXT_BYTES_MAX {
             return Err(refuse(format!("longer than {TEXT_BYTES_MAX} bytes")));
         }
@@ -264,11 +254,8 @@ impl Layers {
         if is_other {
             return Ok(());
         }
-        let refuse = |message| ConfigError::Variable {
-            name: name.to_owned(),
-            value: text.to_owned(),
-            message,
-        };
+        let refuse =
+            |message: String| ConfigError::new(format!("environment variable {name}={text}"), message);
         let setting = Setting::of_variable(name).ok_or_else(|| refuse(unknown_variable(name)))?;
         let value = value_of(setting, text);
         self.put(setting, value, Source::Variable(name.to_owned()))
@@ -277,10 +264,7 @@ impl Layers {
 
     /// Takes over one `section.key=value`.
     fn set(&mut self, argument: &str, source: &Source) -> Result<(), ConfigError> {
-        let refuse = |message| ConfigError::Set {
-            argument: argument.to_owned(),
-            message,
-        };
+        let refuse = |message: String| ConfigError::new(format!("--set {argument}"), message);
         let (name, text) = argument
             .split_once('=')
             .ok_or_else(|| refuse("not of the form section.key=value".to_owned()))?;
@@ -295,10 +279,7 @@ impl Layers {
         let setting = Setting::named(name).expect("an option is of a setting");
         let value = Value::String(text);
         self.put(setting, value, Source::Option(option))
-            .map_err(|message| ConfigError::Value {
-                key: name.to_owned(),
-                message,
-            })
+            .map_err(|message| ConfigError::new(name, message))
     }
 
     /// The settings, with the values derived from the given ones.
