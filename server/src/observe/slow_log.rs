@@ -137,19 +137,10 @@ pub(crate) struct SlowLog {
     capacity: usize,
     /// Oldest first.
     records: Mutex<VecDeque<Arc<Record>>>,
-    counters: Counters,
-}
-
-/// Calls ever recorded, by kind.
-struct Counters {
+    /// Slow calls ever recorded.
     slow: Counter,
+    /// Calls with large answers ever recorded.
     large: Counter,
-}
-
-impl std::fmt::Debug for Counters {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Counters")
-    }
 }
 
 impl SlowLog {
@@ -160,10 +151,8 @@ impl SlowLog {
             large_bytes: AtomicU64::default(),
             capacity: if config.enabled { config.entries } else { 0 },
             records: Mutex::default(),
-            counters: Counters {
-                slow: counter!(names::SLOW_CALLS, "kind" => "slow"),
-                large: counter!(names::SLOW_CALLS, "kind" => "large"),
-            },
+            slow: counter!(names::SLOW_CALLS, "kind" => "slow"),
+            large: counter!(names::SLOW_CALLS, "kind" => "large"),
         };
         log.set_limits(config);
         log
@@ -188,10 +177,10 @@ impl SlowLog {
     /// Keeps a record of a call that [`Self::judge`] has found remarkable.
     pub(crate) fn add(&self, record: Record) {
         if record.remarkable.slow {
-            self.counters.slow.increment(1);
+            self.slow.increment(1);
         }
         if record.remarkable.large {
-            self.counters.large.increment(1);
+            self.large.increment(1);
         }
         let mut records = self.records.lock();
         while records.len() >= self.capacity.max(1) {
@@ -225,20 +214,14 @@ impl Query {
             Kind::Slow => record.remarkable.slow,
             Kind::Large => record.remarkable.large,
         };
-        let address = |client: &str| match client.rsplit_once(':') {
-            Some((address, _)) => address.to_owned(),
-            None => client.to_owned(),
+        let is_from = |client: &String| {
+            let address = record.client.rsplit_once(':').map(|(address, _)| address);
+            record.client == *client || address == Some(client.as_str())
         };
         let mut conditions = [
-            self.region
-                .as_ref()
-                .map(|region| record.region.as_ref() == Some(region)),
-            self.client
-                .as_ref()
-                .map(|client| record.client == *client || address(&record.client) == *client),
-            self.table
-                .as_ref()
-                .map(|table| record.table.as_ref() == Some(table)),
+            self.region.as_ref().map(|_| record.region == self.region),
+            self.client.as_ref().map(is_from),
+            self.table.as_ref().map(|_| record.table == self.table),
             self.user.as_ref().map(|_| false),
         ]
         .into_iter()

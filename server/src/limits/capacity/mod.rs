@@ -100,6 +100,7 @@ fn hbase_time(time: Duration) -> String {
 }
 
 /// Metric handles for calls that one kind of limit held back or refused.
+#[derive(Debug)]
 struct Outcomes {
     held_back: Histogram,
     refused: Counter,
@@ -126,6 +127,7 @@ fn kind_of(quota: &Quota) -> usize {
 }
 
 /// All limits. Shared by all connections.
+#[derive(Debug)]
 pub(crate) struct Capacity {
     rehearsal: Option<Rehearsal>,
     quotas: Quotas,
@@ -135,15 +137,6 @@ pub(crate) struct Capacity {
     /// The beginning of [`Ticks`].
     began: Instant,
     outcomes: [Outcomes; 4],
-}
-
-impl std::fmt::Debug for Capacity {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Capacity")
-            .field("rehearsal", &self.rehearsal)
-            .field("quotas", &self.quotas)
-            .finish_non_exhaustive()
-    }
 }
 
 impl Capacity {

@@ -21,18 +21,11 @@ pub(crate) struct Rehearsal {
 }
 
 /// One of them.
+#[derive(Debug)]
 pub(crate) struct VirtualServer {
     pub(crate) throttle: Throttle,
     requests: [Counter; 2],
     bytes: [Counter; 2],
-}
-
-impl std::fmt::Debug for VirtualServer {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("VirtualServer")
-            .field("throttle", &self.throttle)
-            .finish_non_exhaustive()
-    }
 }
 
 impl VirtualServer {

@@ -37,6 +37,7 @@ impl Api {
 }
 
 /// Handles of one method.
+#[derive(Debug)]
 pub(crate) struct MethodMetrics {
     api: Api,
     method: &'static str,
@@ -80,12 +81,6 @@ impl MethodMetrics {
         ] {
             counter!(name, "api" => self.api.as_str(), "method" => self.method).absolute(count);
         }
-    }
-}
-
-impl std::fmt::Debug for MethodMetrics {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "MethodMetrics({} {})", self.api.as_str(), self.method)
     }
 }
 
@@ -143,7 +138,7 @@ impl Calls {
 }
 
 /// Handles of the connections of one port.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub(crate) struct Port {
     /// Open ones.
     pub(crate) open: Gauge,
@@ -154,6 +149,7 @@ pub(crate) struct Port {
 }
 
 /// Handles of connections and their traffic.
+#[derive(Debug)]
 pub(crate) struct Connections {
     /// Connections of the Thrift port.
     pub(crate) thrift: Port,
@@ -191,12 +187,6 @@ impl Connections {
     pub(crate) fn publish(&self) {
         counter!(names::RECEIVED_BYTES).absolute(self.received_bytes.get());
         counter!(names::SENT_BYTES).absolute(self.sent_bytes.get());
-    }
-}
-
-impl std::fmt::Debug for Connections {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Connections")
     }
 }
 

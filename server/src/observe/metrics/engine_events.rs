@@ -8,6 +8,7 @@ use metrics::{Histogram, histogram};
 use super::names;
 
 /// Listens to the engine. Handles are resolved at creation.
+#[derive(Debug)]
 pub(crate) struct EngineEvents {
     wal_sync: Histogram,
     wal_group: Histogram,
@@ -24,12 +25,6 @@ impl EngineEvents {
             flush: histogram!(names::FLUSH_SECONDS),
             compaction: histogram!(names::COMPACTION_SECONDS),
         }
-    }
-}
-
-impl std::fmt::Debug for EngineEvents {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("EngineEvents")
     }
 }
 

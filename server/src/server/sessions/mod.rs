@@ -120,16 +120,11 @@ pub(crate) struct Sessions {
 }
 
 /// Counts a session in its two counters for as long as it lives.
+#[derive(Debug)]
 struct Slot {
     all: Arc<AtomicUsize>,
     owner: Arc<AtomicUsize>,
     gauge: Gauge,
-}
-
-impl std::fmt::Debug for Slot {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Slot")
-    }
 }
 
 impl Drop for Slot {
