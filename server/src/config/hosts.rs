@@ -1,5 +1,9 @@
 //! Host names of the HTTP port.
 
+use std::sync::Arc;
+
+use parking_lot::RwLock;
+
 use super::ConfigError;
 
 /// Most names. Each request is compared with all of them.
@@ -38,6 +42,30 @@ pub(super) fn is_name(text: &str) -> bool {
 pub(super) fn is_localhost(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     name == "localhost" || name.ends_with(".localhost")
+}
+
+/// The names in `http.allowed_hosts`, in lower case. Clones share them. A reload of the settings
+/// replaces them.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct AllowedHosts(Arc<RwLock<Vec<String>>>);
+
+impl AllowedHosts {
+    /// The names of the setting, validated.
+    pub(crate) fn new(names: &[String]) -> Self {
+        let hosts = Self::default();
+        hosts.set(names);
+        hosts
+    }
+
+    /// Replaces the names.
+    pub(crate) fn set(&self, names: &[String]) {
+        *self.0.write() = names.iter().map(|name| name.to_ascii_lowercase()).collect();
+    }
+
+    /// Whether `name`, in lower case, is one of them.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.0.read().iter().any(|known| known == name)
+    }
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@
 
 use toml::{Table, Value};
 
-use super::{Config, ConfigError, KEY_VISUALIZER_BYTES_MIN};
+use super::{Config, ConfigError, KEY_VISUALIZER_BYTES_MIN, TOTAL_BYTES_MIN};
 
 /// The parts of the memory, with the percentage of each (HBase gives memstores and block cache 40 %
 /// of the heap each).
@@ -20,9 +20,6 @@ const MESSAGE_BYTES_PER_CELL: u64 = 64;
 
 /// Largest row, however much memory there is (HBase: `hbase.table.max.rowsize`).
 const ROW_BYTES_MAX: u64 = 1 << 30;
-
-/// Less does not hold a few flushes, messages and blocks of largest cells.
-pub(super) const TOTAL_BYTES_MIN: u64 = 64 << 20;
 
 /// A message, a response and a row each have at most one part in this many of the memory for calls.
 /// A call holds its message or its result twice, encoded and decoded, and other calls need memory
@@ -98,16 +95,18 @@ fn read(settings: &Table, section: &str, key: &str) -> Option<u64> {
     u64::try_from(value).ok()
 }
 
+/// A section of the settings, added if missing.
+pub(super) fn section_of<'a>(settings: &'a mut Table, name: &str) -> &'a mut Table {
+    let section = settings.entry(name).or_insert_with(|| Value::Table(Table::new()));
+    section.as_table_mut().expect("layers give sections only")
+}
+
 /// Sets a value that is not set.
 fn fill(settings: &mut Table, section: &str, key: &str, value: u64) {
-    let section = settings
-        .entry(section)
-        .or_insert_with(|| Value::Table(Table::new()));
-    // A value that is not a section is refused when the settings are read.
-    if let Some(section) = section.as_table_mut() {
-        let value = i64::try_from(value).unwrap_or(i64::MAX);
-        section.entry(key).or_insert(Value::Integer(value));
-    }
+    let value = i64::try_from(value).unwrap_or(i64::MAX);
+    section_of(settings, section)
+        .entry(key)
+        .or_insert(Value::Integer(value));
 }
 
 #[cfg(test)]

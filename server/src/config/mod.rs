@@ -9,10 +9,8 @@
 use std::fmt::Display;
 use std::path::Path;
 
-use serde::{Deserialize, Serialize};
-
 mod address;
-mod allowed_hosts;
+mod declaration;
 mod describe;
 mod hosts;
 mod layers;
@@ -23,15 +21,18 @@ mod sections;
 mod units;
 
 pub use address::Address;
-pub(crate) use allowed_hosts::AllowedHosts;
 pub use describe::Setting;
+pub(crate) use hosts::AllowedHosts;
 pub use layers::{Inputs, Loaded, Source};
 pub use print::{Format, print};
 pub use sections::{
-    BlockCache, Bulkload, Compaction, Data, Disk, Flush, Http, KeyVisualizer, Log, Memory, Memstore, Metrics,
-    Quota, Region, Rehearsal, Requests, Row, Scanner, Server, SlowLog, Store, Thrift, ThriftProtocol,
-    ThriftTransport, Wal, WalSync,
+    BlockCache, Bulkload, Compaction, Config, Data, Disk, Flush, Http, KeyVisualizer, Log, Memory, Memstore,
+    Metrics, Quota, Region, Rehearsal, Requests, Row, Scanner, Server, SlowLog, Store, Thrift,
+    ThriftProtocol, ThriftTransport, Wal, WalSync,
 };
+
+/// Least `memory.total_bytes`: less does not hold a few flushes, messages and blocks of largest cells.
+const TOTAL_BYTES_MIN: u64 = 64 << 20;
 
 /// Longest text of a configuration file; all settings with their meaning are some twenty thousand
 /// bytes. A text takes up to a thousand times its length to parse.
@@ -46,79 +47,6 @@ pub const OPEN_FILES_MIN: usize = 80;
 
 /// Less does not hold a few keys for each of a thousand times.
 pub(crate) const KEY_VISUALIZER_BYTES_MIN: usize = 1 << 20;
-
-/// Declares the sections: their names, and their settings (`describe`).
-macro_rules! sections {
-    ($(#[$meta:meta])* pub struct Config {
-        $($(#[doc = $doc:literal])* pub $field:ident: $section:ty,)+
-    }) => {
-        $(#[$meta])*
-        pub struct Config {
-            $($(#[doc = $doc])* pub $field: $section,)+
-        }
-
-        /// All sections.
-        static SECTIONS: &[describe::Section] = &[$(describe::Section {
-            name: stringify!($field),
-            doc: &[$($doc),*],
-            fields: <$section>::FIELDS,
-        }),+];
-    };
-}
-
-sections! {
-/// All settings.
-#[derive(Clone, Debug, Default, Deserialize, Serialize, PartialEq)]
-#[serde(default, deny_unknown_fields)]
-pub struct Config {
-    /// Where the data lies.
-    pub data: Data,
-    /// Bulk loads.
-    pub bulkload: Bulkload,
-    /// The port for all binary protocols.
-    pub server: Server,
-    /// Thrift, and the connections of both ports.
-    pub thrift: Thrift,
-    /// The HTTP port.
-    pub http: Http,
-    /// Limits of running calls.
-    pub requests: Requests,
-    /// Quotas.
-    pub quota: Quota,
-    /// The rehearsal of a cluster.
-    pub rehearsal: Rehearsal,
-    /// Scanner sessions.
-    pub scanner: Scanner,
-    /// Write-ahead log.
-    pub wal: Wal,
-    /// Memory as a whole.
-    pub memory: Memory,
-    /// Memstores.
-    pub memstore: Memstore,
-    /// Block cache.
-    pub block_cache: BlockCache,
-    /// Store files.
-    pub store: Store,
-    /// Regions.
-    pub region: Region,
-    /// Rows and cells.
-    pub row: Row,
-    /// Flushes.
-    pub flush: Flush,
-    /// Compactions.
-    pub compaction: Compaction,
-    /// The disk.
-    pub disk: Disk,
-    /// Metrics.
-    pub metrics: Metrics,
-    /// The slow log.
-    pub slow_log: SlowLog,
-    /// The key visualizer.
-    pub key_visualizer: KeyVisualizer,
-    /// Log lines.
-    pub log: Log,
-}
-}
 
 /// Why a configuration was refused.
 #[derive(Debug, thiserror::Error)]

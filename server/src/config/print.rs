@@ -3,8 +3,9 @@
 
 use std::fmt::Write as _;
 
-use super::describe::{Section, Setting, paragraph};
-use super::{Config, Loaded, SECTIONS, Source};
+use super::describe::{Setting, paragraph};
+use super::sections::SECTIONS;
+use super::{Config, Loaded, Source};
 
 /// Columns of a comment.
 const WIDTH: usize = 96;
@@ -40,16 +41,11 @@ fn toml_file(loaded: &Loaded) -> String {
         text.push('\n');
         comment(&mut text, &paragraph(section.doc));
         let _ = writeln!(text, "[{}]", section.name);
-        for setting in of_section(section) {
+        for setting in section.settings() {
             entry(&mut text, loaded, setting);
         }
     }
     text
-}
-
-fn of_section(section: &Section) -> impl Iterator<Item = Setting> {
-    let name = section.name;
-    Setting::all().filter(move |setting| setting.section == name)
 }
 
 /// One setting: its meaning, its range, the origin of its value, and the value.

@@ -1,33 +1,24 @@
 //! Checks the settings of a rehearsal.
 
-use super::{ConfigError, Rehearsal};
+use toml::Table;
+
+use super::{ConfigError, Rehearsal, Setting};
 
 /// Refuses limits without virtual servers.
 pub(super) fn check(rehearsal: &Rehearsal) -> Result<(), ConfigError> {
-    let limits = [
-        ("rehearsal.requests_per_second", rehearsal.requests_per_second),
-        (
-            "rehearsal.read_requests_per_second",
-            rehearsal.read_requests_per_second,
-        ),
-        (
-            "rehearsal.write_requests_per_second",
-            rehearsal.write_requests_per_second,
-        ),
-        ("rehearsal.bytes_per_second", rehearsal.bytes_per_second),
-        ("rehearsal.read_bytes_per_second", rehearsal.read_bytes_per_second),
-        (
-            "rehearsal.write_bytes_per_second",
-            rehearsal.write_bytes_per_second,
-        ),
-    ];
-    for (key, limit) in limits {
-        if limit > 0 && rehearsal.servers == 0 {
-            let message = "is a limit of each virtual server; set rehearsal.servers, too";
-            return Err(ConfigError::value(key, message));
-        }
+    if rehearsal.servers > 0 {
+        return Ok(());
     }
-    Ok(())
+    let values = Table::try_from(rehearsal).expect("settings are plain values");
+    let is_set =
+        |setting: &Setting| setting.section == "rehearsal" && values[setting.key()].as_integer() != Some(0);
+    match Setting::all().find(is_set) {
+        Some(limit) => Err(ConfigError::new(
+            limit.name(),
+            "is a limit of each virtual server; set rehearsal.servers, too",
+        )),
+        None => Ok(()),
+    }
 }
 
 #[cfg(test)]

@@ -5,40 +5,50 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::describe::{Described, Field, Kind, Range};
-use super::memory::TOTAL_BYTES_MIN;
-use super::{Address, CONNECTIONS_MAX, KEY_VISUALIZER_BYTES_MIN, OPEN_FILES_MIN};
+use super::declaration::{Described, Field, Kind, Range, Section};
+use super::{Address, CONNECTIONS_MAX, KEY_VISUALIZER_BYTES_MIN, OPEN_FILES_MIN, TOTAL_BYTES_MIN};
 
 /// Most virtual servers: each has series of its own in the metrics.
 const SERVERS_MAX: u64 = 64;
 
-/// Declares a section: settings with documentation, type, default and range.
-macro_rules! section {
-    ($(#[doc = $section_doc:literal])* $name:ident {
-        $($(#[doc = $doc:literal])* $field:ident : $type:ty = $default:expr $(=> $range:expr)?),+ $(,)?
-    }) => {
-        $(#[doc = $section_doc])*
-        #[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
+/// Declares the sections, and in each the settings with documentation, type, default and range.
+macro_rules! settings {
+    ($($(#[doc = $section_doc:literal])* $section:ident: $name:ident {
+        $($(#[doc = $doc:literal])* $key:ident : $type:ty = $default:expr $(=> $range:expr)?),+ $(,)?
+    })+) => {
+        /// All settings.
+        #[derive(Clone, Debug, Default, Deserialize, Serialize, PartialEq)]
         #[serde(default, deny_unknown_fields)]
-        pub struct $name {
-            $($(#[doc = $doc])* pub $field: $type),+
+        pub struct Config {
+            $($(#[doc = $section_doc])* pub $section: $name),+
         }
 
-        impl Default for $name {
-            fn default() -> Self {
-                Self { $($field: $default),+ }
-            }
-        }
-
-        impl $name {
-            /// The descriptions of its settings.
-            pub(super) const FIELDS: &'static [Field] = &[$(Field {
-                key: stringify!($field),
+        /// All sections.
+        pub(super) static SECTIONS: &[Section] = &[$(Section {
+            name: stringify!($section),
+            doc: &[$($section_doc),*],
+            fields: &[$(Field {
+                key: stringify!($key),
                 doc: &[$($doc),*],
                 kind: <$type as Described>::KIND,
-                range: section!(@range $($range)?),
-            }),+];
-        }
+                range: settings!(@range $($range)?),
+            }),+],
+        }),+];
+
+        $(
+            $(#[doc = $section_doc])*
+            #[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
+            #[serde(default, deny_unknown_fields)]
+            pub struct $name {
+                $($(#[doc = $doc])* pub $key: $type),+
+            }
+
+            impl Default for $name {
+                fn default() -> Self {
+                    Self { $($key: $default),+ }
+                }
+            }
+        )+
     };
     (@range) => { None };
     (@range $range:expr) => { Some($range) };
@@ -64,23 +74,6 @@ fn loopback(port: u16) -> Address {
 
 const MIB: u64 = 1 << 20;
 
-section! {
-    /// Where the data lies.
-    Data {
-        /// The data directory, created if missing.
-        dir: PathBuf = "basalt-data".into(),
-    }
-}
-
-section! {
-    /// Bulk loads of HBase's native clients.
-    Bulkload {
-        /// Directories below which clients may load HFiles, besides the server's own staging
-        /// directory. Absolute paths.
-        directories: Vec<PathBuf> = Vec::new(),
-    }
-}
-
 /// Protocols that a connection may speak.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
@@ -105,9 +98,32 @@ pub enum ThriftTransport {
     Unframed,
 }
 
-section! {
-    /// The port for all binary protocols, and the address at which clients reach it.
-    Server {
+/// Failures that an acknowledged write survives.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+pub enum WalSync {
+    /// Power loss: fdatasync before the answer.
+    Fsync,
+    /// kill -9: handed to the operating system before the answer.
+    Os,
+}
+
+settings! {
+    /// Where the data lies.
+    data: Data {
+        /// The data directory, created if missing.
+        dir: PathBuf = "basalt-data".into(),
+    }
+
+    /// Bulk loads.
+    bulkload: Bulkload {
+        /// Directories below which clients may load HFiles, besides the server's own staging
+        /// directory. Absolute paths.
+        directories: Vec<PathBuf> = Vec::new(),
+    }
+
+    /// The port for all binary protocols.
+    server: Server {
         /// Address of the port for Thrift, HBase's RPC and ZooKeeper's protocol. Port 0: the system
         /// chooses. Older name: `thrift.listen`.
         listen: Address = loopback(9090),
@@ -116,11 +132,9 @@ section! {
         /// container, behind NAT, and where the port listens on all addresses.
         advertise: String = "auto".into(),
     }
-}
 
-section! {
-    /// Thrift clients, and the connections of both ports.
-    Thrift {
+    /// Thrift, and the connections of both ports.
+    thrift: Thrift {
         /// Protocol of Thrift connections; `auto`: any, by the first bytes. A client of another one
         /// gets an exception in its own protocol, and the connection ends.
         protocol: ThriftProtocol = ThriftProtocol::Auto,
@@ -153,12 +167,10 @@ section! {
         /// authentication.
         insecure_no_auth: bool = false,
     }
-}
 
-section! {
-    /// The HTTP port: metrics, health, status pages, Thrift calls. Limits of Thrift messages are those of the
-    /// Thrift port.
-    Http {
+    /// The HTTP port.
+    // Limits of Thrift messages are those of the Thrift port.
+    http: Http {
         /// Address of the HTTP port. Port 0: the system chooses.
         listen: Address = loopback(9095),
         /// Maximum number of connections of the HTTP port, as `thrift.max_connections`.
@@ -170,11 +182,10 @@ section! {
         /// "Profiles".
         profiles: bool = false,
     }
-}
 
-section! {
-    /// Calls in hand, of both ports. A call beyond a limit is refused with RegionTooBusyException.
-    Requests {
+    /// Limits of running calls.
+    // A call beyond a limit is refused with RegionTooBusyException.
+    requests: Requests {
         /// Maximum bytes of messages, arguments, results and replies of current calls. At least
         /// `thrift.max_message_bytes`.
         memory_bytes: u64 = 512 * MIB,
@@ -187,23 +198,21 @@ section! {
         /// refused. 0: never.
         max_delay_ms: u64 = 500,
     }
-}
 
-section! {
-    /// Quotas of tables, namespaces and users, and the handling of calls that have to wait for them
-    /// or for a virtual server.
-    Quota {
+    /// Quotas.
+    // Of tables, namespaces and users, and the handling of calls that have to wait for them or for a
+    // virtual server.
+    quota: Quota {
         /// Longest delay of a call over a limit of a quota or of a virtual server. A call that
         /// would have to wait longer is refused.
         max_wait_ms: u64 = 10_000,
         /// The user whose quotas count for all calls, since there is no authentication.
         user: String = "hbase".into(),
     }
-}
 
-section! {
-    /// The rehearsal of a cluster. Each limit is that of one virtual server; 0: none.
-    Rehearsal {
+    /// The rehearsal of a cluster.
+    // Each limit is that of one virtual server.
+    rehearsal: Rehearsal {
         /// Virtual servers that this one presents itself as. 0: none.
         servers: usize = 0 => Range::between(0, SERVERS_MAX),
         /// Rows that each virtual server reads and writes in a second. 0: no limit.
@@ -219,11 +228,9 @@ section! {
         /// Bytes that each virtual server writes in a second. 0: no limit.
         write_bytes_per_second: u64 = 0,
     }
-}
 
-section! {
     /// Scanner sessions.
-    Scanner {
+    scanner: Scanner {
         /// A Thrift 2 scanner is closed after this time without a fetch, a Thrift 1 scanner after
         /// twice that, as in HBase.
         lease_ms: u64 = 60_000 => Range::at_least(1),
@@ -240,21 +247,9 @@ section! {
         /// A fetch of `getScannerRows` with at least two results ends after this.
         fetch_max_ms: u64 = 10_000,
     }
-}
 
-/// Failures that an acknowledged write survives.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
-#[serde(rename_all = "snake_case")]
-pub enum WalSync {
-    /// Power loss: fdatasync before the answer.
-    Fsync,
-    /// kill -9: handed to the operating system before the answer.
-    Os,
-}
-
-section! {
     /// Write-ahead log.
-    Wal {
+    wal: Wal {
         /// When a write is acknowledged: `fsync` (on disk) or `os` (in the page cache).
         sync: WalSync = WalSync::Fsync,
         /// Size of a log segment. With `memory.total_bytes` a sixteenth of it, if less.
@@ -263,20 +258,16 @@ section! {
         /// RegionTooBusyException.
         stall_ms: u64 = 5_000 => Range::at_least(1),
     }
-}
 
-section! {
     /// Memory as a whole.
-    Memory {
+    memory: Memory {
         /// Memory of memstores, block cache and current calls together: each that is not set gets a
         /// share of it. 0: each has its own default.
         total_bytes: u64 = 0 => Range::zero_or_at_least(TOTAL_BYTES_MIN),
     }
-}
 
-section! {
     /// Memstores.
-    Memstore {
+    memstore: Memstore {
         /// A region with more in its memstores is flushed. A table's MEMSTORE_FLUSHSIZE wins.
         flush_bytes: u64 = 128 * MIB => Range::at_least(MIB),
         /// A region with this many times its flush size refuses writes.
@@ -284,40 +275,32 @@ section! {
         /// All memstores together; writes are refused above. At least `memstore.flush_bytes`.
         total_bytes: u64 = 1024 * MIB,
     }
-}
 
-section! {
     /// Block cache.
-    BlockCache {
+    block_cache: BlockCache {
         /// Capacity of the block cache.
         bytes: u64 = 1024 * MIB,
         /// Gets read blocks past the system's page cache (`O_DIRECT`) where the file system can;
         /// scans, flushes and compactions use the page cache.
         direct_reads: bool = false,
     }
-}
 
-section! {
     /// Store files.
-    Store {
+    store: Store {
         /// Maximum number of descriptors of open store files. 0: by the limit of open files;
         /// docs/operations.md, "Open files".
         max_open_files: usize = 0 => Range::zero_or_at_least(OPEN_FILES_MIN as u64),
     }
-}
 
-section! {
     /// Regions.
-    Region {
+    region: Region {
         /// A region with a larger store splits. A table's MAX_FILESIZE wins. The only region of a
         /// table splits at twice the flush size.
         max_bytes: u64 = 10 * 1024 * MIB,
     }
-}
 
-section! {
     /// Rows and cells.
-    Row {
+    row: Row {
         /// Longest wait for a row's lock.
         lock_wait_ms: u64 = 30_000,
         /// Largest cell: row, family, qualifier and value. 0: no limit. If `row.max_bytes` is less,
@@ -327,19 +310,15 @@ section! {
         /// third of `requests.memory_bytes`, 1 GiB at most.
         max_bytes: usize = (512 << 20) / 3,
     }
-}
 
-section! {
     /// Flushes.
-    Flush {
+    flush: Flush {
         /// Threads for flushes.
         threads: usize = 1,
     }
-}
 
-section! {
     /// Compactions.
-    Compaction {
+    compaction: Compaction {
         /// Threads for short compactions and splits.
         threads: usize = 1,
         /// Threads for long compactions.
@@ -376,28 +355,22 @@ section! {
         /// on request.
         major_period_seconds: u64 = 7 * 24 * 3600,
     }
-}
 
-section! {
     /// The disk.
-    Disk {
+    disk: Disk {
         /// Bytes of the file system that writes leave free, besides what flushing the memstores
         /// needs. With less, writes are suspended. 0: only when the log gets no space.
         reserve_bytes: u64 = 256 * MIB,
     }
-}
 
-section! {
     /// Metrics.
-    Metrics {
+    metrics: Metrics {
         /// Regions with their own series; further ones are added up.
         max_regions: usize = 1_000,
     }
-}
 
-section! {
-    /// The slow log, which `getSlowLogResponses` reads.
-    SlowLog {
+    /// The slow log.
+    slow_log: SlowLog {
         /// Whether slow calls and large answers are recorded for `getSlowLogResponses` (HBase:
         /// `hbase.regionserver.slowlog.buffer.enabled`, there `false`).
         enabled: bool = true,
@@ -409,11 +382,9 @@ section! {
         /// A call with a larger answer is large. 0: every call.
         large_bytes: u64 = 100 * MIB,
     }
-}
 
-section! {
-    /// The key visualizer: where in the key space requests go.
-    KeyVisualizer {
+    /// The key visualizer.
+    key_visualizer: KeyVisualizer {
         /// Memory of the key visualizer: some 400 keys for each ten seconds of the last hour, two
         /// minutes of twelve hours and half hour of a week, shared by the busy tables. 0: off.
         bytes: usize = 16 << 20 => Range::zero_or_at_least(KEY_VISUALIZER_BYTES_MIN as u64),
@@ -421,11 +392,9 @@ section! {
         /// seconds are all counted.
         sample_every: u32 = 1 => Range::at_least(1),
     }
-}
 
-section! {
     /// Log lines.
-    Log {
+    log: Log {
         /// Filter of log lines, as `info` or `basalt=debug,info`.
         filter: String = "info".into(),
         /// Whether log lines are JSON objects.

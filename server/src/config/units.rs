@@ -129,23 +129,23 @@ fn size(text: &str) -> Option<u64> {
 
 /// A plain number of `unit`s, or a text like `2h 30m`.
 fn duration(text: &str, unit: Duration) -> Result<u64, String> {
-    let unit_ms = unit.as_millis();
     if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'_') {
         if let Ok(number) = text.replace('_', "").parse() {
             return Ok(number);
         }
         return Err(format!("{text:?} is too long a time"));
     }
+    let own = if unit.as_secs() == 0 {
+        "milliseconds"
+    } else {
+        "seconds"
+    };
     let found = humantime::parse_duration(text).map_err(|_| {
-        let own = if unit_ms == 1 { "milliseconds" } else { "seconds" };
         format!("{text:?} is no duration: give a number of {own}, or one with a unit as in 500ms, 5s, 2h or 1h 30m")
     })?;
     let nanoseconds = unit.as_nanos();
     if !found.as_nanos().is_multiple_of(nanoseconds) {
-        return Err(format!(
-            "{text:?} is not a whole number of {}",
-            if unit_ms == 1 { "milliseconds" } else { "seconds" }
-        ));
+        return Err(format!("{text:?} is not a whole number of {own}"));
     }
     u64::try_from(found.as_nanos() / nanoseconds).map_err(|_| format!("{text:?} is too long a time"))
 }

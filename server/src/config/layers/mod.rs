@@ -14,7 +14,9 @@ use serde::Deserialize as _;
 use toml::de::DeTable;
 use toml::{Table, Value};
 
-use super::describe::{Kind, PREFIX, Setting, unknown, unknown_variable};
+use super::declaration::Kind;
+use super::describe::{PREFIX, Setting, unknown, unknown_variable};
+use super::sections::SECTIONS;
 use super::units::Unit;
 use super::{Address, Config, ConfigError, TEXT_BYTES_MAX, memory};
 
@@ -136,24 +138,14 @@ impl Config {
         for argument in &inputs.set {
             layers.set(argument, &Source::Set)?;
         }
-        let text = |address: &Address| address.to_string();
-        let options = [
-            (
-                "data.dir",
-                "--data-dir",
-                inputs.data_dir.as_deref().map(path_text).transpose()?,
-            ),
-            ("server.listen", "--listen", inputs.listen.as_ref().map(text)),
-            (
-                "http.listen",
-                "--http-listen",
-                inputs.http_listen.as_ref().map(text),
-            ),
-        ];
-        for (name, option, value) in options {
-            if let Some(value) = value {
-                layers.option(name, option, value)?;
-            }
+        if let Some(path) = &inputs.data_dir {
+            layers.option("data.dir", "--data-dir", path_text(path)?)?;
+        }
+        if let Some(address) = &inputs.listen {
+            layers.option("server.listen", "--listen", address.to_string())?;
+        }
+        if let Some(address) = &inputs.http_listen {
+            layers.option("http.listen", "--http-listen", address.to_string())?;
         }
         Ok(layers.finish())
     }
@@ -194,11 +186,11 @@ impl Layers {
     fn put(&mut self, setting: Setting, value: Value, source: Source) -> Result<(), String> {
         let value = with_unit(setting, value)?;
         let mut alone = Table::new();
-        insert(&mut alone, setting, value.clone());
+        memory::section_of(&mut alone, setting.section).insert(setting.key().to_owned(), value.clone());
         if let Err(error) = Config::deserialize(alone) {
             return Err(error.message().to_owned());
         }
-        insert(&mut self.table, setting, value);
+        memory::section_of(&mut self.table, setting.section).insert(setting.key().to_owned(), value);
         self.sources.insert(setting.name(), source);
         Ok(())
     }
@@ -219,7 +211,7 @@ impl Layers {
         };
         let mut given = BTreeSet::new();
         for (section, values) in values {
-            let is_section = super::SECTIONS.iter().any(|known| known.name == section);
+            let is_section = SECTIONS.iter().any(|known| known.name == section);
             let Some(values) = values
                 .as_table()
                 .filter(|values| is_section || !values.is_empty())
@@ -296,15 +288,6 @@ impl Layers {
             config: Config::deserialize(self.table).expect("each value was checked"),
             sources: self.sources,
         }
-    }
-}
-
-fn insert(table: &mut Table, setting: Setting, value: Value) {
-    let section = table
-        .entry(setting.section)
-        .or_insert_with(|| Value::Table(Table::new()));
-    if let Value::Table(section) = section {
-        section.insert(setting.key().to_owned(), value);
     }
 }
 
