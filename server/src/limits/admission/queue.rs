@@ -70,19 +70,23 @@ impl Queue {
     }
 }
 
-/// Counts a call that waits, until it is dropped.
-struct Waiting<'a>(&'a AtomicUsize);
+/// Counts a call or a reservation that waits, until it is dropped.
+pub(super) struct Waiting<'a> {
+    count: &'a AtomicUsize,
+    /// Number of others that waited when this one began.
+    pub(super) before: usize,
+}
 
 impl<'a> Waiting<'a> {
-    fn enter(count: &'a AtomicUsize) -> Self {
-        count.fetch_add(1, Ordering::Relaxed);
-        Self(count)
+    pub(super) fn enter(count: &'a AtomicUsize) -> Self {
+        let before = count.fetch_add(1, Ordering::SeqCst);
+        Self { count, before }
     }
 }
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
+        self.count.fetch_sub(1, Ordering::SeqCst);
     }
 }
 

@@ -63,17 +63,12 @@ impl Limiter {
     /// Takes `amount`; returns the wait for it.
     pub(crate) fn take(&self, amount: u64, now: Ticks) -> Ticks {
         let cost = self.cost(amount);
-        let mut full_at = self.full_at.load(Ordering::Relaxed);
-        loop {
-            let next = (full_at.max(now.0) + cost).min(now.0.saturating_add(DEBT_MAX));
-            match self
-                .full_at
-                .compare_exchange_weak(full_at, next, Ordering::Relaxed, Ordering::Relaxed)
-            {
-                Ok(_) => return self.wait_at(full_at, cost, now),
-                Err(other) => full_at = other,
-            }
-        }
+        let full_at = self
+            .full_at
+            .update(Ordering::Relaxed, Ordering::Relaxed, |full_at| {
+                (full_at.max(now.0) + cost).min(now.0.saturating_add(DEBT_MAX))
+            });
+        self.wait_at(full_at, cost, now)
     }
 
     /// The time in which `amount` tokens come.

@@ -115,16 +115,8 @@ impl Outcomes {
     }
 }
 
-/// Kinds of limits, as positions and labels.
+/// Labels of the kinds of limits.
 const KINDS: [&str; 4] = ["rehearsal", "user", "table", "namespace"];
-
-fn kind_of(quota: &Quota) -> usize {
-    match quota.owner {
-        Owner::User { .. } => 1,
-        Owner::Table(_) => 2,
-        Owner::Namespace(_) => 3,
-    }
-}
 
 /// All limits. Shared by all connections.
 #[derive(Debug)]
@@ -136,7 +128,7 @@ pub(crate) struct Capacity {
     max_wait: Duration,
     /// The beginning of [`Ticks`].
     began: Instant,
-    outcomes: [Outcomes; 4],
+    outcomes: [Outcomes; KINDS.len()],
 }
 
 impl Capacity {
@@ -266,10 +258,15 @@ enum Subject<'a> {
 }
 
 impl Subject<'_> {
+    /// The position of its label in [`KINDS`].
     fn kind(&self) -> usize {
         match self {
             Self::Server(_) => 0,
-            Self::Quota(quota) => kind_of(quota),
+            Self::Quota(quota) => match quota.owner {
+                Owner::User { .. } => 1,
+                Owner::Table(_) => 2,
+                Owner::Namespace(_) => 3,
+            },
         }
     }
 }

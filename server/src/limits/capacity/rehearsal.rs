@@ -20,7 +20,6 @@ pub(crate) struct Rehearsal {
     limits: String,
 }
 
-/// One of them.
 #[derive(Debug)]
 pub(crate) struct VirtualServer {
     pub(crate) throttle: Throttle,

@@ -5,25 +5,19 @@ use std::time::Duration;
 
 use super::limiter::{Limiter, Ticks};
 
-/// Unit of a limit (HBase: `ThrottleType`, with its numbers).
+/// What a limit counts: requests (`Number`) or bytes (`Size`), of writes, of reads, or of both (`Request`).
+/// HBase: `ThrottleType`, with its numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum ThrottleType {
-    /// Requests.
     RequestNumber = 1,
-    /// Bytes.
     RequestSize = 2,
-    /// Requests that write.
     WriteNumber = 3,
-    /// Bytes written.
     WriteSize = 4,
-    /// Requests that read.
     ReadNumber = 5,
-    /// Bytes read.
     ReadSize = 6,
 }
 
 impl ThrottleType {
-    /// All of them.
     pub(crate) const ALL: [Self; 6] = [
         Self::RequestNumber,
         Self::RequestSize,
@@ -92,7 +86,6 @@ impl Cost {
         }
     }
 
-    /// Adds another cost.
     pub(crate) fn add(&mut self, other: Self) {
         self.writes += other.writes;
         self.write_bytes += other.write_bytes;
@@ -125,18 +118,13 @@ pub(crate) struct Limit {
 /// Time unit of a limit (HBase: `TimeUnit`, with its numbers).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TimeUnit {
-    /// A second.
     Seconds = 4,
-    /// A minute.
     Minutes = 5,
-    /// An hour.
     Hours = 6,
-    /// A day.
     Days = 7,
 }
 
 impl TimeUnit {
-    /// All of them.
     pub(crate) const ALL: [Self; 4] = [Self::Seconds, Self::Minutes, Self::Hours, Self::Days];
 
     fn duration(self) -> Duration {
@@ -194,11 +182,8 @@ pub(crate) struct Throttle {
 /// A limit that a call has to wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Reached {
-    /// For so long.
     pub(crate) wait: Ticks,
-    /// Unit of the limit.
     pub(crate) kind: ThrottleType,
-    /// The limit.
     pub(crate) limit: Limit,
 }
 
@@ -213,7 +198,6 @@ impl Throttle {
         }
     }
 
-    /// Whether there is no limit.
     pub(crate) fn is_empty(&self) -> bool {
         self.limiters.is_empty()
     }

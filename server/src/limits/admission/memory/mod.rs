@@ -36,6 +36,7 @@ use tokio::sync::Notify;
 use tokio::time::timeout;
 
 use super::Busy;
+use super::queue::Waiting;
 use super::slow::{SlowClient, SlowClients};
 
 /// Bytes of a connection's buffers that are not counted.
@@ -264,7 +265,7 @@ impl Memory {
     /// Reserves the arguments of a scanner that is opened; `None` when open scanners have used up
     /// their share, or the memory for calls is full.
     pub(crate) fn for_scanner(self: &Arc<Self>, bytes: u64) -> Option<ScannerMemory> {
-        let share = self.limit / SCANNERS_SHARE;
+        let share = self.scanners_limit();
         let more = |used: u64| used.checked_add(bytes).filter(|sum| *sum <= share);
         self.scanners
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, more)
@@ -313,26 +314,6 @@ impl Budget for Memory {
 
     fn release(&self, bytes: usize) {
         Self::release(self, bytes as u64);
-    }
-}
-
-/// Counts a reservation that waits.
-struct Waiting<'a> {
-    count: &'a AtomicUsize,
-    /// Number of others that waited when this one began.
-    before: usize,
-}
-
-impl<'a> Waiting<'a> {
-    fn enter(count: &'a AtomicUsize) -> Self {
-        let before = count.fetch_add(1, Ordering::SeqCst);
-        Self { count, before }
-    }
-}
-
-impl Drop for Waiting<'_> {
-    fn drop(&mut self) {
-        self.count.fetch_sub(1, Ordering::SeqCst);
     }
 }
 
@@ -395,7 +376,7 @@ impl MemoryPermit {
 
     /// Reserves for buffers of this size without waiting; `false` if it does not fit.
     pub(crate) fn try_raise(&mut self, bytes: usize) -> bool {
-        let more = (bytes.saturating_sub(FREE_BYTES) as u64).saturating_sub(self.bytes);
+        let more = self.missing(bytes);
         let granted = more == 0 || self.memory.try_reserve(more, Purpose::Arrive);
         if granted {
             self.bytes += more;
@@ -405,11 +386,15 @@ impl MemoryPermit {
 
     /// Reserves for buffers of this size, to be called before they grow.
     pub(crate) async fn raise(&mut self, bytes: usize) -> Result<(), Busy> {
-        let bytes = bytes.saturating_sub(FREE_BYTES) as u64;
-        match bytes.saturating_sub(self.bytes) {
+        match self.missing(bytes) {
             0 => Ok(()),
             more => self.add(more, Purpose::Arrive).await,
         }
+    }
+
+    /// Bytes that buffers of this size need beyond those that are reserved or free.
+    fn missing(&self, bytes: usize) -> u64 {
+        (bytes.saturating_sub(FREE_BYTES) as u64).saturating_sub(self.bytes)
     }
 
     /// Reserves this many more bytes for a result, without waiting.

@@ -90,7 +90,6 @@ impl std::fmt::Display for Owner {
 /// are the same here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Setting {
-    /// The limit.
     pub(crate) limit: Limit,
     /// Set for the cluster.
     pub(crate) is_cluster: bool,
@@ -191,7 +190,6 @@ impl Quotas {
         })
     }
 
-    /// Whether there is any.
     pub(super) fn any(&self) -> bool {
         !self.set.read().all.is_empty()
     }
