@@ -67,9 +67,12 @@ impl Rates {
     /// Records `counts`, the counters of calls and regions, if it is time. To be called every
     /// second or so.
     pub(crate) fn tick(&self, counts: impl FnOnce() -> (Vec<CallCount>, Vec<RegionRequests>)) {
-        let is_due =
-            |notes: &VecDeque<Arc<Note>>| notes.back().is_none_or(|last| last.at.elapsed() >= PERIOD);
-        if !is_due(&self.notes.lock()) {
+        if self
+            .notes
+            .lock()
+            .back()
+            .is_some_and(|last| last.at.elapsed() < PERIOD)
+        {
             return;
         }
         let (calls, regions) = counts();

@@ -54,9 +54,7 @@ pub(crate) struct Record {
     pub(crate) answer_bytes: u64,
     /// `address:port` of the client.
     pub(crate) client: String,
-    /// The service of the method.
     pub(crate) service: &'static str,
-    /// The method.
     pub(crate) method: &'static str,
     /// Full name of the table that the call was about.
     pub(crate) table: Option<String>,
@@ -127,7 +125,6 @@ pub(crate) struct Query {
     pub(crate) limit: usize,
 }
 
-/// The log.
 #[derive(Debug)]
 pub(crate) struct SlowLog {
     /// Nanoseconds.

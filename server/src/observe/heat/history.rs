@@ -52,7 +52,6 @@ struct Ring {
     columns: VecDeque<Column>,
 }
 
-/// The rings.
 #[derive(Debug)]
 pub(super) struct History {
     rings: [Ring; 3],

@@ -90,9 +90,7 @@ type Amounts = [f32; 3];
 /// Kind of access of a call to its rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Request {
-    /// It reads them.
     Read,
-    /// It writes them.
     Write,
 }
 
@@ -239,7 +237,12 @@ impl Heat {
         if !self.is_on() || now == open {
             return;
         }
-        let samples = self.gather(Shard::drain);
+        let mut samples: BTreeMap<TableName, Vec<Point>> = BTreeMap::new();
+        for shard in &self.shards {
+            for (table, points) in shard.0.lock().drain() {
+                samples.entry(table).or_default().extend(points);
+            }
+        }
         self.column.0.store(now, Ordering::Relaxed);
         let bytes = self.history.lock().column_bytes();
         let column = Column::of_samples(open * COLUMN_MS, samples, bytes, &boundaries);
@@ -258,30 +261,16 @@ impl Heat {
         }
     }
 
-    /// Collects the waiting samples of the shards, by table.
-    fn gather(
-        &self,
-        take: impl Fn(&mut Shard) -> Vec<(TableName, Vec<Point>)>,
-    ) -> BTreeMap<TableName, Vec<Point>> {
-        let mut all: BTreeMap<TableName, Vec<Point>> = BTreeMap::new();
-        for shard in &self.shards {
-            for (table, points) in take(&mut shard.0.lock()) {
-                all.entry(table).or_default().extend(points);
-            }
-        }
-        all
-    }
-
     /// Traffic of a table as a grid. `boundaries` are the start keys of its regions, in order.
     pub(crate) fn picture(&self, query: &Query, boundaries: &[Vec<u8>]) -> Picture {
         let now_ms = self.clock.wall_ms();
         let open_ms = self.column.0.load(Ordering::Relaxed) * COLUMN_MS;
-        let open = self.gather(|shard| shard.peek(&query.table)).remove(&query.table);
+        let open = |shard: &Apart<Mutex<Shard>>| shard.0.lock().peek(&query.table);
         let mut spans = self.history.lock().spans(&query.table, query.from_ms);
         spans.push(history::Span {
             from_ms: open_ms,
             to_ms: now_ms.clamp(open_ms + 1_000, open_ms + COLUMN_MS),
-            points: open.unwrap_or_default(),
+            points: self.shards.iter().flat_map(open).collect(),
         });
         picture::draw(query, boundaries, &spans)
     }

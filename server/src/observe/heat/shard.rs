@@ -150,7 +150,9 @@ impl Shard {
 
     /// Takes everything out. The memory is kept, and the sampling rate returns to the setting.
     pub(super) fn drain(&mut self) -> Vec<(TableName, Vec<Point>)> {
-        let mut by_table = Self::empty_lists(std::mem::take(&mut self.tables));
+        let mut names: Vec<_> = self.tables.drain().collect();
+        names.sort_by_key(|(_, number)| *number);
+        let mut by_table: Vec<_> = names.into_iter().map(|(name, _)| (name, Vec::new())).collect();
         for sample in self.samples.drain(..) {
             if let Some((_, points)) = by_table.get_mut(sample.table as usize) {
                 points.push(sample.point());
@@ -161,19 +163,10 @@ impl Shard {
     }
 
     /// A copy of a table's samples.
-    pub(super) fn peek(&self, table: &TableName) -> Vec<(TableName, Vec<Point>)> {
-        let Some(number) = self.tables.get(table) else {
-            return Vec::new();
-        };
-        let own = self.samples.iter().filter(|sample| sample.table == *number);
-        vec![(table.clone(), own.cloned().map(Sample::point).collect())]
-    }
-
-    /// A list for each table, by number.
-    fn empty_lists(tables: HashMap<TableName, u32>) -> Vec<(TableName, Vec<Point>)> {
-        let mut names: Vec<_> = tables.into_iter().collect();
-        names.sort_by_key(|(_, number)| *number);
-        names.into_iter().map(|(name, _)| (name, Vec::new())).collect()
+    pub(super) fn peek(&self, table: &TableName) -> Vec<Point> {
+        let number = self.tables.get(table).copied();
+        let own = self.samples.iter().filter(|sample| Some(sample.table) == number);
+        own.cloned().map(Sample::point).collect()
     }
 
     /// Whether there are samples of a table.

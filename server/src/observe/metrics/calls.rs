@@ -151,9 +151,7 @@ pub(crate) struct Port {
 /// Handles of connections and their traffic.
 #[derive(Debug)]
 pub(crate) struct Connections {
-    /// Connections of the Thrift port.
     pub(crate) thrift: Port,
-    /// Connections of the HTTP port.
     pub(crate) http: Port,
     /// Connections ended and HTTP requests refused for bytes that are no message.
     pub(crate) protocol_errors: Counter,

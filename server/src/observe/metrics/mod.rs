@@ -28,21 +28,17 @@ pub(crate) use scrape::render;
 /// Installs the recorder for the process. The handle renders the recorded figures.
 /// REQUIRES: called once, before any other function of this module.
 pub(crate) fn install() -> Result<PrometheusHandle, metrics_exporter_prometheus::BuildError> {
-    let handle = builder()?.install_recorder()?;
+    // Without buckets, the exporter would make summaries of histograms.
+    let mut builder = PrometheusBuilder::new();
+    for (name, buckets) in names::HISTOGRAMS {
+        builder = builder.set_buckets_for_metric(Matcher::Full((*name).to_owned()), buckets)?;
+    }
+    let handle = builder.install_recorder()?;
     names::describe_all();
     ::metrics::gauge!(names::BUILD_INFO, "version" => env!("CARGO_PKG_VERSION"), "commit" => crate::COMMIT)
         .set(1.0);
     process::describe();
     Ok(handle)
-}
-
-/// A builder with the buckets of every histogram: without them the exporter would make summaries.
-fn builder() -> Result<PrometheusBuilder, metrics_exporter_prometheus::BuildError> {
-    let mut builder = PrometheusBuilder::new();
-    for (name, buckets) in names::HISTOGRAMS {
-        builder = builder.set_buckets_for_metric(Matcher::Full((*name).to_owned()), buckets)?;
-    }
-    Ok(builder)
 }
 
 /// Drains the histograms' sample buffers. Must be called every second or so, or memory grows between scrapes.

@@ -2,23 +2,32 @@
 
 use metrics::{Unit, describe_counter, describe_gauge, describe_histogram};
 
-/// Declares names as constants and one function that describes them all.
+/// Declares names as constants, and a list of all with kind, unit and help text.
 macro_rules! metric_names {
     ($($kind:ident $const:ident = $name:literal, $unit:expr, $help:literal;)+) => {
         $(#[doc = $help] pub(crate) const $const: &str = $name;)+
 
-        /// Type, name and help text of all.
-        #[cfg(test)]
-        const ALL: &[(&str, &str, &str)] = &[$((stringify!($kind), $name, $help)),+];
-
-        /// Registers help texts and units with the installed recorder.
-        pub(crate) fn describe_all() {
-            $(metric_names!(@describe $kind, $name, $unit, $help);)+
-        }
+        const ALL: &[(&str, &str, Unit, &str)] = &[$((stringify!($kind), $name, $unit, $help)),+];
     };
-    (@describe counter, $name:literal, $unit:expr, $help:literal) => { describe_counter!($name, $unit, $help) };
-    (@describe gauge, $name:literal, $unit:expr, $help:literal) => { describe_gauge!($name, $unit, $help) };
-    (@describe histogram, $name:literal, $unit:expr, $help:literal) => { describe_histogram!($name, $unit, $help) };
+}
+
+pub(super) use metric_names;
+
+/// Registers help texts and units with the installed recorder.
+pub(crate) fn describe_all() {
+    describe(ALL);
+}
+
+/// Registers these metrics, each given by kind, name, unit and help text.
+pub(super) fn describe(metrics: &[(&str, &'static str, Unit, &'static str)]) {
+    for &(kind, name, unit, help) in metrics {
+        match kind {
+            "counter" => describe_counter!(name, unit, help),
+            "gauge" => describe_gauge!(name, unit, help),
+            "histogram" => describe_histogram!(name, unit, help),
+            other => unreachable!("{name} is a {other}, which is no kind of metric"),
+        }
+    }
 }
 
 metric_names! {
@@ -200,7 +209,7 @@ mod tests {
     /// metric of two types; help is a sentence.
     #[test]
     fn names_follow_the_conventions() {
-        for (index, &(kind, name, help)) in ALL.iter().enumerate() {
+        for (index, &(kind, name, _, help)) in ALL.iter().enumerate() {
             assert!(name.starts_with("basalt_"), "{name}");
             assert_eq!(kind == "counter", name.ends_with("_total"), "{name} is a {kind}");
             for part in name.split('_') {
@@ -210,7 +219,7 @@ mod tests {
                 );
             }
             let base = name.strip_suffix("_total").unwrap_or(name);
-            for &(_, other, _) in &ALL[index + 1..] {
+            for &(_, other, ..) in &ALL[index + 1..] {
                 assert_ne!(base, other.strip_suffix("_total").unwrap_or(other));
             }
             assert!(help.ends_with('.'), "{name}: {help}");
@@ -224,7 +233,7 @@ mod tests {
         let all: Vec<&str> = ALL
             .iter()
             .filter(|(kind, ..)| *kind == "histogram")
-            .map(|(_, name, _)| *name)
+            .map(|(_, name, ..)| *name)
             .collect();
         assert_eq!(with_buckets, all);
     }

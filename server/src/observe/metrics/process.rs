@@ -7,45 +7,27 @@
 use std::fs;
 use std::time::Duration;
 
-use metrics::{Unit, counter, describe_counter, describe_gauge, gauge};
+use metrics::{Unit, counter, gauge};
 use rustix::param::{clock_ticks_per_second, page_size};
 use rustix::process::{Resource, getrlimit};
 
-const CPU_SECONDS: &str = "process_cpu_seconds_total";
-const RESIDENT_BYTES: &str = "process_resident_memory_bytes";
-const VIRTUAL_BYTES: &str = "process_virtual_memory_bytes";
-const VIRTUAL_MAX_BYTES: &str = "process_virtual_memory_max_bytes";
-const OPEN_FDS: &str = "process_open_fds";
-const MAX_FDS: &str = "process_max_fds";
-const THREADS: &str = "process_threads";
-const START_SECONDS: &str = "process_start_time_seconds";
+use super::names::{self, metric_names};
+
+metric_names! {
+    counter CPU_SECONDS = "process_cpu_seconds_total", Unit::Seconds, "CPU time of the process, in whole seconds.";
+    gauge RESIDENT_BYTES = "process_resident_memory_bytes", Unit::Bytes, "Memory in use.";
+    gauge VIRTUAL_BYTES = "process_virtual_memory_bytes", Unit::Bytes, "Address space in use.";
+    gauge VIRTUAL_MAX_BYTES = "process_virtual_memory_max_bytes", Unit::Bytes, "Limit of the address space; 0 is none.";
+    gauge OPEN_FDS = "process_open_fds", Unit::Count, "Open file descriptors.";
+    gauge MAX_FDS = "process_max_fds", Unit::Count, "Limit of file descriptors.";
+    gauge THREADS = "process_threads", Unit::Count, "Threads.";
+    gauge START_SECONDS = "process_start_time_seconds", Unit::Seconds,
+        "When the process started, in seconds since 1970.";
+}
 
 /// Registers help texts and units with the installed recorder.
 pub(super) fn describe() {
-    describe_counter!(
-        CPU_SECONDS,
-        Unit::Seconds,
-        "CPU time of the process, in whole seconds."
-    );
-    for (name, unit, help) in [
-        (RESIDENT_BYTES, Unit::Bytes, "Memory in use."),
-        (VIRTUAL_BYTES, Unit::Bytes, "Address space in use."),
-        (
-            VIRTUAL_MAX_BYTES,
-            Unit::Bytes,
-            "Limit of the address space; 0 is none.",
-        ),
-        (OPEN_FDS, Unit::Count, "Open file descriptors."),
-        (MAX_FDS, Unit::Count, "Limit of file descriptors."),
-        (THREADS, Unit::Count, "Threads."),
-        (
-            START_SECONDS,
-            Unit::Seconds,
-            "When the process started, in seconds since 1970.",
-        ),
-    ] {
-        describe_gauge!(name, unit, help);
-    }
+    names::describe(ALL);
 }
 
 /// Reads the figures into the installed recorder.

@@ -71,7 +71,7 @@ fn publish_engine(engine: &Engine, memstore_limit_bytes: u64) {
     gauge!(names::DISK_AVAILABLE_BYTES).set(disk.available_bytes as f64);
     gauge!(names::DISK_LOW_WATER_BYTES).set(disk.low_water_bytes as f64);
     gauge!(names::CLOCK_BEHIND_SECONDS).set(engine.ahead_of_clock().as_secs_f64());
-    gauge!(names::WRITES_SUSPENDED).set(if disk.suspended.is_some() { 1.0 } else { 0.0 });
+    gauge!(names::WRITES_SUSPENDED).set(f64::from(disk.suspended.is_some()));
     let (read_point, last_assigned) = engine.read_point();
     gauge!(names::READ_POINT_LAG).set(last_assigned.0.saturating_sub(read_point.0) as f64);
     let (first_segment, last_segment) = engine.wal_segments();
@@ -119,8 +119,7 @@ fn publish_background(engine: &Engine) {
         gauge!(names::QUEUE, "kind" => kind).set(length as f64);
     }
     for (kind, work) in [("flush", Work::Flushes), ("compaction", Work::Compactions)] {
-        let paused = if engine.is_paused(work) { 1.0 } else { 0.0 };
-        gauge!(names::PAUSED, "kind" => kind).set(paused);
+        gauge!(names::PAUSED, "kind" => kind).set(f64::from(engine.is_paused(work)));
     }
     let running = engine.jobs().running();
     for (kind, flushes) in [("flush", true), ("compaction", false)] {
