@@ -90,7 +90,11 @@ pub(crate) fn run(config: Config, reload: Reload, home: Option<Home>) -> Result<
         .build()?;
     let (hangups, ports) = runtime.block_on(async {
         let hangups = catch_or_ignore_signals()?;
-        Ok::<_, Failure>((hangups, Ports::bind(&config).await?))
+        let ports = Ports {
+            thrift: bind("server.listen", &config.server.listen).await?,
+            http: bind("http.listen", &config.http.listen).await?,
+        };
+        Ok::<_, Failure>((hangups, ports))
     })?;
     let controls = home.is_some().then(|| Controls {
         clock: Arc::new(MovableClock::new()),
@@ -138,15 +142,6 @@ pub(crate) fn run(config: Config, reload: Reload, home: Option<Home>) -> Result<
 struct Ports {
     thrift: TcpListener,
     http: TcpListener,
-}
-
-impl Ports {
-    async fn bind(config: &Config) -> Result<Self, Failure> {
-        Ok(Self {
-            thrift: bind("server.listen", &config.server.listen).await?,
-            http: bind("http.listen", &config.http.listen).await?,
-        })
-    }
 }
 
 /// Binds the port of a setting; the system's resolver is asked for host names.
@@ -228,7 +223,9 @@ async fn serve(
     ];
 
     tokio::spawn(reload_settings(reload, hangups, Arc::clone(&server)));
-    let mut signals = Signals::catch()?;
+    // The signals that mean a clean stop. Until they are caught, they end the process at once.
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
     server.set_ready(true);
     // Tools wait for this line; it comes only when calls are accepted, and when a signal is a clean stop.
     print_line(match server.controls() {
@@ -237,7 +234,10 @@ async fn serve(
     })?;
     supervisor.ready();
 
-    signals.stop().await;
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+    }
     supervisor.stopping();
     tracing::info!("stopping: no new connections, calls in hand are finished");
     server.set_ready(false);
@@ -354,28 +354,5 @@ async fn relief(server: Arc<Server>, stop: CancellationToken) {
             tracing::warn!(%error, "idle scanners kept their memory");
         }
         tokio::time::sleep(RELIEF_PERIOD).await;
-    }
-}
-
-/// The signals that mean a clean stop. Until they are caught, they end the process at once.
-struct Signals {
-    terminate: Signal,
-    interrupt: Signal,
-}
-
-impl Signals {
-    fn catch() -> std::io::Result<Self> {
-        Ok(Self {
-            terminate: signal(SignalKind::terminate())?,
-            interrupt: signal(SignalKind::interrupt())?,
-        })
-    }
-
-    /// Returns when one of them has come.
-    async fn stop(&mut self) {
-        tokio::select! {
-            _ = self.terminate.recv() => {}
-            _ = self.interrupt.recv() => {}
-        }
     }
 }

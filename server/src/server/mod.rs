@@ -140,7 +140,6 @@ impl Server {
         &self.config
     }
 
-    /// The settings in force.
     pub(crate) fn in_force(&self) -> Config {
         self.in_force.lock().clone()
     }
@@ -226,7 +225,6 @@ impl Server {
         self.started_mono.elapsed()
     }
 
-    /// When it started.
     pub(crate) fn started(&self) -> SystemTime {
         self.started
     }

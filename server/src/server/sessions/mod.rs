@@ -20,7 +20,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use basalt_engine::engine::Scanner;
-use basalt_engine::op::ReadTier;
+use basalt_engine::op::{ReadTier, Scan};
 use basalt_engine::schema::TableName;
 use dashmap::DashMap;
 use metrics::{Counter, Gauge, counter, gauge};
@@ -47,12 +47,7 @@ pub(crate) enum SessionError {
     /// Another fetch with this id is running.
     Busy,
     /// A limit is reached.
-    TooMany {
-        /// Name of the limit.
-        limit: &'static str,
-        /// Value of the limit.
-        value: usize,
-    },
+    TooMany { limit: &'static str, value: usize },
 }
 
 /// A scan with its state besides the engine's scanner.
@@ -89,10 +84,8 @@ impl OpenScan {
 /// Parameters of a scan.
 #[derive(Debug)]
 pub(crate) struct PendingScan {
-    /// The table.
-    pub(crate) table: basalt_engine::schema::TableName,
-    /// The scan.
-    pub(crate) scan: basalt_engine::op::Scan,
+    pub(crate) table: TableName,
+    pub(crate) scan: Scan,
 }
 
 #[derive(Debug)]
@@ -326,6 +319,17 @@ impl Sessions {
 
     /// Makes scans that have been idle for at least `idle` release blocks and read-ahead windows.
     pub(crate) fn rest(&self, idle: Duration) {
+        self.each_idle(idle, Scanner::rest);
+    }
+
+    /// Releases flushed memstores and compacted files that idle scanners still pin. Active scanners
+    /// do this in each fetch.
+    pub(crate) fn release_idle(&self) {
+        self.each_idle(Duration::ZERO, Scanner::release);
+    }
+
+    /// Visits the scanners that no fetch has taken out, and that have been idle for at least `idle`.
+    fn each_idle(&self, idle: Duration, visit: impl Fn(&mut Scanner)) {
         let now = Instant::now();
         for mut session in self.by_id.iter_mut() {
             // The lease began with the last fetch.
@@ -334,24 +338,11 @@ impl Sessions {
                 && let Some(scan) = session.scan.get_mut()
                 && let Some(scanner) = &mut scan.scanner
             {
-                scanner.rest();
+                visit(scanner);
             }
         }
     }
 
-    /// Releases flushed memstores and compacted files that idle scanners still pin. Active scanners
-    /// do this in each fetch.
-    pub(crate) fn release_idle(&self) {
-        for mut session in self.by_id.iter_mut() {
-            if let Some(scan) = session.scan.get_mut()
-                && let Some(scanner) = &mut scan.scanner
-            {
-                scanner.release();
-            }
-        }
-    }
-
-    /// Closes everything.
     pub(crate) fn close_all(&self) {
         self.by_id.clear();
     }
