@@ -25,7 +25,6 @@ use basalt_engine::fs::{DirLock, RealFs, Vfs as _};
 
 /// Prefix of the names of these directories.
 const PREFIX: &str = "basalt-ephemeral-";
-/// Name of the lock file.
 const LOCK_FILE: &str = "OWNER";
 /// Names that are tried. One more than once is rare.
 const ATTEMPTS: u32 = 100;

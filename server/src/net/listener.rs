@@ -37,7 +37,6 @@ const UNCONFIRMED: Duration = Duration::from_mins(2);
 
 /// A port that accepts.
 pub(crate) struct Listener {
-    /// Bound.
     pub(crate) socket: TcpListener,
     /// Most connections at once.
     pub(crate) max_connections: usize,
@@ -46,7 +45,6 @@ pub(crate) struct Listener {
     pub(crate) setting: &'static str,
     /// The first number of a file descriptor that a connection may not have.
     pub(crate) descriptors_end: RawFd,
-    /// Counts.
     pub(crate) port: Port,
 }
 

@@ -37,7 +37,6 @@ fn text_as_bytes<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<Vec
 }
 
 impl Given {
-    /// Checks it.
     pub(crate) fn check(self) -> Result<Fault, String> {
         let kind = self.kind()?;
         Ok(Fault {

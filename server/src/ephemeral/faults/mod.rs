@@ -11,11 +11,6 @@
 //!
 //! A fault whose calls are used up is no longer armed. Each one that a call meets is logged and
 //! counted by its kind, and the text of its exception says that a test caused it.
-//!
-//! | module | contents |
-//! | --- | --- |
-//! | `methods` | names of methods, and which Thrift methods a native name stands for |
-//! | `given` | faults as JSON, and their checks |
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -64,7 +59,6 @@ impl Kind {
         "move",
     ];
 
-    /// Name of the fault.
     pub(crate) fn name(&self) -> &'static str {
         let index = match self {
             Self::RegionTooBusy => 0,
@@ -157,7 +151,6 @@ impl Faults {
         }
     }
 
-    /// Whether faults are armed.
     pub(crate) fn are_armed(&self) -> bool {
         self.are_armed.load(Ordering::Acquire)
     }
