@@ -200,8 +200,8 @@ settings! {
     }
 
     /// Quotas.
-    // Of tables, namespaces and users, and the handling of calls that have to wait for them or for a
-    // virtual server.
+    // Quotas belong to tables, namespaces and users. The section also says how calls wait for a quota or for
+    // a virtual server.
     quota: Quota {
         /// Longest delay of a call over a limit of a quota or of a virtual server. A call that
         /// would have to wait longer is refused.

@@ -224,12 +224,7 @@ fn calls_in_flight_on_one_connection_are_bounded() {
         let mut client = Client::connect(&server, "ClientService").await;
         let mut frames = Vec::new();
         for id in 0..SENT {
-            let header = pb::RequestHeader {
-                call_id: Some(id),
-                method_name: Some("Scan".to_owned()),
-                ..pb::RequestHeader::default()
-            };
-            Request::encode(&header, &call, b"", &mut frames);
+            add_call(id, "Scan", &call, &mut frames);
         }
         let (mut read, mut write) = client.0.split();
         let sent = async { write.write_all(&frames).await.unwrap() };
@@ -263,6 +258,16 @@ fn calls_in_flight_on_one_connection_are_bounded() {
             .await
             .expect("every call is answered");
     });
+}
+
+/// Appends the frame of a call.
+fn add_call(id: u32, method: &str, call: &impl Message, frames: &mut Vec<u8>) {
+    let header = pb::RequestHeader {
+        call_id: Some(id),
+        method_name: Some(method.to_owned()),
+        ..pb::RequestHeader::default()
+    };
+    Request::encode(&header, call, b"", frames);
 }
 
 fn region_of_t(server: &Server) -> pb::RegionSpecifier {
@@ -328,16 +333,11 @@ fn calls_go_on_while_their_client_reads_nothing() {
         let newest = put(&region, "newest", Bytes::from_static(b"v"));
         let _: pb::MutateResponse = client.ask("Mutate", &newest).await;
         let mut frames = Vec::new();
-        let header = |id, method: &str| pb::RequestHeader {
-            call_id: Some(id),
-            method_name: Some(method.to_owned()),
-            ..pb::RequestHeader::default()
-        };
         for id in 0..LARGE_GETS {
-            Request::encode(&header(id, "Get"), &get(&region, "large"), b"", &mut frames);
+            add_call(id, "Get", &get(&region, "large"), &mut frames);
         }
         let delete = delete_newest(&region, "newest");
-        Request::encode(&header(LARGE_GETS, "Mutate"), &delete, b"", &mut frames);
+        add_call(LARGE_GETS, "Mutate", &delete, &mut frames);
         client.0.write_all(&frames).await.unwrap();
         let mut other = Client::connect(&server, "ClientService").await;
         let applied = async {
@@ -371,14 +371,9 @@ fn with_little_memory() -> Arc<Server> {
 
 /// The frame of a put of a large value.
 fn large_put(server: &Server, id: u32, row: &'static str, bytes: usize) -> Vec<u8> {
-    let header = pb::RequestHeader {
-        call_id: Some(id),
-        method_name: Some("Mutate".to_owned()),
-        ..pb::RequestHeader::default()
-    };
     let call = put(&region_of_t(server), row, Bytes::from(vec![b'v'; bytes]));
     let mut frame = Vec::new();
-    Request::encode(&header, &call, b"", &mut frame);
+    add_call(id, "Mutate", &call, &mut frame);
     frame
 }
 
@@ -448,12 +443,7 @@ async fn unread_responses_count_together() {
     let mut reader = Client::connect_narrow(&server, None).await;
     let mut frames = Vec::new();
     for id in 0..GETS {
-        let header = pb::RequestHeader {
-            call_id: Some(id),
-            method_name: Some("Get".to_owned()),
-            ..pb::RequestHeader::default()
-        };
-        Request::encode(&header, &get(&region_of_t(&server), "large"), b"", &mut frames);
+        add_call(id, "Get", &get(&region_of_t(&server), "large"), &mut frames);
     }
     reader.0.write_all(&frames).await.unwrap();
     let all = u64::from(GETS) * RESPONSE_BYTES as u64;
@@ -486,13 +476,8 @@ async fn large_and_small_responses_are_written_together() {
     }
     let mut frames = Vec::new();
     for id in 0..GETS {
-        let header = pb::RequestHeader {
-            call_id: Some(id),
-            method_name: Some("Get".to_owned()),
-            ..pb::RequestHeader::default()
-        };
         let (row, _) = rows[id as usize % 2];
-        Request::encode(&header, &get(&region, row), b"", &mut frames);
+        add_call(id, "Get", &get(&region, row), &mut frames);
     }
     let (mut read, mut write) = client.0.into_split();
     let sent = tokio::spawn(async move { write.write_all(&frames).await.map(|()| write) });

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::limiter::{Limiter, Ticks};
 
-/// What a limit counts: requests (`Number`) or bytes (`Size`), of writes, of reads, or of both (`Request`).
+/// Unit of a limit: requests (`Number`) or bytes (`Size`), of writes, of reads, or of both (`Request`).
 /// HBase: `ThrottleType`, with its numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum ThrottleType {

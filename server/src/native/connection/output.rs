@@ -46,7 +46,7 @@ impl Response {
         self.bytes.len() + self.cells.len()
     }
 
-    /// What is left behind the first `written` bytes, in two buffers.
+    /// The bytes behind the first `written` ones, in two buffers.
     fn after(&self, written: usize) -> [&[u8]; 2] {
         let (bytes, cells) = (&self.bytes[..], &self.cells[..]);
         match written.checked_sub(bytes.len()) {
@@ -179,7 +179,7 @@ impl Output {
         Ok(true)
     }
 
-    /// Lists what is left of the first pieces, up to one that cuts the connection. Returns the number of
+    /// Lists the unwritten bytes of the first pieces, up to one that cuts the connection. Returns the number of
     /// buffers; none is empty.
     fn fill<'a>(&'a self, buffers: &mut [IoSlice<'a>; BUFFERS]) -> usize {
         let (mut filled, mut written) = (0, self.written);
