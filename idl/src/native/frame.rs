@@ -146,6 +146,13 @@ pub fn response_head(call_id: u32, result: &impl Message, cells_len: usize) -> V
     head
 }
 
+/// As [`response_head`], for a message that is encoded already.
+pub fn encoded_response_head(call_id: u32, result: &[u8], cells_len: usize) -> Vec<u8> {
+    let mut head = Vec::with_capacity(RESPONSE_HEADER_BYTES + result.len());
+    put_encoded_head(call_id, result, cells_len, &mut head);
+    head
+}
+
 fn put_head(header: &ResponseHeader, result: &impl Message, total: usize, out: &mut Vec<u8>) {
     out.extend_from_slice(&(total as u32).to_be_bytes());
     put_delimited(header, out);
@@ -154,15 +161,22 @@ fn put_head(header: &ResponseHeader, result: &impl Message, total: usize, out: &
 
 /// Appends a response whose message is encoded already, with its cell block as it is to be sent.
 pub fn put_encoded_response(call_id: u32, result: &[u8], cells: &[u8], out: &mut Vec<u8>) {
-    let header = response_header(call_id, cells.len());
+    out.reserve(RESPONSE_HEADER_BYTES + result.len() + cells.len());
+    put_encoded_head(call_id, result, cells.len(), out);
+    out.extend_from_slice(cells);
+}
+
+/// About what a response takes besides its message and cells.
+const RESPONSE_HEADER_BYTES: usize = 32;
+
+fn put_encoded_head(call_id: u32, result: &[u8], cells_len: usize, out: &mut Vec<u8>) {
+    let header = response_header(call_id, cells_len);
     let result_len = encoded_len_varint(result.len() as u64) + result.len();
-    let total = delimited_len(&header) + result_len + cells.len();
-    out.reserve(4 + total);
+    let total = delimited_len(&header) + result_len + cells_len;
     out.extend_from_slice(&(total as u32).to_be_bytes());
     put_delimited(&header, out);
     encode_varint(result.len() as u64, out);
     out.extend_from_slice(result);
-    out.extend_from_slice(cells);
 }
 
 fn response_header(call_id: u32, cells_len: usize) -> ResponseHeader {

@@ -10,7 +10,7 @@ use super::cells::{
 use super::exception::ExceptionClass;
 use super::frame::{
     CONNECTION_CALL_ID, FrameError, Request, Response, begin_response, decode_connection_header,
-    put_connection_header, put_exception, response_head,
+    encoded_response_head, put_connection_header, put_exception, response_head,
 };
 use super::messages::{
     AdminServiceMethod, ClientServiceMethod, ClusterId, ConnectionHeader, GetRequest, GetResponse,
@@ -68,6 +68,10 @@ fn a_response_of_hbase_is_read_and_written_the_same() {
     assert_eq!(out[4..], bytes(GOT));
     assert_eq!(out[..4], (bytes(GOT).len() as u32).to_be_bytes());
     let mut pieces = response_head(1, &got, response.cells.len());
+    pieces.extend_from_slice(&response.cells);
+    assert_eq!(pieces, out);
+    let encoded = got.encode_to_vec();
+    let mut pieces = encoded_response_head(1, &encoded, response.cells.len());
     pieces.extend_from_slice(&response.cells);
     assert_eq!(pieces, out);
 }

@@ -87,6 +87,19 @@ impl Reply {
         self.out.extend_from_slice(&cells.bytes);
     }
 
+    /// A message that is encoded already, and its cell block.
+    pub(super) fn with_encoded(&mut self, result: Vec<u8>, cells: CellBlock) {
+        self.permit = Some(cells.permit);
+        if self.compressor.is_some() && !cells.bytes.is_empty() {
+            self.to_pack = Some((result, cells.bytes));
+        } else if cells.bytes.len() >= OWN_BUFFER_BYTES {
+            self.out = frame::encoded_response_head(self.call_id, &result, cells.bytes.len());
+            self.cells = cells.bytes;
+        } else {
+            frame::put_encoded_response(self.call_id, &result, &cells.bytes, &mut self.out);
+        }
+    }
+
     /// Compresses the cell block, if the client has named a compressor. The reservation for two
     /// copies of the plain cells covers the packed ones.
     pub(super) async fn pack_cells(&mut self, server: &Arc<Server>) -> Result<(), Failure> {

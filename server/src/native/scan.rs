@@ -29,6 +29,9 @@ use basalt_engine::engine::{RegionInfo, RowsSeen};
 use basalt_engine::op::Scan;
 use basalt_idl::native::messages::{Cursor, NameInt64Pair, ScanMetrics, ScanRequest, ScanResponse};
 
+use prost::Message as _;
+use prost::encoding::uint64;
+
 use super::deadline::Deadline;
 use super::peer::Codec;
 use super::reply::Reply;
@@ -295,11 +298,9 @@ async fn fetch_and_answer(
     };
     put_state(&mut answer, fetch, state, &batch, end);
     let mut block = connection.cell_block(connection.peer.codec);
-    answer.partial_flag_per_result = batch.rows().map(|row| row.partial).collect();
     if connection.peer.codec == Codec::Inline {
         answer.results = batch.rows().map(|row| block.result(&row)).collect();
     } else {
-        answer.cells_per_result = batch.rows().map(|row| row.len() as u32).collect();
         block.put_all(&batch);
     }
     if let Err(failure) = block.reserve(&mut batch).await {
@@ -311,8 +312,28 @@ async fn fetch_and_answer(
     if !goes_on || fetch.call.close_scanner == Some(true) {
         close(connection, fetch.id);
     }
-    reply.with_cells(&answer, block);
+    reply.with_encoded(encoded(&answer, &batch, connection.peer.codec), block);
     Ok(())
+}
+
+/// The response, with the numbers of each result of the batch: its cells, if they are in the cell block, and
+/// whether it is a part of a row. Encoded here, because they are most of the message.
+fn encoded(answer: &ScanResponse, batch: &CellBatch, codec: Codec) -> Vec<u8> {
+    const CELLS_PER_RESULT: u32 = 1;
+    const PARTIAL_FLAG_PER_RESULT: u32 = 7;
+    let mut out = answer.encode_to_vec();
+    out.reserve(4 * batch.rows().len());
+    let mut put = |tag: u32, number: usize| match u8::try_from(number) {
+        Ok(number @ 0..0x80) => out.extend_from_slice(&[(tag << 3) as u8, number]),
+        _ => uint64::encode(tag, &(number as u64), &mut out),
+    };
+    if codec != Codec::Inline {
+        batch.rows().for_each(|row| put(CELLS_PER_RESULT, row.len()));
+    }
+    for row in batch.rows() {
+        put(PARTIAL_FLAG_PER_RESULT, usize::from(row.partial));
+    }
+    out
 }
 
 /// The limits of a fetch.
@@ -413,6 +434,9 @@ impl Connection {
 
 #[cfg(test)]
 mod tests {
+    use basalt_engine::cell::{Cell, CellType, KeyBuf};
+    use basalt_engine::id::SeqId;
+
     use super::*;
 
     #[test]
@@ -423,6 +447,43 @@ mod tests {
         assert_eq!(time_limit(lease, Some(seconds(10))), seconds(5));
         assert_eq!(time_limit(lease, Some(seconds(100))), seconds(30));
         assert_eq!(time_limit(lease, Some(Duration::ZERO)), TIME_MIN);
+    }
+
+    /// Numbers of one and of more bytes, and the two codecs.
+    #[test]
+    fn an_encoded_response_has_the_numbers_of_its_results() {
+        let mut batch = CellBatch::new();
+        for cells in [1, 127, 128, 300] {
+            for number in 0..cells {
+                let key = KeyBuf::new(
+                    b"row",
+                    b"f",
+                    &[number as u8, (number >> 8) as u8],
+                    1,
+                    CellType::Put,
+                );
+                batch.push(Cell {
+                    key: key.as_key(),
+                    value: b"",
+                    tags: b"",
+                    seq: SeqId::ZERO,
+                });
+            }
+            batch.end_row(cells == 128);
+        }
+        let answer = ScanResponse {
+            scanner_id: Some(7),
+            more_results: Some(false),
+            ..ScanResponse::default()
+        };
+        let mut expected = ScanResponse {
+            partial_flag_per_result: vec![false, false, true, false],
+            ..answer.clone()
+        };
+        let decoded = |codec| ScanResponse::decode(&encoded(&answer, &batch, codec)[..]).unwrap();
+        assert_eq!(decoded(Codec::Inline), expected);
+        expected.cells_per_result = vec![1, 127, 128, 300];
+        assert_eq!(decoded(Codec::KeyValue), expected);
     }
 
     #[test]

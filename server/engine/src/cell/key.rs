@@ -178,6 +178,15 @@ pub(crate) fn leading16(bytes: &[u8]) -> u128 {
     })
 }
 
+/// Whether two short names are equal: most qualifiers are, and calling `memcmp` would take longer.
+#[inline]
+pub(crate) fn is_equal(left: &[u8], right: &[u8]) -> bool {
+    if left.len() > 16 || left.len() != right.len() {
+        return left == right;
+    }
+    leading16(left) == leading16(right)
+}
+
 /// An owned flat key: seek targets, last keys, index keys.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KeyBuf(Vec<u8>);

@@ -23,7 +23,7 @@ mod order;
 pub use batch::{BATCH_FREE_BYTES, CellBatch, RowView};
 pub use budget::{Account, Budget, CallMemory, OnShortage};
 pub use key::{Key, KeyBuf, compare_keys};
-pub(crate) use key::{leading4, leading16};
+pub(crate) use key::{is_equal, leading4, leading16};
 pub use order::RowOrder;
 pub(crate) use order::is_from;
 

@@ -229,6 +229,7 @@ fn lock_regions<'t>(
     catalog.is_still_current(tables, table).then_some(guards)
 }
 
+#[inline]
 pub(super) fn plan_mutation<'a>(
     shared: &Shared,
     table: &Table,

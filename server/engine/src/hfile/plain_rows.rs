@@ -17,13 +17,12 @@
 //!
 //! `store::scanner` is the only caller.
 
-use std::cmp::Ordering;
 use std::ops::RangeInclusive;
 
 use super::cell_layout::{CellOffsets, CurrentCell};
 use super::data_block::DataBlock;
 use super::row_starts::RowStarts;
-use crate::cell::{CellBatch, CellType, is_from};
+use crate::cell::{CellBatch, CellType, is_equal, is_from};
 
 /// Unwanted cells in a row up to which stepping over them costs less than a search.
 const UNWANTED_MAX: usize = 8;
@@ -190,11 +189,13 @@ fn is_wanted(columns: &mut Option<&[Vec<u8>]>, qualifier: &[u8]) -> bool {
         return true;
     };
     while let [first, rest @ ..] = *columns {
-        match first.as_slice().cmp(qualifier) {
-            Ordering::Less => *columns = rest,
-            Ordering::Equal => return true,
-            Ordering::Greater => return false,
+        if is_equal(first, qualifier) {
+            return true;
         }
+        if first.as_slice() > qualifier {
+            return false;
+        }
+        *columns = rest;
     }
     false
 }

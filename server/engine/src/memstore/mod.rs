@@ -8,7 +8,7 @@
 //!    counted as pinned ([`Memstore::pin`]).
 //!
 //! The cells lie in order in an [`index`], on chunks of memory ([`arena`], [`memory`]). Chunks of memstores
-//! that are gone are used again ([`pool`]). All `unsafe` is in the index, the arena and the memory.
+//! that are gone are used again ([`pool`]). All `unsafe` is in the index, the arena, the memory and [`prefetch`](mod@prefetch).
 //!
 //! Invariants: cells are never changed, moved or removed. A cell is visible to every cursor as soon as
 //! `insert` has returned; which cells a reader may see is decided above, by sequence id. No lock is held
@@ -20,6 +20,7 @@ mod memory;
 #[cfg(all(test, loom))]
 mod model;
 mod pool;
+mod prefetch;
 #[cfg(test)]
 mod tests;
 
@@ -30,6 +31,7 @@ use crossbeam_utils::CachePadded;
 
 use self::index::{Bound, Iter, NodeRef, SkipList};
 pub(crate) use self::pool::ChunkPool;
+pub(crate) use self::prefetch::prefetch;
 use crate::Result;
 use crate::cell::{Cell, CellCursor, Key};
 use crate::id::SeqId;

@@ -7,7 +7,7 @@ use std::cell::RefCell;
 
 use smallvec::SmallVec;
 
-use crate::cell::{Cell, Key, TTL_TAG_BYTES, ttl_tag};
+use crate::cell::{Cell, Key, TTL_TAG_BYTES, is_equal, ttl_tag};
 use crate::error::{Error, Result};
 use crate::id::Nonce;
 use crate::record::{EditBuilder, EditReader};
@@ -136,7 +136,7 @@ pub(crate) fn insert_cells<'a>(version: &RegionVersion, cells: impl Iterator<Ite
     let mut store = None;
     for cell in cells {
         let family = cell.key.family();
-        let known = store.filter(|index: &usize| version.table.families[*index].name == family);
+        let known = store.filter(|index: &usize| is_equal(&version.table.families[*index].name, family));
         store = known.or_else(|| version.table.family(family).map(|(index, _)| index));
         let Some(index) = store else { continue };
         if waiting.len() <= index {

@@ -21,6 +21,7 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::error::{Error, Result};
 use crate::id::RegionId;
+use crate::memstore::prefetch;
 use crate::region::RowTimes;
 use crate::schema::escape;
 
@@ -100,6 +101,7 @@ impl RowLocks {
         // mode.
         let number = |(region, row, mode)| {
             let (stripe, position) = (stripe_of(region, row), of_rows.len() as u64);
+            prefetch(&raw const self.stripes[stripe]);
             of_rows.push(stripe as u16);
             (stripe as u64) << 33 | u64::from(mode == LockMode::Exclusive) << 32 | position
         };

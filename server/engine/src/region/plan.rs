@@ -199,6 +199,7 @@ impl<'a> RowPlan<'a> {
     /// versions, newest first, as many as there are delete-version writes of the mutation; it is
     /// called only for those without a time.
     /// REQUIRES: [`check`] passed; the row's lock is held in the mode that it returned.
+    #[inline]
     pub(crate) fn of_mutation(
         table: &TableDescriptor,
         mutation: &RowMutation<'a>,

@@ -4,6 +4,7 @@ use super::limits::{Brief, DESCRIPTOR, FAMILIES, FAMILY_NAME, bytes_of, check_op
 use super::{
     Attributes, FamilyDescriptor, SplitOptions, TableName, family::parse_bool, insane, parse_attribute,
 };
+use crate::cell::is_equal;
 use crate::error::{Error, Result};
 
 /// Durability of a write (HBase: `Durability`; the codes are Thrift's `TDurability`).
@@ -91,10 +92,12 @@ impl TableDescriptor {
 
     /// The family of that name and its position.
     pub fn family(&self, name: &[u8]) -> Option<(usize, &FamilyDescriptor)> {
-        let index = self
-            .families
-            .binary_search_by(|family| family.name.as_slice().cmp(name))
-            .ok()?;
+        let index = match &self.families[..] {
+            [only] if is_equal(&only.name, name) => 0,
+            families => families
+                .binary_search_by(|family| family.name.as_slice().cmp(name))
+                .ok()?,
+        };
         Some((index, &self.families[index]))
     }
 

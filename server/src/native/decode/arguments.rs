@@ -19,10 +19,10 @@ use basalt_idl::native::messages::{
     mutation_proto::column_value::QualifierValue,
 };
 use bytes::{Buf as _, Bytes};
-use prost::encoding::{DecodeContext, WireType, decode_key, decode_varint, skip_field};
 
 use super::condition;
 use super::peer::Method;
+use super::wire::{Content, next_field};
 
 /// Factor for a growing `Vec`: it has up to twice the room of its elements, and while it grows its
 /// old buffer as well.
@@ -175,14 +175,15 @@ fn message_bytes(message: &[u8], shape: &Shape) -> usize {
 /// fails.
 fn walk(rest: &mut &[u8], after: usize, shape: &Shape, memory: &mut usize) -> Option<()> {
     while rest.len() > after {
-        let (tag, wire_type) = decode_key(rest).ok()?;
-        let known = shape.0.iter().find(|field| field.tag == tag);
-        let (Some(field), WireType::LengthDelimited) = (known, wire_type) else {
-            skip_field(wire_type, tag, rest, DecodeContext::default()).ok()?;
+        let (tag, Content::Bytes(length)) = next_field(rest)? else {
+            continue;
+        };
+        let length = usize::try_from(length).ok()?;
+        let Some(field) = shape.0.iter().find(|field| field.tag == tag) else {
+            *rest = rest.get(length..)?;
             continue;
         };
         *memory += field.element;
-        let length = usize::try_from(decode_varint(rest).ok()?).ok()?;
         let content = rest.get(..length)?;
         *memory += field.factor * length;
         if field.is_bytes {

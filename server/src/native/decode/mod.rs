@@ -4,6 +4,8 @@
 //! 2. [`arguments`] bounds the memory of a call's arguments, which the connection reserves.
 //! 3. [`request`] and [`condition`] decode and convert the call, [`plain_writes`] most batches of writes.
 //!
+//! [`wire`] reads fields of messages for the second and the last.
+//!
 //! Nothing here does I/O or waits. Every error is a text for the client.
 
 pub mod arguments;
@@ -11,3 +13,4 @@ pub mod condition;
 pub mod peer;
 pub mod plain_writes;
 pub mod request;
+mod wire;

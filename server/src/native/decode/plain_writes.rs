@@ -27,9 +27,10 @@ use basalt_idl::native::messages::{
 };
 use bytes::Bytes;
 use prost::Message;
-use prost::encoding::{WireType, decode_key, decode_varint, encode_key, encode_varint, encoded_len_varint};
+use prost::encoding::{WireType, encode_key, encode_varint, encoded_len_varint};
 
 use super::request;
+use super::wire::{Content, next_field};
 
 /// A MultiRequest; each group is the bytes of a RegionAction.
 #[derive(Clone, PartialEq, Message)]
@@ -243,20 +244,19 @@ impl<'a> Fields<'a> {
             return Some(None);
         }
         let mut rest = &self.message[self.at..self.end];
-        let (tag, wire_type) = decode_key(&mut rest).ok()?;
-        let number = decode_varint(&mut rest).ok()?;
+        let (tag, content) = next_field(&mut rest)?;
         self.at = self.end - rest.len();
-        let value = match wire_type {
-            WireType::Varint => Value::Number(number),
-            WireType::LengthDelimited => {
-                let length = usize::try_from(number)
+        let value = match content {
+            Content::Number(number) => Value::Number(number),
+            Content::Bytes(length) => {
+                let length = usize::try_from(length)
                     .ok()
                     .filter(|length| *length <= rest.len())?;
                 let range = self.at..self.at + length;
                 self.at = range.end;
                 Value::Bytes(range)
             }
-            _ => return None,
+            Content::Other => return None,
         };
         Some(Some((tag, value)))
     }

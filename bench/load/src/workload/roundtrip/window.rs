@@ -4,8 +4,10 @@
 //! A call that the server refuses, because its queue of calls is full, makes room as well and is counted
 //! apart; its message is sent again when its turn comes.
 //!
-//! After each wait, all replies that have arrived are taken, and as many calls are sent in one write.
+//! After each wait, all replies that have arrived are taken, and as many calls are sent in one write:
+//! small ones copied into one buffer, others from where they are.
 
+use std::io::{self, IoSlice};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Instant;
@@ -18,6 +20,9 @@ use super::native;
 use super::replies::{Replies, broken, different, is_refusal};
 use super::tally::Calls;
 use crate::error::Result;
+
+/// Messages of this size or more are not copied to be sent together.
+const IN_PLACE_BYTES: usize = 4096;
 
 /// The calls of one connection.
 struct Window {
@@ -41,7 +46,7 @@ pub(super) async fn call_until(
 ) -> Result<Calls> {
     let messages = exchange.messages.len();
     let mut replies = Replies::to(&exchange, limit);
-    let mut together = Vec::new();
+    let (mut places, mut together) = (Vec::new(), Vec::new());
     let mut window = Window {
         address,
         sent_at: vec![None; messages],
@@ -51,12 +56,10 @@ pub(super) async fn call_until(
         exchange,
     };
     loop {
-        together.clear();
-        window.fill(limit, until, &mut together);
-        if !together.is_empty() {
-            let sent = stream.write_all(&together).await;
-            sent.map_err(|error| broken(address, &error))?;
-        }
+        places.clear();
+        window.fill(limit, until, &mut places);
+        let sent = send(&mut stream, &window.exchange.messages, &places, &mut together).await;
+        sent.map_err(|error| broken(address, &error))?;
         if window.in_flight == 0 {
             return Ok(window.calls);
         }
@@ -69,16 +72,41 @@ pub(super) async fn call_until(
     }
 }
 
+/// Sends the messages at these places. `together` is a buffer.
+async fn send(
+    stream: &mut TcpStream,
+    messages: &[Vec<u8>],
+    places: &[usize],
+    together: &mut Vec<u8>,
+) -> io::Result<()> {
+    let chosen = places.iter().map(|place| &messages[*place][..]);
+    if chosen.clone().all(|message| message.len() < IN_PLACE_BYTES) {
+        together.clear();
+        chosen.for_each(|message| together.extend_from_slice(message));
+        return stream.write_all(together).await;
+    }
+    let mut slices: Vec<IoSlice<'_>> = chosen.map(IoSlice::new).collect();
+    let mut rest = &mut slices[..];
+    while !rest.is_empty() {
+        let written = stream.write_vectored(rest).await?;
+        if written == 0 {
+            return Err(io::ErrorKind::WriteZero.into());
+        }
+        IoSlice::advance_slices(&mut rest, written);
+    }
+    Ok(())
+}
+
 impl Window {
-    /// Appends calls until `limit` are in flight. Stops at a message that is still in flight.
-    fn fill(&mut self, limit: u16, until: Instant, out: &mut Vec<u8>) {
+    /// Takes the places of messages until `limit` are in flight. Stops at a message that is still in flight.
+    fn fill(&mut self, limit: u16, until: Instant, places: &mut Vec<usize>) {
         let now = Instant::now();
         if now >= until {
             return;
         }
         while self.in_flight < limit && self.sent_at[self.next].is_none() {
             self.sent_at[self.next] = Some(now);
-            out.extend_from_slice(&self.exchange.messages[self.next]);
+            places.push(self.next);
             self.in_flight += 1;
             self.next = (self.next + 1) % self.sent_at.len();
         }
@@ -218,6 +246,29 @@ mod tests {
         let stream = TcpStream::connect(address).await.unwrap();
         let until = Instant::now() + Duration::from_millis(30);
         call_until(stream, address, Arc::new(exchange), 0, 2, until).await
+    }
+
+    /// Goal: messages that are not copied leave whole and in the order of their places. Method: more than a socket
+    /// takes at once.
+    #[tokio::test]
+    async fn large_messages_leave_whole_and_in_order() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let mut stream = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        let (mut server, _) = listener.accept().await.unwrap();
+        let messages: Vec<Vec<u8>> = [(1, 3 << 20), (2, 10), (3, IN_PLACE_BYTES), (4, 5 << 20)]
+            .map(|(byte, length)| vec![byte; length])
+            .to_vec();
+        let places = [3, 1, 0, 2, 0];
+        let sent = places.map(|place: usize| &messages[place][..]).concat();
+        let mut arrived = vec![0; sent.len()];
+        let mut together = Vec::new();
+        let (written, read) = tokio::join!(
+            send(&mut stream, &messages, &places, &mut together),
+            server.read_exact(&mut arrived),
+        );
+        written.unwrap();
+        read.unwrap();
+        assert!(arrived == sent, "they differ");
     }
 
     /// Goal: replies that have arrived together are taken together, whatever their size. Method: several

@@ -11,9 +11,10 @@ use std::ptr::{self, NonNull};
 
 use super::abbreviation::Abbreviation;
 use super::bound::Bound;
-use super::list::{Node, NodeRef, prefetch};
+use super::list::{Node, NodeRef};
 use crate::cell::{Key, leading16};
 use crate::id::SeqId;
+use crate::memstore::prefetch;
 use crate::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use crate::sync::{Mutex, MutexGuard};
 
@@ -52,11 +53,11 @@ pub(super) struct Leaf {
     pub(super) next: [AtomicPtr<Leaf>; HEIGHT_MAX],
     /// [`Abbreviation::to_bits`] of the abbreviated keys.
     abbreviation: AtomicU64,
-    count: AtomicUsize,
+    pub(super) count: AtomicUsize,
     /// The number of the entry that was put in last.
     lock: Mutex<usize>,
-    abbreviated: [AtomicU32; LEAF_CELLS],
-    nodes: [AtomicPtr<Node>; LEAF_CELLS],
+    pub(super) abbreviated: [AtomicU32; LEAF_CELLS],
+    pub(super) nodes: [AtomicPtr<Node>; LEAF_CELLS],
 }
 
 // SAFETY: `first` never changes and is not tied to a thread; what it points to lives as long as the
@@ -66,7 +67,7 @@ unsafe impl Sync for Leaf {}
 /// A leaf whose lock is held.
 pub(super) struct Locked<'a> {
     pub(super) leaf: &'a Leaf,
-    last_put: MutexGuard<'a, usize>,
+    pub(super) last_put: MutexGuard<'a, usize>,
 }
 
 impl Leaf {
@@ -114,7 +115,13 @@ impl Leaf {
     pub(super) fn find(&self, bound: &Bound<'_>) -> usize {
         let count = self.count.load(Ordering::Acquire);
         let short = bound.abbreviated(self.abbreviation());
-        let low = partition_point(0, count, |at| self.short(at) < short);
+        let low = self.find_short(count, short);
+        self.find_among_equals(low, count, short, bound)
+    }
+
+    /// [`Self::find`], given the first entry whose abbreviated key is not less than that of the bound, `short`.
+    #[inline]
+    pub(super) fn find_among_equals(&self, low: usize, count: usize, short: u32, bound: &Bound<'_>) -> usize {
         if low == count || self.short(low) != short {
             return low;
         }
@@ -129,6 +136,24 @@ impl Leaf {
             return high;
         }
         partition_point(low + 1, high - 1, is_before)
+    }
+
+    /// The first of `count` entries whose abbreviated key is not less than this one.
+    #[inline]
+    pub(super) fn find_short(&self, count: usize, short: u32) -> usize {
+        partition_point(0, count, |at| self.short(at) < short)
+    }
+
+    /// As [`Self::find_short`], for an entry that is at or not far behind `from`.
+    #[inline]
+    pub(super) fn find_short_from(&self, from: usize, count: usize, short: u32) -> usize {
+        let is_less = |at: usize| self.short(at) < short;
+        let (mut low, mut step) = (from, 1);
+        while low + step <= count && is_less(low + step - 1) {
+            low += step;
+            step *= 2;
+        }
+        partition_point(low, count.min(low + step - 1), is_less)
     }
 
     /// The last entry before the bound, given what [`Self::find`] returned. `None`: the list's
@@ -160,12 +185,12 @@ impl Leaf {
     }
 
     #[inline]
-    fn abbreviation(&self) -> Abbreviation {
+    pub(super) fn abbreviation(&self) -> Abbreviation {
         Abbreviation::from_bits(self.abbreviation.load(Ordering::Relaxed))
     }
 
     #[inline]
-    fn set(&self, at: usize, node: NodeRef<'_>, short: u32) {
+    pub(super) fn set(&self, at: usize, node: NodeRef<'_>, short: u32) {
         self.abbreviated[at].store(short, Ordering::Relaxed);
         self.nodes[at].store(node.pointer().as_ptr(), Ordering::Release);
     }

@@ -24,6 +24,7 @@ use crate::id::SeqId;
 use crate::memstore::arena::{Arena, Room};
 use crate::memstore::memory::ALIGN;
 use crate::memstore::pool::ChunkPool;
+use crate::memstore::prefetch;
 use crate::sync::atomic::{AtomicPtr, Ordering};
 
 /// The fixed part of a node. Its bytes follow at [`BYTES_AT`].
@@ -47,19 +48,6 @@ const PREFETCHED_LINES: usize = 3;
 
 const _: () = assert!(align_of::<Node>() <= ALIGN);
 const _: () = assert!(size_of::<Node>() - BYTES_AT < Key::BYTES_MIN);
-
-/// Prefetches the cache line at an address, which may be invalid.
-#[inline]
-pub(super) fn prefetch<T>(at: *const T) {
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
-    // SAFETY: a hint; it reads nothing, whatever the address.
-    unsafe {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        _mm_prefetch::<_MM_HINT_T0>(at.cast());
-    }
-    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
-    let _ = at;
-}
 
 /// A node of a list that is borrowed for `'a`.
 #[derive(Clone, Copy)]

@@ -26,7 +26,8 @@
 //!
 //! 1. Copy the cell into a node in the arena, which no other thread can reach yet.
 //! 2. Find the leaf, lock it, and move to its successors while they begin before the cell.
-//! 3. Link the node behind the entry before it, then store it as an entry of the leaf.
+//! 3. Link the node behind the entry before it, then store it as an entry of the leaf. Cells of a
+//!    batch that follow each other in one leaf are put in together ([`run`]).
 //! 4. If the leaf is full, a new leaf takes its upper half first. It is linked on level 0 under the
 //!    lock, then on a random number of levels above by compare-and-swap.
 //!
@@ -67,6 +68,7 @@ mod bound;
 mod iter;
 mod leaf;
 mod list;
+mod run;
 mod skiplist;
 
 pub(super) use self::bound::Bound;

@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use super::bound::Bound;
 use super::leaf::{HEIGHT_MAX, LEAF_CELLS, Leaf, Locked};
-use super::list::{CellList, NodeRef};
+use super::list::{Builder, CellList, NodeRef};
+use super::run::{Nodes, Place, Run};
 use crate::cell::Cell;
 use crate::memstore::memory::ALIGN;
 use crate::memstore::pool::ChunkPool;
@@ -118,20 +119,48 @@ impl SkipList {
     /// [`Self::insert_all`], with leaves of these heights where some are split.
     pub(in crate::memstore) fn insert_all_with(&self, cells: &[Cell<'_>], height: impl Fn() -> usize) {
         let mut builder = self.cells.builder(cells);
-        let mut hint = None;
-        for cell in cells {
-            hint = Some(self.insert(builder.build(*cell), hint, &height));
+        match cells {
+            [cell] => {
+                let node = builder.build(*cell);
+                self.insert(self.covering(node, None), node, height);
+            }
+            cells => self.insert_runs(cells, &mut builder, height),
         }
     }
 
-    /// Puts a new node in. Returns the insertion hint for the next one.
+    /// Puts in the cells of a batch, in runs.
+    #[inline(never)]
+    fn insert_runs<'a>(&'a self, cells: &[Cell<'_>], builder: &mut Builder<'a>, height: impl Fn() -> usize) {
+        let (mut hint, mut run) = (None, Run::new());
+        for cells in cells.chunks(LEAF_CELLS) {
+            let nodes: Nodes<'_> = cells.iter().map(|cell| builder.build(*cell)).collect();
+            let mut rest = &nodes[..];
+            while let [first, others @ ..] = rest {
+                let mut leaf = self.covering(*first, hint);
+                hint = Some(leaf.leaf);
+                if leaf.count() == LEAF_CELLS {
+                    self.insert(leaf, *first, &height);
+                    rest = others;
+                    continue;
+                }
+                leaf.run(rest, follow(&leaf.leaf.next[0]), &mut run);
+                let mut last: Option<&Place<'_>> = None;
+                for place in &run {
+                    match last.filter(|last| last.at == place.at) {
+                        Some(last) => self.cells.link(place.node, Some(last.node)),
+                        None => self.link(&leaf, place.at, place.node),
+                    }
+                    last = Some(place);
+                }
+                leaf.put_run(&run);
+                rest = &rest[run.len()..];
+            }
+        }
+    }
+
+    /// Locks the leaf that covers a new node.
     #[inline]
-    fn insert<'a>(
-        &'a self,
-        node: NodeRef<'a>,
-        hint: Option<&'a Leaf>,
-        height: impl Fn() -> usize,
-    ) -> &'a Leaf {
+    fn covering<'a>(&'a self, node: NodeRef<'a>, hint: Option<&'a Leaf>) -> Locked<'a> {
         let bound = node.bound();
         let leaf = self.find_leaf(&bound, hint);
         let mut leaf = leaf.unwrap_or_else(|| self.first_leaf()).lock();
@@ -140,16 +169,26 @@ impl SkipList {
             drop(leaf);
             leaf = next.lock();
         }
-        let at = leaf.leaf.find(&bound);
-        self.cells.link(node, at.checked_sub(1).map(|at| leaf.node(at)));
-        let hint = leaf.leaf;
+        leaf
+    }
+
+    /// Puts a new node in, which the leaf covers.
+    #[inline]
+    fn insert<'a>(&'a self, mut leaf: Locked<'a>, node: NodeRef<'a>, height: impl Fn() -> usize) {
+        let at = leaf.leaf.find(&node.bound());
+        self.link(&leaf, at, node);
         if leaf.count() < LEAF_CELLS {
             leaf.put(at, node);
         } else {
             let new = self.split(leaf, at, node);
             self.link_above(new, height());
         }
-        hint
+    }
+
+    /// Links a node in front of the entry of this number.
+    #[inline]
+    fn link<'a>(&'a self, leaf: &Locked<'a>, at: usize, node: NodeRef<'a>) {
+        self.cells.link(node, at.checked_sub(1).map(|at| leaf.node(at)));
     }
 
     /// The last leaf that begins before the bound. `None`: there are no leaves.
