@@ -96,7 +96,7 @@ impl Memstore {
         self.insert_all(&[cell]);
     }
 
-    /// Adds cells one after the other. Faster than single inserts if they are near each other.
+    /// Adds cells. Faster than single inserts if they are near each other, and most so in order.
     /// REQUIRES: what [`Self::insert`] does, for each of them.
     pub fn insert_all(&self, cells: &[Cell<'_>]) {
         // Before the cells can be found, so that a reader that skips this memstore by its time range cannot

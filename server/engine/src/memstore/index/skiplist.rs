@@ -110,7 +110,7 @@ impl SkipList {
         self.cells.arena().bytes()
     }
 
-    /// Copies cells in, one after the other. If an equal cell with an equal sequence id is there
+    /// Copies cells in. If an equal cell with an equal sequence id is there
     /// already, the new one goes before it.
     pub(in crate::memstore) fn insert_all(&self, cells: &[Cell<'_>]) {
         self.insert_all_with(cells, || self.random_height());
