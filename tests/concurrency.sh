@@ -13,7 +13,7 @@ loom() {
         cargo test -p basalt-engine --lib ::loom_ -- --nocapture
 }
 
-# The modules with `unsafe` (memstore/index, arena.rs, memory.rs) through all tests of the memstore: with Stacked Borrows and several
+# The modules with `unsafe` (memstore/index, arena.rs, memory.rs, prefetch.rs) through all tests of the memstore: with Stacked Borrows and several
 # orders of threads, and with Tree Borrows.
 miri() {
     CARGO_TARGET_DIR=target/miri MIRIFLAGS="-Zmiri-many-seeds=0..${MIRI_SEEDS:-8}" \

@@ -5,8 +5,10 @@
 //! each: a protobuf struct and the engine's form of it. The walk itself allocates nothing.
 //!
 //! A message that is malformed ends the walk early. Decoding it fails at the same place, so no more
-//! than was counted has been allocated by then, but for the element whose length is malformed. Like prost, the walk does not confine a field to its
-//! message: a field that goes beyond its message's end is decoded whole before that is an error.
+//! than was counted has been allocated by then, but for the element whose length is malformed.
+//!
+//! Like prost, the walk does not confine a field to its message: a field that goes beyond its
+//! message's end is decoded whole before that is an error.
 
 use std::mem::size_of;
 use std::ops::Range;
