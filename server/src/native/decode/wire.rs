@@ -7,7 +7,7 @@ pub(super) enum Content {
     Number(u64),
     /// This many bytes follow. They may be more than the message has.
     Bytes(u64),
-    /// Of another kind, and skipped.
+    /// Neither: its wire type has a fixed size or is a group. It has been skipped.
     Other,
 }
 
