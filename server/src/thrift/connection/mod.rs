@@ -115,9 +115,13 @@ pub(crate) async fn run(
                 }
                 connection.permit.join(connection.client.caller.reply());
                 connection.reserve_buffers();
-                if connection.answers.ready.len() < FLUSH_BYTES {
-                    continue;
+                if connection.answers.ready.len() >= FLUSH_BYTES {
+                    connection.send().await?;
+                    connection.reserve_buffers();
                 }
+                // Calls behind it may have arrived whole: the client may send nothing more before they are
+                // answered.
+                continue;
             }
             Ok(None) => {}
             Err(ProtocolError::OtherProtocol(protocol)) => {
