@@ -242,8 +242,16 @@ impl CellBlock {
         }
     }
 
-    /// Appends the cells of all rows to the block.
-    pub(super) fn put_all(&mut self, batch: &CellBatch) {
+    /// Appends the cells of all rows to the block. The batch may be empty then.
+    pub(super) fn put_all(&mut self, batch: &mut CellBatch) {
+        if self.bytes.is_empty()
+            && let Some(bytes) = batch.take_cell_block()
+        {
+            // The batch has reserved its buffer and a response of the same size.
+            self.permit.take_over(batch.give(2 * bytes.capacity()) as u64);
+            self.bytes = bytes;
+            return;
+        }
         self.bytes
             .reserve(batch.data_bytes() + batch.cell_count() * CELL_OVERHEAD_MAX);
         if let Some(pieces) = batch.cell_block() {

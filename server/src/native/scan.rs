@@ -300,8 +300,10 @@ async fn fetch_and_answer(
     let mut block = connection.cell_block(connection.peer.codec);
     if connection.peer.codec == Codec::Inline {
         answer.results = batch.rows().map(|row| block.result(&row)).collect();
-    } else {
-        block.put_all(&batch);
+    }
+    let message = encoded(&answer, &batch, connection.peer.codec);
+    if connection.peer.codec != Codec::Inline {
+        block.put_all(&mut batch);
     }
     if let Err(failure) = block.reserve(&mut batch).await {
         // The scan is behind these results.
@@ -312,7 +314,7 @@ async fn fetch_and_answer(
     if !goes_on || fetch.call.close_scanner == Some(true) {
         close(connection, fetch.id);
     }
-    reply.with_encoded(encoded(&answer, &batch, connection.peer.codec), block);
+    reply.with_encoded(message, block);
     Ok(())
 }
 

@@ -36,10 +36,11 @@ const INLINE_BYTES: usize = 256 << 10;
 const LEAST_RESULTS: usize = 2;
 /// Once a turn on the pool has added this many bytes, it begins no further row.
 const TURN_BYTES: usize = 16 << 20;
-/// Room of a new batch for a fetch of at least as many results: within the memory that no call has
-/// to reserve.
-const FIRST_CELLS: usize = 64;
-const FIRST_BYTES: usize = 8 << 10;
+/// A fetch of at least so many results
+const MANY_RESULTS: usize = 64;
+/// begins with room for these cells.
+const FIRST_CELLS: usize = 128;
+const FIRST_BYTES: usize = 14 << 10;
 /// One fetch takes at most this part of the free memory for calls,
 const FETCH_SHARE: usize = 8;
 /// but may always take this.
@@ -260,9 +261,13 @@ where
     hold_back(charged.until()).await;
     let wanted = wanted();
     let mut batch = caller.take_batch();
-    if batch.memory_bytes() == 0 && wanted.count >= FIRST_CELLS {
-        // Without this room, a batch of a hundred rows is moved a dozen times while it grows.
-        batch.reserve(FIRST_CELLS, FIRST_BYTES)?;
+    if batch.memory_bytes() == 0 && wanted.count >= MANY_RESULTS {
+        // Without this room, a batch of a hundred rows is moved a dozen times while it grows. So it does where
+        // memory is short.
+        match batch.reserve(FIRST_CELLS, FIRST_BYTES) {
+            Ok(()) | Err(Error::NotInMemory) => {}
+            Err(error) => return Err(error.into()),
+        }
     }
     let mut end = None;
     if scan.is_memory_only() {

@@ -13,7 +13,8 @@
 //! ```
 //!
 //! `n` is 8 + key length + value length. So a scan copies a stored cell in one piece, and the cells of
-//! a batch without tags are a cell block of native RPC ([`CellBatch::cell_block`]).
+//! a batch without tags are a cell block of native RPC ([`CellBatch::cell_block`]), which can be taken out
+//! without a copy while it is one chunk ([`CellBatch::take_cell_block`]).
 //!
 //! A batch may have a budget ([`CellBatch::charged_to`]). Then every buffer is reserved before it
 //! grows, and a cell that would exceed the budget is not appended. The reply that will be encoded
@@ -466,6 +467,21 @@ impl CellBatch {
         debug_assert!(self.open_cells().is_empty(), "a row is open");
         let chunks = self.chunks.full().iter().chain([&self.chunks.last]);
         (!self.is_irregular).then(|| chunks.map(Vec::as_slice))
+    }
+
+    /// Takes the cell block out, if it is one piece. The batch is empty then; its reservation stays as it is,
+    /// for [`Self::give`].
+    /// REQUIRES: no row is open.
+    #[cfg(feature = "server")]
+    pub fn take_cell_block(&mut self) -> Option<Vec<u8>> {
+        debug_assert!(self.open_cells().is_empty(), "a row is open");
+        if self.is_irregular || self.chunks.full.is_some() {
+            return None;
+        }
+        self.cells.clear();
+        self.rows.clear();
+        self.appended = 0;
+        Some(std::mem::take(&mut self.chunks.last))
     }
 
     /// Memory that it has, used or not.

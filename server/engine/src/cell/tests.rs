@@ -130,6 +130,47 @@ fn batch_groups_cells_in_rows() {
     );
 }
 
+/// Goal: a cell block that is taken out has the bytes of the one that is copied, its batch can be filled again,
+/// and its reservation can be given away. Only a block in one piece is taken.
+#[cfg(feature = "server")]
+#[test]
+fn a_cell_block_is_taken_out_whole_or_not_at_all() {
+    const REPLY_AND_BUFFER: usize = 2;
+    let budget = budget::tests::Fixed::new(16 << 20);
+    let mut batch = CellBatch::charged_to(budget.clone());
+    let fill = |batch: &mut CellBatch, value: &[u8], tags: &[u8]| {
+        let key = key("a", "f", "q", 1, CellType::Put);
+        for _ in 0..3 {
+            let cell = Cell {
+                key: key.as_key(),
+                value,
+                tags,
+                seq: SeqId(3),
+            };
+            batch.add(cell).unwrap();
+            batch.end_row(false);
+        }
+    };
+    fill(&mut batch, &[7; 20_000], b"");
+    let copied: Vec<u8> = batch.cell_block().unwrap().flatten().copied().collect();
+    let taken = batch.take_cell_block().unwrap();
+    assert_eq!(taken, copied);
+    assert!(batch.is_empty() && batch.data_bytes() == 0);
+    let wanted = REPLY_AND_BUFFER * taken.capacity();
+    let given = batch.give(wanted);
+    assert!((1..=wanted).contains(&given));
+    batch.clear();
+    assert_eq!(budget.used(), given, "the batch has only what was given away");
+    fill(&mut batch, b"v", b"");
+    assert_eq!(batch.take_cell_block().map(|block| block.len()), Some(3 * 28));
+    fill(&mut batch, b"v", b"\0\x02\x09x");
+    assert_eq!(batch.take_cell_block(), None, "tags");
+    batch.clear();
+    fill(&mut batch, &[7; 400_000], b"");
+    assert_eq!(batch.take_cell_block(), None, "two pieces");
+    assert_eq!(batch.row_count(), 3);
+}
+
 proptest! {
     #[test]
     fn key_parts_round_trip(row in proptest::collection::vec(any::<u8>(), 0..40), family in "[a-z]{0,9}",

@@ -524,7 +524,8 @@ impl<'g> Planner<'_, '_, 'g> {
         }
         let mut ahead_ms = draft.put_time - self.now;
         if let Some(writes) = &draft.writes {
-            let plan = plan_mutation(self.reader.shared, self.table, self.region, writes, times)?;
+            let (shared, mut plan) = (self.reader.shared, RowPlan::new(writes.row));
+            plan_mutation(shared, self.table, self.region, writes, times, &mut plan)?;
             ahead_ms = ahead_ms.max(plan.ahead_ms);
             draft.cells = plan.cells;
         }

@@ -1,7 +1,6 @@
 //! The write path, as the module comment of `region` describes it: check, lock rows, plan, lock regions, log,
 //! apply. Batches of plain mutations here; writes that read first in `atomic_group`.
 
-use std::cell::Cell as Slot;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -72,21 +71,25 @@ pub(super) fn mutate(
             continue;
         };
         let mut plans = Vec::with_capacity(groups.len());
-        let (position, ahead_ms) = (Slot::new(0), Slot::new(0));
+        let (mut position, mut ahead_ms) = (0, 0);
         for group in &groups {
-            let of_region: SmallVec<[RowPlan<'_>; 1]> = all(&group.rows, |index| {
+            let mut of_region: SmallVec<[RowPlan<'_>; 1]> = SmallVec::with_capacity(group.rows.len());
+            for index in &group.rows {
+                let mutation = &mutations[*index];
                 let times = Times {
                     now,
                     put_floor: 0,
-                    row: rows.times(position.replace(position.get() + 1)),
+                    row: rows.times(position),
                 };
-                let plan = plan_mutation(shared, table, group.region, &mutations[*index], times)?;
-                ahead_ms.set(plan.ahead_ms.max(ahead_ms.get()));
-                Ok(plan)
-            })?;
+                position += 1;
+                of_region.push(RowPlan::new(mutation.row));
+                let plan = of_region.last_mut().expect("a plan was pushed just now");
+                plan_mutation(shared, table, group.region, mutation, times, plan)?;
+                ahead_ms = ahead_ms.max(plan.ahead_ms);
+            }
             plans.push(of_region);
         }
-        time.note_rows(now, ahead_ms.get());
+        time.note_rows(now, ahead_ms);
         let mut bytes = 0;
         for plans in &plans {
             bytes += check_edit(&table.descriptor, plans)?;
@@ -118,7 +121,7 @@ pub(super) fn mutate(
         }
         drop(guards);
         let commit = last.expect("a batch has at least one mutation, so at least one group");
-        let commit = commit.with_pause(pause_of_row(ahead_ms.get()));
+        let commit = commit.with_pause(pause_of_row(ahead_ms));
         let regions = groups.iter().map(|group| &**group.region);
         return Ok(settle(shared, table, regions, commit));
     }
@@ -193,10 +196,14 @@ pub(super) fn writable_table<'t>(tables: &'t Tables, name: &TableName) -> Result
 }
 
 /// The rows by region, in the order of region ids, in which several regions are locked.
-fn group<'t, 'r>(table: &'t Table, rows: impl Iterator<Item = &'r [u8]>) -> SmallVec<[Group<'t>; 1]> {
+fn group<'t, 'r>(
+    table: &'t Table,
+    rows: impl ExactSizeIterator<Item = &'r [u8]>,
+) -> SmallVec<[Group<'t>; 1]> {
     let mut groups: SmallVec<[Group<'t>; 1]> = SmallVec::new();
     // Made with the second region: a batch of one region needs no map.
     let mut positions: HashMap<RegionId, usize> = HashMap::new();
+    let count = rows.len();
     for (index, row) in rows.enumerate() {
         let region = table.region_of(row);
         let new = groups.len();
@@ -206,9 +213,11 @@ fn group<'t, 'r>(table: &'t Table, rows: impl Iterator<Item = &'r [u8]>) -> Smal
             Some(_) => *positions.entry(region.id()).or_insert(new),
         };
         if at == new {
+            // The first region is mostly the only one.
+            let rows = if new == 0 { count } else { 1 };
             groups.push(Group {
                 region,
-                rows: SmallVec::new(),
+                rows: SmallVec::with_capacity(rows),
             });
         }
         groups[at].rows.push(index);
@@ -236,13 +245,14 @@ pub(super) fn plan_mutation<'a>(
     region: &Region,
     mutation: &RowMutation<'a>,
     times: Times<'_>,
-) -> Result<RowPlan<'a>> {
+    plan: &mut RowPlan<'a>,
+) -> Result<()> {
     let deletes = mutation
         .writes
         .iter()
         .filter(|write| matches!(write, Write::DeleteVersion { .. }))
         .count();
-    RowPlan::of_mutation(&table.descriptor, mutation, times, |family, qualifier| {
+    plan.add_mutation(&table.descriptor, mutation, times, |family, qualifier| {
         // A table that was altered meanwhile is noticed before anything is written.
         let name = &table.descriptor.families[family].name;
         let version = region.version();

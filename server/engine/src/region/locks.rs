@@ -95,7 +95,9 @@ impl RowLocks {
         wait: Duration,
     ) -> Result<RowGuards<'a>> {
         const { assert!(STRIPES <= 1 << 16) };
-        let mut of_rows: SmallVec<[u16; 8]> = SmallVec::with_capacity(rows.size_hint().0);
+        // The rows of several regions have no exact size hint.
+        let count = rows.clone().count();
+        let mut of_rows: SmallVec<[u16; 8]> = SmallVec::with_capacity(count);
         // Stripe, mode and position as one number each: comparing and moving numbers is all that sorting a
         // batch does. Exclusive sorts after shared; keeping the last of equal stripes keeps the stronger
         // mode.
@@ -105,7 +107,8 @@ impl RowLocks {
             of_rows.push(stripe as u16);
             (stripe as u64) << 33 | u64::from(mode == LockMode::Exclusive) << 32 | position
         };
-        let mut wanted: SmallVec<[u64; 2]> = rows.clone().map(number).collect();
+        let mut wanted: SmallVec<[u64; 2]> = SmallVec::with_capacity(count);
+        wanted.extend(rows.clone().map(number));
         wanted.sort_unstable();
         let deadline = LazyCell::new(|| Instant::now().checked_add(wait));
         let mut guards = SmallVec::with_capacity(wanted.len());

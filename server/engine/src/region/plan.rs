@@ -195,18 +195,30 @@ fn settle(row: &[u8], cells: &mut [PlannedCell<'_>], times: Times<'_>) -> Result
 }
 
 impl<'a> RowPlan<'a> {
-    /// The cells of a mutation. `newest(family, qualifier)` lists the timestamps of a column's
-    /// versions, newest first, as many as there are delete-version writes of the mutation; it is
-    /// called only for those without a time.
-    /// REQUIRES: [`check`] passed; the row's lock is held in the mode that it returned.
+    /// A row without cells.
+    pub(crate) fn new(row: &'a [u8]) -> Self {
+        Self {
+            row,
+            cells: SmallVec::new(),
+            ahead_ms: 0,
+        }
+    }
+
+    /// The cells of a mutation, planned where they stay: a batch has many, and a plan takes longer to move
+    /// than to make. `newest(family, qualifier)` lists the timestamps of a column's versions, newest first,
+    /// as many as there are delete-version writes of the mutation; it is called only for those without a
+    /// time.
+    /// REQUIRES: the plan has no cells; [`check`] passed; the row's lock is held in the mode that it returned.
     #[inline]
-    pub(crate) fn of_mutation(
+    pub(crate) fn add_mutation(
+        &mut self,
         table: &TableDescriptor,
         mutation: &RowMutation<'a>,
         times: Times<'_>,
         mut newest: impl FnMut(usize, &'a [u8]) -> Result<Vec<i64>>,
-    ) -> Result<Self> {
-        let mut cells = SmallVec::with_capacity(mutation.writes.len());
+    ) -> Result<()> {
+        let cells = &mut self.cells;
+        cells.reserve_exact(mutation.writes.len());
         let only_puts = mutation
             .writes
             .iter()
@@ -312,19 +324,29 @@ impl<'a> RowPlan<'a> {
                 ttl_ms: own_ttl_ms,
             });
         }
-        let ahead_ms = if only_puts {
+        self.ahead_ms = if only_puts {
             put_time.map_or(0, |time| time - times.now)
         } else {
-            settle(mutation.row, &mut cells, times)?
+            settle(mutation.row, cells, times)?
         };
-        Ok(Self {
-            ahead_ms,
-            ..Self::of_cells(mutation.row, cells)
-        })
+        self.sort();
+        Ok(())
     }
 
     /// Cells given in any order; of equal keys the last one stays.
-    pub(crate) fn of_cells(row: &'a [u8], mut cells: SmallVec<[PlannedCell<'a>; 1]>) -> Self {
+    pub(crate) fn of_cells(row: &'a [u8], cells: SmallVec<[PlannedCell<'a>; 1]>) -> Self {
+        let mut plan = Self {
+            row,
+            cells,
+            ahead_ms: 0,
+        };
+        plan.sort();
+        plan
+    }
+
+    /// Sorts the cells; of equal keys the last one stays.
+    fn sort(&mut self) {
+        let cells = &mut self.cells;
         if cells.len() > 1 {
             // The sort is stable, so of equal keys the one given last stands last.
             cells.sort_by(|left, right| {
@@ -344,11 +366,6 @@ impl<'a> RowPlan<'a> {
                     )
             });
             cells.reverse();
-        }
-        Self {
-            row,
-            cells,
-            ahead_ms: 0,
         }
     }
 }
@@ -444,8 +461,9 @@ mod tests {
             put(b"a", Some(7), b"a7"),
             put(b"b", None, b"second"),
         ];
-        let plan =
-            RowPlan::of_mutation(&table, &mutation(b"r", &writes), times, |_, _| unreachable!()).unwrap();
+        let mut plan = RowPlan::new(b"r");
+        plan.add_mutation(&table, &mutation(b"r", &writes), times, |_, _| unreachable!())
+            .unwrap();
         let shown: Vec<_> = plan
             .cells
             .iter()
@@ -487,7 +505,8 @@ mod tests {
             row: &row,
         };
         let writes = [delete, delete, delete];
-        let plan = RowPlan::of_mutation(&table, &mutation(b"r", &writes), times, |family, qualifier| {
+        let mut plan = RowPlan::new(b"r");
+        plan.add_mutation(&table, &mutation(b"r", &writes), times, |family, qualifier| {
             assert_eq!((family, qualifier), (0, &b"q"[..]));
             Ok(vec![30, 20])
         })
@@ -504,8 +523,9 @@ mod tests {
             put_floor: 0,
             row,
         };
-        let plan =
-            RowPlan::of_mutation(&table(), &mutation(b"r", writes), times, |_, _| Ok(Vec::new())).unwrap();
+        let mut plan = RowPlan::new(b"r");
+        plan.add_mutation(&table(), &mutation(b"r", writes), times, |_, _| Ok(Vec::new()))
+            .unwrap();
         let column = |cell: &PlannedCell<'_>| cell.qualifier.first().copied().unwrap_or(b'*');
         let cells = plan.cells.iter().filter(|cell| cell.family == 0);
         let cells = cells.map(|cell| (column(cell), cell.cell_type, cell.timestamp));

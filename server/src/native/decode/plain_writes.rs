@@ -74,6 +74,12 @@ struct PlainWrite {
     durability: Durability,
 }
 
+/// Bytes of a short write in the message: the row's key and some numbers.
+const WRITE_BYTES: usize = 32;
+/// Writes that have room before they are counted. More make the vector grow, as far as the message really
+/// has them.
+const WRITES_AT_FIRST: usize = 128;
+
 /// A group of puts and deletes whose cells are all in the cell block.
 #[derive(Clone, Debug)]
 pub struct PlainWrites {
@@ -85,7 +91,8 @@ pub struct PlainWrites {
 impl PlainWrites {
     /// Reads a RegionAction. `None` if it is not a group of plain writes, or is malformed.
     pub fn parse(message: &Bytes) -> Option<Self> {
-        let (mut region, mut writes) = (None, Vec::new());
+        let mut region = None;
+        let mut writes = Vec::with_capacity((message.len() / WRITE_BYTES).min(WRITES_AT_FIRST));
         let mut fields = Fields::new(message, 0..message.len());
         while let Some(field) = fields.next()? {
             match field {

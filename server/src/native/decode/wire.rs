@@ -30,6 +30,12 @@ pub(super) fn next_field(rest: &mut &[u8]) -> Option<(u32, Content)> {
             _ => {}
         }
     }
+    next_long_field(rest)
+}
+
+/// As [`next_field`], for any field.
+#[inline(never)]
+fn next_long_field(rest: &mut &[u8]) -> Option<(u32, Content)> {
     let (tag, wire_type) = decode_key(rest).ok()?;
     let content = match wire_type {
         WireType::Varint => Content::Number(decode_varint(rest).ok()?),
