@@ -9,10 +9,9 @@
 # 1. Tools are installed into target/dist/tools, once.
 # 2. cargo-zigbuild compiles and links with musl, so that programs run on any Linux of their processor.
 #    With --system-libc, cargo and the system's linker link statically with the system's C library instead:
-#    for machines without rustup's musl targets. It works only for the machine's own processor. Programs that run here
-#    are compiled by profiled.sh for what they do under load.
+#    for machines without rustup's musl targets. It works only for the machine's own processor.
 # 3. The native programs print completions and man pages, the same for all processors.
-# 4. Archives are reproducible but for the programs: names in order, the commit's time, no owner.
+# 4. Archives are reproducible: names in order, the commit's time, no owner.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 # shellcheck source=packages/lib.sh
@@ -62,14 +61,13 @@ install_tools() {
 # Compiles the programs for a processor into target/dist/PROCESSOR.
 compile() {
   local processor=$1 target arguments=(--profile dist --locked -p basalt -p basalt-shell -p basalt-bench)
-  local variables=("PATH=$tools/venv/bin:$PATH") profiled=()
-  [ "$processor" != "$(uname -m)" ] || profiled=(packages/dist/profiled.sh)
+  local variables=("PATH=$tools/venv/bin:$PATH")
   for program in "${programs[@]}"; do arguments+=(--bin "$program"); done
   step "programs for $processor"
   if [ "$libc" = system ]; then
     [ "$processor" = "$(uname -m)" ] || { echo "--system-libc cannot compile for $processor on $(uname -m)" >&2; exit 1; }
     target=$processor-unknown-linux-gnu
-    RUSTFLAGS="-C target-feature=+crt-static" "${profiled[@]}" cargo build "${arguments[@]}" --target "$target"
+    RUSTFLAGS="-C target-feature=+crt-static" cargo build "${arguments[@]}" --target "$target"
   else
     target=$processor-unknown-linux-musl
     [ -d "$(rustc --print sysroot)/lib/rustlib/$target" ] || rustup target add "$target" || {
@@ -78,7 +76,7 @@ compile() {
     }
     # jemalloc's page size is fixed when it is compiled; arm64 kernels use pages of up to 64 KiB.
     [ "$processor" != aarch64 ] || variables+=(JEMALLOC_SYS_WITH_LG_PAGE=16)
-    env "${variables[@]}" "${profiled[@]}" "$tools/venv/bin/cargo-zigbuild" zigbuild "${arguments[@]}" --target "$target"
+    env "${variables[@]}" "$tools/venv/bin/cargo-zigbuild" zigbuild "${arguments[@]}" --target "$target"
   fi
   mkdir -p "$dist/$processor"
   for program in "${programs[@]}"; do

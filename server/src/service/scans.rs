@@ -36,9 +36,9 @@ const INLINE_BYTES: usize = 256 << 10;
 const LEAST_RESULTS: usize = 2;
 /// Once a turn on the pool has added this many bytes, it begins no further row.
 const TURN_BYTES: usize = 16 << 20;
-/// A fetch of at least so many results
+/// Least number of results of a fetch that makes room before it begins,
 const MANY_RESULTS: usize = 64;
-/// begins with room for these cells.
+/// for this number of cells, and bytes of their keys and values.
 const FIRST_CELLS: usize = 128;
 const FIRST_BYTES: usize = 14 << 10;
 /// One fetch takes at most this part of the free memory for calls,
@@ -262,8 +262,8 @@ where
     let wanted = wanted();
     let mut batch = caller.take_batch();
     if batch.memory_bytes() == 0 && wanted.count >= MANY_RESULTS {
-        // Without this room, a batch of a hundred rows is moved a dozen times while it grows. So it does where
-        // memory is short.
+        // Without this room, a batch of a hundred rows is moved a dozen times while it grows. Where memory is
+        // short, it grows like that.
         match batch.reserve(FIRST_CELLS, FIRST_BYTES) {
             Ok(()) | Err(Error::NotInMemory) => {}
             Err(error) => return Err(error.into()),

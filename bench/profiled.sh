@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Compiles the programs for what they do under load (profile-guided optimization): packages/dist/profiled.sh COMMAND...
+# Compiles the programs for what they do under load (profile-guided optimization): bench/profiled.sh COMMAND...
 #
-# COMMAND compiles basalt and basalt-bench for a processor that runs here, and names its target:
-#   packages/dist/profiled.sh cargo build --profile perf -p basalt -p basalt-bench --target x86_64-unknown-linux-gnu
+# COMMAND compiles basalt and basalt-bench for this processor, with the system's linker, and names its target:
+#   bench/profiled.sh cargo build --profile perf -p basalt -p basalt-bench --target x86_64-unknown-linux-gnu
 #
 # 1. COMMAND compiles programs that count what they run, into target/pgo.
 # 2. A server answers calls, is killed, recovers, and answers again; then the engine's benchmarks run by themselves.
@@ -16,7 +16,7 @@
 # Takes rustup's component llvm-tools, which is installed if it is missing, and three minutes more than compiling twice.
 set -euo pipefail
 [ $# -gt 0 ] || { echo "usage: $0 COMMAND..." >&2; exit 2; }
-cd "$(dirname "$0")/../.."
+cd "$(dirname "$0")/.."
 export CARGO_INCREMENTAL=0
 pgo=$PWD/target/pgo
 counting=$pgo/$(sha256sum <<<"$*" | cut -c1-16)
