@@ -151,7 +151,7 @@ fn a_cell_block_is_taken_out_whole_or_not_at_all() {
             batch.end_row(false);
         }
     };
-    fill(&mut batch, &[7; 20_000], b"");
+    fill(&mut batch, &vec![7; 20_000], b"");
     let copied: Vec<u8> = batch.cell_block().unwrap().flatten().copied().collect();
     let taken = batch.take_cell_block().unwrap();
     assert_eq!(taken, copied);
@@ -166,7 +166,7 @@ fn a_cell_block_is_taken_out_whole_or_not_at_all() {
     fill(&mut batch, b"v", b"\0\x02\x09x");
     assert_eq!(batch.take_cell_block(), None, "tags");
     batch.clear();
-    fill(&mut batch, &[7; 400_000], b"");
+    fill(&mut batch, &vec![7; 400_000], b"");
     assert_eq!(batch.take_cell_block(), None, "two pieces");
     assert_eq!(batch.row_count(), 3);
 }
