@@ -6,8 +6,8 @@
 #
 # 1. COMMAND compiles programs that count what they run, into target/pgo.
 # 2. A server answers calls, is killed, recovers, and answers again; then the engine's benchmarks run by themselves.
-#    What is not run here is compiled to be small instead of fast, so each thing that should be fast has a line here.
-#    Calls have the most time: beside much more of something else, the compiler takes them for rare.
+#    Code that is not run here is compiled to be small instead of fast, so each thing that should be fast has a line here.
+#    Calls have the most time: beside much more of the engine, the compiler takes them for rare.
 # 3. COMMAND compiles the programs again, with the counts as a profile. They are where COMMAND leaves them.
 #
 # The profile fits only programs of the same profile and target: the names of functions have a hash of these. Its own name
