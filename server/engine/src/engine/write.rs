@@ -50,9 +50,10 @@ pub(super) fn mutate(
     loop {
         let tables = catalog.tables();
         let table = writable_table(&tables, name)?;
-        let modes: SmallVec<[LockMode; 4]> = all(mutations, |mutation| {
-            check(&table.descriptor, mutation, shared.options.cell_max_bytes)
-        })?;
+        let mut modes: SmallVec<[LockMode; 4]> = SmallVec::with_capacity(mutations.len());
+        for mutation in mutations {
+            modes.push(check(&table.descriptor, mutation, shared.options.cell_max_bytes)?);
+        }
         let groups = group(table, mutations.iter().map(|mutation| mutation.row));
         for group in &groups {
             check_room(shared, table, group.region)?;
@@ -168,18 +169,6 @@ impl AssignedTime<'_> {
             self.0.shared().timestamps.note_row(now + ahead_ms);
         }
     }
-}
-
-/// Maps `items` with exact capacity; `collect::<Result<_>>()` would lose the size hint.
-fn all<'i, I, T, const N: usize>(items: &'i [I], of: impl Fn(&'i I) -> Result<T>) -> Result<SmallVec<[T; N]>>
-where
-    [T; N]: smallvec::Array<Item = T>,
-{
-    let mut made = SmallVec::with_capacity(items.len());
-    for item in items {
-        made.push(of(item)?);
-    }
-    Ok(made)
 }
 
 pub(super) fn writable_table<'t>(tables: &'t Tables, name: &TableName) -> Result<&'t Arc<Table>> {
