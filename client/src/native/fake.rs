@@ -181,7 +181,7 @@ async fn frame(stream: &mut TcpStream) -> Option<Bytes> {
 
 impl Shared {
     fn answer(&self, server: usize, request: &Request) -> Answer {
-        let method = request.header.method_name.as_deref().expect("a method");
+        let method = request.header.method();
         let seen = Seen {
             server,
             method,

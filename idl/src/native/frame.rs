@@ -46,11 +46,39 @@ pub enum FrameError {
     Trailing(usize),
 }
 
+/// What a server reads of a [`RequestHeader`]; the rest is skipped.
+#[derive(Clone, PartialEq, Message)]
+pub struct CallHeader {
+    /// Number of the call, which its response repeats.
+    #[prost(uint32, optional, tag = "1")]
+    pub call_id: Option<u32>,
+    /// See [`Self::method`].
+    #[prost(bytes = "bytes", optional, tag = "3")]
+    pub method_name: Option<Bytes>,
+    /// Whether the call has a message.
+    #[prost(bool, optional, tag = "4")]
+    pub request_param: Option<bool>,
+    /// Length of the cell block.
+    #[prost(message, optional, tag = "5")]
+    pub cell_block_meta: Option<CellBlockMeta>,
+    /// Milliseconds for which the client waits.
+    #[prost(uint32, optional, tag = "7")]
+    pub timeout: Option<u32>,
+}
+
+impl CallHeader {
+    /// Name of the method; empty if there is none, or it is not text.
+    pub fn method(&self) -> &str {
+        let name = self.method_name.as_deref().unwrap_or_default();
+        std::str::from_utf8(name).unwrap_or_default()
+    }
+}
+
 /// A decoded call.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Request {
-    /// Call id, method, priority, deadline.
-    pub header: RequestHeader,
+    /// Call id, method, deadline.
+    pub header: CallHeader,
     /// The method's protobuf message.
     pub parameter: Bytes,
     /// The cell block as it was sent: compressed if the connection header says so.
@@ -78,7 +106,7 @@ impl Request {
     }
 
     /// Reads the header alone, from the beginning of a frame that may not be whole yet.
-    pub fn decode_header(frame: &mut Bytes) -> Result<RequestHeader, FrameError> {
+    pub fn decode_header(frame: &mut Bytes) -> Result<CallHeader, FrameError> {
         decode_message(take_delimited(frame, "request header")?, "request header")
     }
 

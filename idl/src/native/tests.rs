@@ -33,7 +33,7 @@ const GOT: &str = "06 0801 1a02 0827 06 0a04 1001 2000 00000023 00000019 0000000
 fn a_call_of_javas_client_is_read() {
     let request = Request::decode(bytes(GET)).unwrap();
     assert_eq!(request.header.call_id, Some(1));
-    assert_eq!(request.header.method_name.as_deref(), Some("Get"));
+    assert_eq!(request.header.method(), "Get");
     let get = GetRequest::decode(request.parameter).unwrap();
     assert_eq!(&get.region.value[..], b"hbase:meta,,1");
     assert_eq!(

@@ -5,6 +5,7 @@
 //! | --- | --- |
 //! | `connection` | one connection: preamble, connection header, calls in flight, responses |
 //! | `state` | a connection between calls |
+//! | `call` | a call that has arrived |
 //! | `compress` | compressed cell blocks, within the memory for calls |
 //! | `deadline` | how long a client waits for an answer |
 //! | `reply` | one response, with its cells in a block or inside the message |
@@ -38,6 +39,7 @@ use decode::peer::{self, Service};
 
 mod admin;
 mod aggregate;
+mod call;
 mod client;
 mod compress;
 mod connection;

@@ -1,9 +1,13 @@
 //! Get and Mutate of ClientService, and the same operations as actions of Multi.
 
+use std::pin::pin;
+
 use basalt_engine::op::ReadSpec;
 use basalt_idl::native::messages::{self, Action, GetRequest, GetResponse, MutateRequest, MutateResponse};
 use bytes::Bytes;
 
+use super::call::Call;
+use super::decode::plain_writes::PlainMutate;
 use super::group::{self, Group};
 use super::peer::Codec;
 use super::reply::{CellBlock, Reply, empty};
@@ -81,7 +85,35 @@ pub(super) async fn get_one(
 }
 
 /// Answers a Mutate.
-pub(super) async fn mutate(
+pub(super) async fn mutate(connection: &Connection, call: &Call, reply: &mut Reply) -> Result<(), Failure> {
+    let cells = call.cells.clone();
+    let Some((region, write)) = PlainMutate::parse(&call.parameter) else {
+        // Boxed: most calls are plain writes.
+        return Box::pin(mutate_decoded(connection, call.decode()?, cells, reply)).await;
+    };
+    let region = region::serving(&connection.server, &region, Some(write.row()))?;
+    let table = region.table.clone();
+    pin!(writes::apply(
+        &connection.server,
+        table,
+        (write, cells),
+        |(write, cells)| { Ok(vec![write.mutation(cells)?]) }
+    ))
+    .await?;
+    reply.message(&written());
+    Ok(())
+}
+
+/// The answer to a put or delete without a condition.
+fn written() -> MutateResponse {
+    MutateResponse {
+        processed: Some(true),
+        result: None,
+    }
+}
+
+/// Answers a Mutate of any kind.
+async fn mutate_decoded(
     connection: &Connection,
     call: MutateRequest,
     cells: Bytes,
@@ -92,38 +124,35 @@ pub(super) async fn mutate(
     let mut block = connection.cell_block(connection.peer.codec);
     let is_update = request::is_update(&call.mutation);
     let is_conditional = call.condition.is_some();
-    let answer = if is_update || is_conditional {
-        if let Some(condition) = &call.condition {
-            group::check_same_row(condition, std::slice::from_ref(&call.mutation))?;
-        }
-        let group = Group {
-            region,
-            conditions: call.condition.into_iter().collect(),
-            mutations: vec![call.mutation],
-            cells,
-            nonce_group: call.nonce_group,
-        };
-        // Boxed, as are the other parts that gets and plain puts do not need.
-        let mut done = Box::pin(group::apply(connection, group)).await?;
-        let result = if is_update && done.processed {
-            Some(block.first(&mut done.cells).await?)
-        } else {
-            None
-        };
-        MutateResponse {
-            processed: is_conditional.then_some(done.processed),
-            result,
-        }
-    } else {
-        let (server, table) = (&connection.server, region.table.clone());
-        writes::apply(server, table, (call.mutation, cells), |(mutation, cells)| {
+    if !is_update && !is_conditional {
+        let table = region.table.clone();
+        let arguments = (call.mutation, cells);
+        writes::apply(&connection.server, table, arguments, |(mutation, cells)| {
             Ok(request::rows(std::slice::from_ref(mutation), cells)?)
         })
         .await?;
-        MutateResponse {
-            processed: Some(true),
-            result: None,
-        }
+        reply.message(&written());
+        return Ok(());
+    }
+    if let Some(condition) = &call.condition {
+        group::check_same_row(condition, std::slice::from_ref(&call.mutation))?;
+    }
+    let group = Group {
+        region,
+        conditions: call.condition.into_iter().collect(),
+        mutations: vec![call.mutation],
+        cells,
+        nonce_group: call.nonce_group,
+    };
+    let mut done = group::apply(connection, group).await?;
+    let result = if is_update && done.processed {
+        Some(block.first(&mut done.cells).await?)
+    } else {
+        None
+    };
+    let answer = MutateResponse {
+        processed: is_conditional.then_some(done.processed),
+        result,
     };
     reply.with_cells(&answer, block);
     Ok(())

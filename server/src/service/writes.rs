@@ -13,6 +13,7 @@ use basalt_engine::engine::GroupOutcome;
 use basalt_engine::op::{AtomicGroup, GroupStep, ReadTier, RowMutation, Writes};
 use basalt_engine::schema::{Durability, TableName};
 use smallvec::SmallVec;
+use tokio::time::Instant;
 
 use super::charge::hold_back;
 use super::group::{Group, GroupDone, INLINE_CELLS, Step, reads};
@@ -67,7 +68,7 @@ where
 /// Waits for writes that were begun ([`begin`]).
 pub(crate) async fn end(begun: Result<Option<Commit>, Failure>) -> Result<(), Failure> {
     match begun? {
-        Some(commit) => committed(commit).await,
+        Some(commit) => pin!(committed(commit)).await,
         None => Ok(()),
     }
 }
@@ -86,32 +87,50 @@ where
     B: for<'a> Fn(&'a A) -> Result<Vec<RowMutation<'a>>, Failure> + Send + 'static,
 {
     server.admission().admit()?;
-    let (until, on_pool, commit) = {
-        let mutations = build(&arguments)?;
-        let cells: usize = mutations.iter().map(|mutation| mutation.writes.len()).sum();
-        check_cells(server, cells)?;
-        if mutations.iter().all(|mutation| mutation.writes.is_empty()) {
-            return Ok(None);
+    let tried = try_write(server, &table, &build(&arguments)?)?;
+    match tried {
+        Tried::Written(commit) => Ok(commit),
+        // Boxed: most writes need not wait.
+        Tried::MustWait { until, on_pool } => {
+            Box::pin(async move {
+                hold_back(until).await;
+                if !on_pool {
+                    return Ok(Some(write(server, &table, &build(&arguments)?)?));
+                }
+                server.admission().admit_to_queue()?;
+                let work = move |server: &Server| write(server, &table, &build(&arguments)?);
+                Ok(Some(server.run_queued(Class::User, work).await?))
+            })
+            .await
         }
-        let until = server.charge_writes(&table, &mutations)?.until();
-        let on_pool = cells > INLINE_CELLS || mutations.iter().any(reads);
-        if on_pool || until.is_some() {
-            (until, on_pool, None)
-        } else {
-            (None, false, Some(write(server, &table, &mutations)?))
-        }
-    };
-    hold_back(until).await;
-    let commit = match commit {
-        Some(commit) => commit,
-        None if on_pool => {
-            server.admission().admit_to_queue()?;
-            let work = move |server: &Server| write(server, &table, &build(&arguments)?);
-            Box::pin(server.run_queued(Class::User, work)).await?
-        }
-        None => write(server, &table, &build(&arguments)?)?,
-    };
-    Ok(Some(commit))
+    }
+}
+
+/// Outcome of [`try_write`].
+enum Tried {
+    /// `None` if there was nothing to write.
+    Written(Option<Commit>),
+    MustWait {
+        /// Until then, because the user has used up what a quota allows.
+        until: Option<Instant>,
+        /// Whether the writes are to run on the pool.
+        on_pool: bool,
+    },
+}
+
+/// Charges writes, and applies them if they need not wait.
+fn try_write(server: &Server, table: &TableName, mutations: &[RowMutation<'_>]) -> Result<Tried, Failure> {
+    let cells: usize = mutations.iter().map(|mutation| mutation.writes.len()).sum();
+    check_cells(server, cells)?;
+    if mutations.iter().all(|mutation| mutation.writes.is_empty()) {
+        return Ok(Tried::Written(None));
+    }
+    let until = server.charge_writes(table, mutations)?.until();
+    let on_pool = cells > INLINE_CELLS || mutations.iter().any(reads);
+    if on_pool || until.is_some() {
+        return Ok(Tried::MustWait { until, on_pool });
+    }
+    Ok(Tried::Written(Some(write(server, table, mutations)?)))
 }
 
 /// Waits for a commit, and as long as the engine wants its writer slowed down.

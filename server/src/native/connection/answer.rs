@@ -1,15 +1,16 @@
 //! One call, from its frame to its response.
 
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Instant;
 
-use basalt_idl::native::frame::Request;
+use basalt_idl::native::frame::CallHeader;
 
 use super::output::Response;
 use super::{Connection, MemoryPermit};
 use crate::limits::admission::Purpose;
-use crate::native::client::{self, Call};
-use crate::native::deadline::Deadline;
+use crate::native::call::Call;
+use crate::native::client;
 use crate::native::peer::Method;
 use crate::native::reply::Reply;
 use crate::native::{admin, answered, arguments, compress, faults, master, registry, slow_log};
@@ -21,33 +22,43 @@ const SMALL_ARGUMENTS: usize = 16 << 10;
 /// The label under which dropped calls are counted: the exception that their clients have met.
 const TIMED_OUT: &str = "CallTimeoutException";
 
-/// Answers a call that arrived at `arrived`. `permit` is the memory of its frame. `None` if the call's
-/// deadline passed before it began.
-pub(super) async fn answer(
+/// A call that is running. It has no response if its client has timed out.
+pub(super) type Running = Pin<Box<dyn Future<Output = Option<Response>> + Send>>;
+
+/// Answers a call. `permit` is the memory of its frame. The future is `None` if the call's deadline
+/// passed before it began.
+pub(super) fn answer(
     connection: Arc<Connection>,
-    method: Option<Method>,
-    request: Request,
-    arrived: Instant,
+    method: Method,
+    mut call: Call,
     mut permit: MemoryPermit,
-) -> Option<Response> {
-    let call_id = request.header.call_id.unwrap_or_default();
+) -> Running {
+    Box::pin(async move {
+        let mut reply = Reply::new(call.id, connection.peer.compressor);
+        run(&connection, method, &mut call, &mut permit, &mut reply).await?;
+        Some(response(reply, permit))
+    })
+}
+
+/// The answer to a call of a method that the service does not have.
+pub(super) fn unknown_method(connection: &Connection, header: &CallHeader, permit: MemoryPermit) -> Response {
+    let call_id = header.call_id.unwrap_or_default();
     let mut reply = Reply::new(call_id, connection.peer.compressor);
-    if let Some(method) = method {
-        run(&connection, method, request, arrived, &mut permit, &mut reply).await?;
-    } else {
-        let name = request.header.method_name.unwrap_or_default();
-        reply.failure(&Failure::unsupported(&name));
-    }
+    reply.failure(&Failure::unsupported(header.method()));
+    response(reply, permit)
+}
+
+fn response(mut reply: Reply, mut permit: MemoryPermit) -> Response {
     if let Some(cells) = &mut reply.permit {
         permit.join(cells);
     }
     permit.set(reply.out.capacity() + reply.cells.capacity());
-    Some(Response {
+    Response {
         bytes: reply.out,
         cells: reply.cells,
         permit,
         is_cut: reply.is_cut,
-    })
+    }
 }
 
 /// Runs one call. The memory of its arguments is added to `permit`. `None` if the call's deadline
@@ -55,27 +66,18 @@ pub(super) async fn answer(
 async fn run(
     connection: &Arc<Connection>,
     method: Method,
-    request: Request,
-    arrived: Instant,
+    call: &mut Call,
     permit: &mut MemoryPermit,
     reply: &mut Reply,
 ) -> Option<()> {
-    let deadline = Deadline::new(arrived, request.header.timeout);
-    let parameter = request.parameter.clone();
-    let call = Call {
-        parameter: request.parameter,
-        cells: request.cells,
-        arguments_bytes: 0,
-        deadline,
-    };
-    let prepared = if request.header.request_param == Some(true) {
+    let prepared = if call.has_message {
         prepare(connection, method, call, permit).await
     } else {
         Err(Failure::do_not_retry("a call without a request message"))
     };
     let fault = match connection.server.armed_faults() {
         Some(armed) if prepared.is_ok() => {
-            Box::pin(faults::meet(connection, armed, method, &parameter)).await
+            Box::pin(faults::meet(connection, armed, method, &call.parameter)).await
         }
         _ => None,
     };
@@ -84,8 +86,13 @@ async fn run(
         return Some(());
     }
     let number = method.number(connection.peer.service);
-    if deadline.has_passed(Instant::now()) {
-        answered(&connection.server, number, arrived.elapsed(), Some(TIMED_OUT));
+    if call.deadline.has_passed(Instant::now()) {
+        answered(
+            &connection.server,
+            number,
+            call.arrived.elapsed(),
+            Some(TIMED_OUT),
+        );
         tracing::debug!(
             method = method.name(),
             "native call dropped: its client has given up"
@@ -94,10 +101,10 @@ async fn run(
     }
     let drops_reply = matches!(fault, Some(Consequence::DropsReply));
     let outcome = match (prepared, fault) {
-        (Ok(_), Some(Consequence::Fails(failure))) => {
-            faults::refuse(method, parameter.clone(), *failure, reply)
+        (Ok(()), Some(Consequence::Fails(failure))) => {
+            faults::refuse(method, call.parameter.clone(), *failure, reply)
         }
-        (Ok(call), _) => dispatch(connection, method, call, reply).await,
+        (Ok(()), _) => dispatch(connection, method, call, reply).await,
         (Err(failure), _) => Err(failure),
     };
     let outcome = match outcome {
@@ -121,11 +128,11 @@ async fn run(
         );
         reply.failure(failure);
     }
-    let (took, class) = (arrived.elapsed(), failed.map(|failure| failure.label()));
+    let (took, class) = (call.arrived.elapsed(), failed.map(|failure| failure.label()));
     answered(&connection.server, number, took, class);
     let answered = slow_log::Answered {
         method,
-        parameter: &parameter,
+        parameter: &call.parameter,
         took,
         answer_bytes: reply.len(),
         scanned: reply.scanned.take(),
@@ -138,15 +145,15 @@ async fn run(
 async fn prepare(
     connection: &Connection,
     method: Method,
-    mut call: Call,
+    call: &mut Call,
     permit: &mut MemoryPermit,
-) -> Result<Call, Failure> {
+) -> Result<(), Failure> {
     let compressor = connection.peer.compressor;
     if compressor.is_some() {
         call.cells = Box::pin(compress::unpack(
             &connection.server,
             compressor,
-            call.cells,
+            std::mem::take(&mut call.cells),
             permit,
         ))
         .await?;
@@ -159,23 +166,25 @@ async fn prepare(
             .await
             .inspect_err(|busy| connection.server.admission().count(*busy))?;
     }
-    Ok(call)
+    Ok(())
 }
 
 async fn dispatch(
     connection: &Arc<Connection>,
     method: Method,
-    call: Call,
+    call: &Call,
     reply: &mut Reply,
 ) -> Result<(), Failure> {
     match method {
         Method::Client(method) => client::call(connection, method, call, reply).await,
         // The rest is boxed, so that a get does not move the memory of a schema change's future.
         Method::Master(method) => {
-            Box::pin(master::call(&connection.server, method, call.parameter, reply)).await
+            let parameter = call.parameter.clone();
+            Box::pin(master::call(&connection.server, method, parameter, reply)).await
         }
         Method::Admin(method) => {
-            Box::pin(admin::call(&connection.server, method, call.parameter, reply)).await
+            let parameter = call.parameter.clone();
+            Box::pin(admin::call(&connection.server, method, parameter, reply)).await
         }
         Method::ClientMeta(method) => {
             registry::call(&connection.server, method, reply);

@@ -11,7 +11,6 @@
 //! write each response alone.
 
 use std::future::poll_fn;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::{Duration, Instant};
@@ -22,9 +21,10 @@ use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 use tokio::task::JoinSet;
 
-use super::answer::answer;
+use super::answer::{Running, answer, unknown_method};
 use super::output::Response;
 use super::{Connection, MemoryPermit};
+use crate::native::call::Call;
 use crate::native::peer::Method;
 
 /// Time after which the calls that arrived together run no further scan or batch in the task of their
@@ -33,13 +33,13 @@ const LONG_HERE: Duration = Duration::from_micros(500);
 /// Largest batch, in bytes, that runs in the task of its connection: some hundred puts.
 const BATCH_HERE: usize = 64 << 10;
 
-/// A call. It has no response if its client has timed out.
-type Running = Pin<Box<dyn Future<Output = Option<Response>> + Send>>;
-
 /// Calls in flight.
 #[derive(Default)]
 pub(super) struct Calls {
-    /// Those of the connection's task.
+    /// A call of the connection's task that was alone when it began. It needs no set, which would cost
+    /// it an allocation and a waker of its own.
+    alone: Option<Running>,
+    /// The other calls of the connection's task.
     here: FuturesUnordered<Running>,
     /// Those with a task of their own.
     apart: JoinSet<Option<Response>>,
@@ -49,11 +49,11 @@ pub(super) struct Calls {
 
 impl Calls {
     pub(super) fn len(&self) -> usize {
-        self.here.len() + self.apart.len()
+        usize::from(self.alone.is_some()) + self.here.len() + self.apart.len()
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.here.is_empty() && self.apart.is_empty()
+        self.alone.is_none() && self.here.is_empty() && self.apart.is_empty()
     }
 
     /// Whether calls have begun and were not answered, since this was asked last.
@@ -71,12 +71,13 @@ impl Calls {
         arrived: Instant,
         has_next: bool,
     ) -> Option<Response> {
-        let name = request.header.method_name.as_deref().unwrap_or_default();
-        let method = Method::find(connection.peer.service, name);
+        let Some(method) = Method::find(connection.peer.service, request.header.method()) else {
+            return Some(unknown_method(connection, &request.header, permit));
+        };
+        let call = Call::new(request, arrived);
         let others_wait = has_next || !self.is_empty();
-        let is_apart = others_wait && may_take_long(method, &request, arrived);
-        let call = answer(Arc::clone(connection), method, request, arrived, permit);
-        let mut call: Running = Box::pin(call);
+        let is_apart = others_wait && may_take_long(method, &call);
+        let mut call = answer(Arc::clone(connection), method, call, permit);
         if is_apart {
             self.apart.spawn(call);
             return None;
@@ -84,7 +85,11 @@ impl Calls {
         match poll_fn(|context| Poll::Ready(call.as_mut().poll(context))).await {
             Poll::Ready(response) => response,
             Poll::Pending => {
-                self.here.push(call);
+                if others_wait {
+                    self.here.push(call);
+                } else {
+                    self.alone = Some(call);
+                }
                 self.new = true;
                 None
             }
@@ -95,34 +100,47 @@ impl Calls {
     pub(super) async fn next(&mut self) -> Option<Response> {
         tokio::select! {
             biased;
+            response = end_of(&mut self.alone) => response,
             Some(response) = self.here.next() => response,
             // A task is lost only when the runtime is going down. A panic in it has ended the process already in a
             // release build.
             Some(joined) = self.apart.join_next() => joined.unwrap_or_default(),
-            else => None,
         }
     }
 
     /// Lets the calls run to their ends without a connection: a write that has begun is completed.
     pub(super) fn detach(mut self) {
         self.apart.detach_all();
+        if let Some(call) = self.alone {
+            tokio::spawn(call);
+        }
         if !self.here.is_empty() {
             tokio::spawn(self.here.for_each(|_| std::future::ready(())));
         }
     }
 }
 
-/// Whether a call may keep its thread for longer than a get or a put of one row. `arrived`: when it
-/// and those before it have arrived.
-fn may_take_long(method: Option<Method>, request: &Request, arrived: Instant) -> bool {
-    let Some(Method::Client(method)) = method else {
-        return method.is_some();
+/// Waits until the call has ended, and removes it; never ends if there is none.
+async fn end_of(call: &mut Option<Running>) -> Option<Response> {
+    let response = poll_fn(|context| match call {
+        Some(call) => call.as_mut().poll(context),
+        None => Poll::Pending,
+    })
+    .await;
+    *call = None;
+    response
+}
+
+/// Whether a call may keep its thread for longer than a get or a put of one row.
+fn may_take_long(method: Method, call: &Call) -> bool {
+    let Method::Client(method) = method else {
+        return true;
     };
     match method {
         ClientServiceMethod::Get | ClientServiceMethod::Mutate => false,
-        ClientServiceMethod::Scan => arrived.elapsed() > LONG_HERE,
+        ClientServiceMethod::Scan => call.arrived.elapsed() > LONG_HERE,
         ClientServiceMethod::Multi => {
-            request.parameter.len() + request.cells.len() > BATCH_HERE || arrived.elapsed() > LONG_HERE
+            call.parameter.len() + call.cells.len() > BATCH_HERE || call.arrived.elapsed() > LONG_HERE
         }
         _ => true,
     }

@@ -1,18 +1,18 @@
-//! The writes of a Multi, without a message for each.
+//! The writes of a Multi or Mutate, without a message for each.
 //!
-//! Most batches are puts and deletes whose cells are all in the cell block, and whose results say only
-//! that they are done. As protobuf messages, the arguments and results of such a batch of 100 rows take
+//! Most writes are puts and deletes whose cells are all in the cell block, and whose results say only
+//! that they are done. As protobuf messages, the arguments and results of a batch of 100 rows take
 //! 50 KiB, which is more to fill and to drop than the batch is to decode. So they are read where they
-//! are in the request, and their results are encoded at once:
+//! are in the request, and the results of a batch are encoded at once:
 //!
 //! 1. [`MultiGroups`] is a MultiRequest whose groups are not decoded.
-//! 2. [`PlainWrites::parse`] reads a group of plain writes. Any other one, also one that is malformed,
-//!    is left to the decoder of RegionAction.
+//! 2. [`PlainWrites::parse`] reads a group of plain writes, [`PlainMutate::parse`] a MutateRequest with one.
+//!    Any other one, also one that is malformed, is left to the decoder of its message.
 //! 3. [`PlainWrites::mutations`] makes the engine's mutations, [`PlainWrites::done`] the results.
 //! 4. [`MultiResults`] is a MultiResponse whose results are encoded.
 //!
-//! Invariant: a group that is read here has the mutations and results of the decoded one. `native::multi`
-//! is the only caller.
+//! Invariant: what is read here has the mutations and results of the decoded message. `native::multi`
+//! and `native::single` are the callers.
 //!
 //! Without it, batches of 100 puts have 0.8 of the rate that they have over Thrift 2.
 
@@ -60,7 +60,7 @@ pub struct MultiResults {
     pub region_statistics: Option<MultiRegionLoadStats>,
 }
 
-/// A put or delete.
+/// A put or delete in a message.
 #[derive(Clone, Debug)]
 struct PlainWrite {
     index: Option<u32>,
@@ -96,7 +96,7 @@ impl PlainWrites {
         let mut fields = Fields::new(message, 0..message.len());
         while let Some(field) = fields.next()? {
             match field {
-                (1, Value::Bytes(range)) => region = Some(message.slice(range)),
+                (1, Value::Bytes(range)) if region.is_none() => region = Some(message.slice(range)),
                 // Not atomic.
                 (2, Value::Number(0)) => {}
                 (3, Value::Bytes(range)) => writes.push(PlainWrite::parse(message, range)?),
@@ -143,14 +143,8 @@ impl PlainWrites {
         let mut rows = Vec::with_capacity(self.writes.len());
         for write in &self.writes {
             let row = self.row(write);
-            let writes: &mut Writes<'a> = request::writes_of(&mut rows, row, write.durability);
-            let before = writes.len();
-            request::each_cell_in_block(row, write.cells, write.timestamp, &mut block, |cell| {
-                request::push_write(cell, None, writes)
-            })?;
-            if writes.len() == before && write.mutate_type == MutationType::Delete {
-                request::push_delete_of_row(write.timestamp, writes)?;
-            }
+            let writes = request::writes_of(&mut rows, row, write.durability);
+            write.add_to(writes, row, &mut block)?;
         }
         Ok(rows)
     }
@@ -189,6 +183,12 @@ impl PlainWrite {
                 _ => return None,
             }
         }
+        Self::of_mutation(index, message, mutation?)
+    }
+
+    /// Reads a MutationProto.
+    #[inline]
+    fn of_mutation(index: Option<u32>, message: &[u8], range: Range<usize>) -> Option<Self> {
         let mut write = Self {
             index,
             row: 0..0,
@@ -198,7 +198,7 @@ impl PlainWrite {
             durability: Durability::UseDefault,
         };
         let mut has_row = false;
-        let mut fields = Fields::new(message, mutation?);
+        let mut fields = Fields::new(message, range);
         while let Some(field) = fields.next()? {
             match field {
                 (1, Value::Bytes(range)) => (write.row, has_row) = (range, true),
@@ -216,6 +216,66 @@ impl PlainWrite {
         }
         let is_write = matches!(write.mutate_type, MutationType::Put | MutationType::Delete);
         (has_row && is_write).then_some(write)
+    }
+
+    /// Adds its writes to those of its row. Its cells are the next ones of the block.
+    #[inline]
+    fn add_to<'a>(&self, writes: &mut Writes<'a>, row: &'a [u8], block: &mut Cells<'a>) -> Result<()> {
+        let before = writes.len();
+        request::each_cell_in_block(row, self.cells, self.timestamp, block, |cell| {
+            request::push_write(cell, None, writes)
+        })?;
+        if writes.len() == before && self.mutate_type == MutationType::Delete {
+            request::push_delete_of_row(self.timestamp, writes)?;
+        }
+        Ok(())
+    }
+}
+
+/// A MutateRequest whose mutation is a plain write.
+#[derive(Clone, Debug)]
+pub struct PlainMutate {
+    message: Bytes,
+    write: PlainWrite,
+}
+
+impl PlainMutate {
+    /// Reads a MutateRequest: its region, and its mutation. `None` if the mutation is not a plain write,
+    /// there is a condition or the message is malformed.
+    pub fn parse(message: &Bytes) -> Option<(RegionSpecifier, Self)> {
+        let (mut region, mut mutation) = (None, None);
+        let mut fields = Fields::new(message, 0..message.len());
+        while let Some(field) = fields.next()? {
+            match field {
+                (1, Value::Bytes(range)) if region.is_none() => region = Some(message.slice(range)),
+                (2, Value::Bytes(range)) if mutation.is_none() => mutation = Some(range),
+                // Puts and deletes have no nonces.
+                (4, Value::Number(_)) => {}
+                _ => return None,
+            }
+        }
+        let write = Self {
+            message: message.clone(),
+            write: PlainWrite::of_mutation(None, message, mutation?)?,
+        };
+        Some((RegionSpecifier::decode(region?).ok()?, write))
+    }
+
+    /// Its row.
+    pub fn row(&self) -> &[u8] {
+        &self.message[self.write.row.clone()]
+    }
+
+    /// Converts the write for the engine, as [`request::rows`] does.
+    pub fn mutation<'a>(&'a self, cells: &'a Bytes) -> Result<RowMutation<'a>> {
+        let mut mutation = RowMutation {
+            row: self.row(),
+            writes: Writes::new(),
+            durability: self.write.durability,
+        };
+        let mut block = Cells::new(cells);
+        self.write.add_to(&mut mutation.writes, self.row(), &mut block)?;
+        Ok(mutation)
     }
 }
 
@@ -273,7 +333,7 @@ impl<'a> Fields<'a> {
 mod tests {
     use basalt_idl::native::cells::{CellType, LATEST_TIMESTAMP, WireCell};
     use basalt_idl::native::messages::{
-        self, Action, MultiRequest, MultiResponse, MutationProto, NameBytesPair, RegionAction,
+        self, Action, MultiRequest, MultiResponse, MutateRequest, MutationProto, NameBytesPair, RegionAction,
         RegionActionResult, ResultOrException,
     };
 
@@ -394,6 +454,75 @@ mod tests {
                 assert_eq!(error.to_string(), expected);
             }
         }
+    }
+
+    fn mutate(mutation: MutationProto) -> MutateRequest {
+        MutateRequest {
+            region: plain().0.region,
+            mutation,
+            nonce_group: Some(9),
+            ..MutateRequest::default()
+        }
+    }
+
+    fn parse_mutate(call: &MutateRequest) -> Option<(RegionSpecifier, PlainMutate)> {
+        PlainMutate::parse(&call.encode_to_vec().into())
+    }
+
+    /// A plain write alone has the mutation, or the fault, of the decoded one.
+    #[test]
+    fn a_plain_write_alone_is_that_of_the_decoded_call() {
+        let (group, cells) = plain();
+        let mut sent = Cells::new(&cells);
+        for action in group.action {
+            let mutation = *action.mutation.unwrap();
+            let call = mutate(mutation.clone());
+            let begin = sent.offset();
+            request::skip_cells(&mutation, &mut sent).unwrap();
+            let own = cells.slice(begin..sent.offset());
+            for cut in [0, own.len().min(1)] {
+                let own = own.slice(..own.len() - cut);
+                let (region, write) = parse_mutate(&call).unwrap();
+                assert_eq!(region, call.region);
+                assert_eq!(write.row(), &request::row(&mutation).unwrap()[..]);
+                let decoded = request::rows(std::slice::from_ref(&mutation), &own);
+                let decoded = decoded.map(|mut rows| rows.remove(0));
+                assert_eq!(
+                    format!("{:?}", write.mutation(&own)),
+                    format!("{decoded:?}"),
+                    "without {cut} bytes"
+                );
+            }
+        }
+        assert!(sent.is_empty());
+    }
+
+    /// A call with anything that a plain write cannot have, or that is cut, is left to the decoder.
+    #[test]
+    fn other_mutates_are_left() {
+        let call = mutate(*plain().0.action[1].mutation.clone().unwrap());
+        let with = |change: &dyn Fn(&mut MutateRequest)| {
+            let mut call = call.clone();
+            change(&mut call);
+            parse_mutate(&call)
+        };
+        assert!(with(&|_| {}).is_some());
+        assert!(with(&|call| call.condition = Some(Condition::default())).is_none());
+        assert!(with(&|call| call.mutation.row = None).is_none());
+        assert!(with(&|call| call.mutation.mutate_type = Some(1)).is_none());
+        assert!(with(&|call| call.mutation.nonce = Some(1)).is_none());
+        let column = mutation_proto::ColumnValue::default();
+        assert!(with(&|call| call.mutation.column_value.push(column.clone())).is_none());
+        let message = Bytes::from(call.encode_to_vec());
+        for end in 0..message.len() {
+            let whole = MutateRequest::decode(message.slice(..end));
+            if let Some((region, write)) = PlainMutate::parse(&message.slice(..end)) {
+                let whole = whole.unwrap();
+                assert_eq!((region, write.row()), (whole.region, whole.mutation.row()));
+            }
+        }
+        let twice = [&message[..], &message[..]].concat();
+        assert!(PlainMutate::parse(&twice.into()).is_none());
     }
 
     /// Groups with anything that a plain write cannot have are left to the decoder.

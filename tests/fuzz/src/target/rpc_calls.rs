@@ -9,7 +9,7 @@
 //! 3. Its arguments are decoded and converted for the engine, within the memory that the server
 //!    reserves for them before ([`arguments::memory_bytes`]) and [`SMALL_ARGUMENTS`].
 //! 4. Its filters and conditions are decoded, within the memory for filters.
-//! 5. Plain writes of a Multi have the mutations and results of the decoded group.
+//! 5. Plain writes of a Multi or Mutate have the mutations and results of the decoded message.
 
 use basalt_engine::Result;
 use basalt_engine::filter::FilterSpec;
@@ -23,7 +23,7 @@ use basalt_idl::native::messages::{
 use basalt_server::native::decode::arguments;
 use basalt_server::native::decode::condition::Condition;
 use basalt_server::native::decode::peer::{Method, Peer};
-use basalt_server::native::decode::plain_writes::{MultiGroups, PlainWrites};
+use basalt_server::native::decode::plain_writes::{MultiGroups, PlainMutate, PlainWrites};
 use basalt_server::native::decode::request;
 use bytes::Bytes;
 use prost::Message;
@@ -65,11 +65,10 @@ impl Room for Granted {
 }
 
 fn call(peer: Peer, request: Request) {
-    let name = request.header.method_name.unwrap_or_default();
-    let Some(method) = Method::find(peer.service, &name) else {
+    let Some(method) = Method::find(peer.service, request.header.method()) else {
         return;
     };
-    assert_eq!(method.name(), name);
+    assert_eq!(method.name(), request.header.method());
     let cells = match peer.compressor {
         Some(packed) if !request.cells.is_empty() => {
             let Ok(plain) = packed.unpack(&request.cells, PLAIN_BYTES, &mut Granted) else {
@@ -84,8 +83,10 @@ fn call(peer: Peer, request: Request) {
     let reserved = arguments::memory_bytes(method, &parameter, &cells);
     let allowed = SMALL_ARGUMENTS + 2 * received + reserved;
     let converted = memory::within(received, allowed, || convert(method, &parameter, &cells));
-    if let Method::Client(Client::Multi) = method {
-        compare_plain_writes(parameter.clone(), &cells);
+    match method {
+        Method::Client(Client::Multi) => compare_plain_writes(parameter.clone(), &cells),
+        Method::Client(Client::Mutate) => compare_plain_mutate(&parameter, &cells),
+        _ => {}
     }
     if converted.is_ok()
         && let Method::Client(method) = method
@@ -129,6 +130,21 @@ fn compare_plain_writes(parameter: Bytes, cells: &Bytes) {
     }
 }
 
+/// Compares the plain write of a Mutate with that of the decoded call.
+fn compare_plain_mutate(parameter: &Bytes, cells: &Bytes) {
+    let Some((region, write)) = PlainMutate::parse(parameter) else {
+        return;
+    };
+    let decoded: pb::MutateRequest = request::decode(parameter.clone()).expect("it was read");
+    assert_eq!(region, decoded.region);
+    assert_eq!(write.row(), decoded.mutation.row());
+    let rows = request::rows(std::slice::from_ref(&decoded.mutation), cells);
+    assert_eq!(
+        format!("{:?}", write.mutation(cells)),
+        format!("{:?}", rows.map(|mut rows| rows.remove(0)))
+    );
+}
+
 /// Decodes a call and converts all but its filters and conditions.
 fn convert(method: Method, parameter: &Bytes, cells: &Bytes) -> Result<()> {
     let parameter = parameter.clone();
@@ -140,6 +156,10 @@ fn convert(method: Method, parameter: &Bytes, cells: &Bytes) -> Result<()> {
                 .map_or(Ok(()), |scan| request::scan(&scan, None).map(drop))
         }
         Method::Client(Client::Mutate) => {
+            if let Some((_, write)) = PlainMutate::parse(&parameter) {
+                // The decoded call below has the same fault.
+                let _ = write.mutation(cells);
+            }
             let call: pb::MutateRequest = request::decode(parameter)?;
             write(&call.mutation, &mut Cells::new(cells))
         }

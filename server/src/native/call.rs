@@ -1,0 +1,49 @@
+//! A call that has arrived.
+
+use std::time::Instant;
+
+use basalt_idl::native::frame::Request;
+use bytes::Bytes;
+use prost::Message;
+
+use super::deadline::Deadline;
+use super::request;
+use crate::service::Failure;
+
+/// A call of a connection.
+#[derive(Debug)]
+pub(super) struct Call {
+    pub(super) id: u32,
+    /// Whether it has a message.
+    pub(super) has_message: bool,
+    /// Its message.
+    pub(super) parameter: Bytes,
+    /// Its cell block.
+    pub(super) cells: Bytes,
+    /// Memory that is reserved for the arguments; 0 if they are small.
+    pub(super) arguments_bytes: usize,
+    /// When it and those before it arrived.
+    pub(super) arrived: Instant,
+    /// When the client gives up.
+    pub(super) deadline: Deadline,
+}
+
+impl Call {
+    /// A call that arrived at `arrived`.
+    pub(super) fn new(request: Request, arrived: Instant) -> Self {
+        Self {
+            id: request.header.call_id.unwrap_or_default(),
+            has_message: request.header.request_param == Some(true),
+            parameter: request.parameter,
+            cells: request.cells,
+            arguments_bytes: 0,
+            arrived,
+            deadline: Deadline::new(arrived, request.header.timeout),
+        }
+    }
+
+    /// Decodes its message.
+    pub(super) fn decode<M: Message + Default>(&self) -> Result<M, Failure> {
+        Ok(request::decode(self.parameter.clone())?)
+    }
+}
