@@ -145,3 +145,63 @@ fn may_take_long(method: Method, call: &Call) -> bool {
         _ => true,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use tokio::sync::oneshot::{Receiver, Sender, channel};
+
+    use super::*;
+
+    /// A call that ends when it is told to, and says so.
+    struct Told {
+        tell: Sender<()>,
+        ended: Receiver<()>,
+    }
+
+    fn call() -> (Running, Told) {
+        let ((tell, told), (end, ended)) = (channel(), channel());
+        let call = Box::pin(async move {
+            told.await.expect("it is told");
+            end.send(()).expect("the test waits for it");
+            None
+        });
+        (call, Told { tell, ended })
+    }
+
+    /// A call that was alone when it began, and one that was not.
+    fn two() -> (Calls, [Told; 2]) {
+        let ((alone, of_alone), (other, of_other)) = (call(), call());
+        let calls = Calls {
+            alone: Some(alone),
+            ..Calls::default()
+        };
+        calls.here.push(other);
+        (calls, [of_alone, of_other])
+    }
+
+    #[tokio::test]
+    async fn calls_end_in_the_order_in_which_they_are_ready() {
+        for alone_is_first in [true, false] {
+            let (mut calls, mut told) = two();
+            if !alone_is_first {
+                told.reverse();
+            }
+            for (Told { tell, mut ended }, left) in told.into_iter().zip([1, 0]) {
+                tell.send(()).unwrap();
+                assert!(calls.next().await.is_none());
+                ended.try_recv().expect("this one has ended");
+                assert_eq!((calls.len(), calls.is_empty()), (left, left == 0));
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn calls_without_a_connection_run_to_their_ends() {
+        let (calls, told) = two();
+        calls.detach();
+        for Told { tell, ended } in told {
+            tell.send(()).unwrap();
+            ended.await.expect("it has run");
+        }
+    }
+}

@@ -19,11 +19,8 @@ use super::End;
 use crate::limits::admission::{MemoryPermit, SlowClient, dropped, unread};
 use crate::server::Server;
 
-/// Least buffer of one read: the frames of some small calls. A connection keeps it while it is idle, but
-/// no larger one.
-const READ_BYTES: usize = 4 << 10;
-/// Largest buffer of one read without a reservation.
-const SMALL_READ_BYTES: usize = 16 << 10;
+/// Least buffer of one read: the frames of about a hundred small calls. An idle connection has none.
+const READ_BYTES: usize = 16 << 10;
 /// Largest buffer of one read: some batches of a hundred puts. With 256 KiB, what arrived first has
 /// left the processor's cache before it is decoded.
 const READ_BYTES_MAX: usize = 64 << 10;
@@ -185,9 +182,7 @@ impl Input {
         if !self.received.is_empty() {
             return Ok(true);
         }
-        if self.read_bytes > READ_BYTES {
-            self.received = BytesMut::new();
-        }
+        self.received = BytesMut::new();
         let count = tokio::select! {
             biased;
             count = self.receive() => count?,
@@ -246,8 +241,8 @@ impl Input {
         let expected = self.read_bytes;
         let count = poll_fn(|context| {
             ready!(read.as_ref().poll_read_ready(context))?;
-            let is_reserved = expected <= SMALL_READ_BYTES || permit.try_raise(expected);
-            received.reserve(if is_reserved { expected } else { SMALL_READ_BYTES });
+            let is_reserved = expected == READ_BYTES || permit.try_raise(expected);
+            received.reserve(if is_reserved { expected } else { READ_BYTES });
             pin!(read.read_buf(received)).poll(context)
         })
         .await?;
