@@ -98,7 +98,7 @@ class Server:
     def wait_until_ready(self):
         until = time.monotonic() + READY_S
         while time.monotonic() < until:
-            if ready := re.search(r"serves Thrift on (\S+) and HTTP on (\S+?)/?\s", self.log()):
+            if ready := re.search(r"serves HBase clients on (\S+) and HTTP on (\S+?)/?\s", self.log()):
                 self.thrift, self.http = ready.groups()
                 return
             if self.process.poll() is not None:

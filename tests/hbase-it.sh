@@ -54,7 +54,7 @@ serve() {
     sleep 0.1
   done
   local port
-  port=$(sed -E 's/^basalt serves Thrift on [^ ]*:([0-9]+) .*/\1/' "$work/$name.out")
+  port=$(sed -E 's/^basalt serves HBase clients on [^ ]*:([0-9]+) .*/\1/' "$work/$name.out")
   cat > "$work/conf/hbase-site.xml" <<XML
 <configuration>
   <property><name>hbase.zookeeper.quorum</name><value>127.0.0.1</value></property>

@@ -169,7 +169,7 @@ settings! {
     }
 
     /// The HTTP port.
-    // Limits of Thrift messages are those of the Thrift port.
+    // Limits of Thrift messages are those of the main port.
     http: Http {
         /// Address of the HTTP port. Port 0: the system chooses.
         listen: Address = loopback(9095),
@@ -236,7 +236,7 @@ settings! {
         lease_ms: u64 = 60_000 => Range::at_least(1),
         /// Maximum number of open scanners.
         max_sessions: usize = 10_000,
-        /// Maximum number of open scanners of one connection of the Thrift port.
+        /// Maximum number of open scanners of one connection of the main port.
         max_sessions_per_connection: usize = 1_000,
         /// Maximum number of open scanners of all calls over HTTP together.
         max_http_sessions: usize = 1_000,

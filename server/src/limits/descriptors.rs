@@ -8,7 +8,7 @@
 //! | --- | --- | --- |
 //! | log, manifest, directories, runtime | [`HOUSEKEEPING`] | the remainder |
 //! | HTTP port | a sixteenth, [`HTTP_MIN`] at least, `http.max_connections` at most | a count of its connections |
-//! | Thrift port | three quarters of the rest, `thrift.max_connections` at most | a count of its connections |
+//! | main port | three quarters of the rest, `thrift.max_connections` at most | a count of its connections |
 //! | store files | the remainder, [`FILES_MIN`] at least, `store.max_open_files` at most | the
 //! engine's handle cache |
 //!
@@ -31,7 +31,7 @@ use crate::config::{Config, OPEN_FILES_MIN};
 const HOUSEKEEPING: u64 = 64;
 /// Fewest descriptors of the HTTP port.
 const HTTP_MIN: u64 = 16;
-/// Fewest descriptors of the Thrift port.
+/// Fewest descriptors of the main port.
 const THRIFT_MIN: u64 = 16;
 /// Fewest descriptors of store files: at least one for each thread that reads or writes them, so
 /// that the handle cache stays within its limit (`engine::fs::HandleCache`).
@@ -43,7 +43,7 @@ const LIMIT_MIN: u64 = HOUSEKEEPING + HTTP_MIN + THRIFT_MIN + FILES_MIN;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Descriptors {
     limit: u64,
-    /// Most connections of the Thrift port.
+    /// Most connections of the main port.
     pub(crate) thrift: usize,
     /// Most connections of the HTTP port.
     pub(crate) http: usize,
@@ -57,7 +57,7 @@ impl Descriptors {
         if limit < LIMIT_MIN {
             return Err(format!(
                 "the limit of open files is {limit}, and {LIMIT_MIN} are needed: {HOUSEKEEPING} for log, manifest and runtime, \
-                 {FILES_MIN} for store files, {THRIFT_MIN} for the Thrift port and {HTTP_MIN} for the HTTP port. Raise it \
+                 {FILES_MIN} for store files, {THRIFT_MIN} for the main port and {HTTP_MIN} for the HTTP port. Raise it \
                  (LimitNOFILE= of systemd, ulimit -Hn)"
             ));
         }
@@ -96,10 +96,10 @@ impl Descriptors {
         RawFd::try_from(self.limit - kept).unwrap_or(RawFd::MAX)
     }
 
-    /// The name of the limit on connections of the Thrift port, for the log.
+    /// The name of the limit on connections of the main port, for the log.
     pub(crate) fn thrift_bound(self, config: &Config) -> &'static str {
         if self.thrift < config.thrift.max_connections {
-            "the Thrift port's share of the limit of open files"
+            "the main port's share of the limit of open files"
         } else {
             "thrift.max_connections"
         }
@@ -117,7 +117,7 @@ impl Descriptors {
     /// The shares in one line, for the log.
     pub(crate) fn line(self) -> String {
         format!(
-            "limit of open files {}: {HOUSEKEEPING} for log, manifest and runtime, {} for store files, {} for the Thrift port, {} for \
+            "limit of open files {}: {HOUSEKEEPING} for log, manifest and runtime, {} for store files, {} for the main port, {} for \
              the HTTP port",
             self.limit, self.files, self.thrift, self.http
         )

@@ -229,7 +229,7 @@ async fn serve(
     server.set_ready(true);
     // Tools wait for this line; it comes only when calls are accepted, and when a signal is a clean stop.
     print_line(match server.controls() {
-        None => format!("basalt serves Thrift on {thrift_address} and HTTP on http://{http_address}/"),
+        None => format!("basalt serves HBase clients on {thrift_address} and HTTP on http://{http_address}/"),
         Some(_) => ephemeral::line(thrift_address, http_address, &server.config().data.dir),
     })?;
     supervisor.ready();

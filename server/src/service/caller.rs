@@ -34,7 +34,7 @@ pub(crate) struct Caller {
 }
 
 impl Caller {
-    /// A connection of the Thrift port that has not called yet. `connection` is its number.
+    /// A connection of the main port that has not called yet. `connection` is its number.
     pub(crate) fn connected(connection: u64, memory: &Arc<Memory>) -> Self {
         Self::new(Owner::Connection(connection), memory)
     }

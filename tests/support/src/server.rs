@@ -298,7 +298,7 @@ impl Drop for Server {
 pub fn addresses(line: &str) -> Option<(SocketAddr, SocketAddr)> {
     let (thrift, http) = line
         .trim()
-        .strip_prefix("basalt serves Thrift on ")?
+        .strip_prefix("basalt serves HBase clients on ")?
         .split_once(" and HTTP on http://")?;
     Some((thrift.parse().ok()?, http.trim_end_matches('/').parse().ok()?))
 }

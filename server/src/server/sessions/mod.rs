@@ -33,7 +33,7 @@ use crate::observe::metrics::names;
 /// Owner of a session: only it may use the session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Owner {
-    /// The connection of the Thrift port with this number.
+    /// The connection of the main port with this number.
     Connection(u64),
     /// Any HTTP caller that has the id.
     Http,

@@ -58,10 +58,7 @@ fn store_files_leave_descriptors_for_everything_else() {
     }
     let log = crate::client::shut_down(shared);
     assert!(!log.contains("Too many open files"), "{log}");
-    assert!(
-        log.contains("80 for store files, 16 for the Thrift port"),
-        "{log}"
-    );
+    assert!(log.contains("80 for store files, 16 for the main port"), "{log}");
 }
 
 /// Goal: a limit of open files that is too small fails the start before anything is written. The
