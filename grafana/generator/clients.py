@@ -88,7 +88,7 @@ CONNECTIONS = [
     graph(
         "Connections", "short",
         (summed("basalt_thrift_connections", "instance"), "{{instance}}"),
-        description="Open Thrift connections. Beyond thrift.max_connections new ones are closed at once.",
+        description="Open connections of the main port. Beyond thrift.max_connections new ones are closed at once.",
     ),
     graph(
         "Connections opened and refused", "cps",

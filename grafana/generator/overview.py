@@ -31,7 +31,7 @@ GLANCE = [
     stat("Disk available", "percentunit",
          share(summed("basalt_disk_available_bytes"), summed("basalt_disk_capacity_bytes")),
          "Share of the data directory's file system that the server may still use.", red_below=0.05, see="basalt-engine"),
-    stat("Open connections", "short", summed("basalt_thrift_connections"), "Open Thrift connections.",
+    stat("Open connections", "short", summed("basalt_thrift_connections"), "Open connections of the main port.",
          see="basalt-clients"),
 ]
 

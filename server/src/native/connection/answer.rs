@@ -25,7 +25,7 @@ const TIMED_OUT: &str = "CallTimeoutException";
 /// A call that is running. It has no response if its client has timed out.
 pub(super) type Running = Pin<Box<dyn Future<Output = Option<Response>> + Send>>;
 
-/// Answers a call. `permit` is the memory of its frame. The future is `None` if the call's deadline
+/// Answers a call. `permit` is the memory of its frame. The output is `None` if the call's deadline
 /// passed before it began.
 pub(super) fn answer(
     connection: Arc<Connection>,
