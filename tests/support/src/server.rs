@@ -180,9 +180,13 @@ impl Server {
             };
             return Ok((server, line));
         }
+        if !line.is_empty() {
+            // It serves, and prints another line than this version: it would run for ever.
+            child.kill().expect("the process is ours");
+        }
         let status = child.wait().expect("the process was started here");
         let log = log.join().expect("reading does not panic");
-        Err(format!("{status}\n{log}"))
+        Err(format!("{status}\n{line}{log}"))
     }
 
     /// The process id.
