@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use basalt_engine::Error;
 use basalt_engine::cell::{CellBatch, OnShortage, ROW_MAX_BYTES};
-use basalt_engine::engine::{Fetched, RowsSeen};
+use basalt_engine::engine::{Fetched, RowsSeen, Scanner};
 use basalt_engine::op::{FetchLimits, ReadTier, Scan};
 use basalt_engine::schema::TableName;
 
@@ -161,7 +161,7 @@ pub(crate) struct Part {
     pub(crate) rows: u64,
     /// Once the results have this many bytes, no further row is begun.
     pub(crate) bytes: usize,
-    /// Whether a row is cut where the results reach the limit of bytes.
+    /// Whether a row is cut where the results reach the limit of bytes. A cut row is the last result.
     pub(crate) cuts_rows: bool,
     /// Whether an empty answer is allowed before the end of the scan.
     pub(crate) may_be_empty: bool,
@@ -497,7 +497,8 @@ impl Wanted {
         if fetched == Fetched::End {
             return end(open, true);
         }
-        if batch.row_count() >= self.count {
+        let ends_in_a_row = open.scanner.as_ref().is_some_and(Scanner::has_cut_row);
+        if ends_in_a_row || batch.row_count() >= self.count {
             return end(open, false);
         }
         let is_late = self.shortest == Shortest::Page && self.began.elapsed() >= self.time_max;

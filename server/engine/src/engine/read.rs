@@ -162,6 +162,8 @@ pub struct Scanner {
     rows_left: u64,
     /// The scan ended at its limit of rows, and was not at its end.
     ended_before_end: bool,
+    /// The last fetch has ended with a row that it has cut.
+    has_cut_row: bool,
     /// Why it is of no more use.
     failed: Option<Error>,
 }
@@ -207,6 +209,7 @@ impl Scanner {
             seen: RowsSeen::default(),
             ended_by_filter,
             ended_before_end: false,
+            has_cut_row: false,
             shared,
             scan,
             range,
@@ -290,6 +293,11 @@ impl Scanner {
         self.ended_before_end
     }
 
+    /// Whether the last fetch has ended with a row that it has cut ([`Self::fetch_in_pieces`]).
+    pub fn has_cut_row(&self) -> bool {
+        self.has_cut_row
+    }
+
     /// Sets the number of rows that may be returned from now on. A row counts when its last piece
     /// is returned.
     pub fn limit_rows(&mut self, rows: u64) {
@@ -337,8 +345,10 @@ impl Scanner {
     }
 
     /// As [`Self::fetch`], but cuts rows: once `out` has `cut_at` bytes, the current row ends as a
-    /// piece, and the next fetch begins with the rest of it. Filters that judge whole rows get
-    /// whole rows. A scan of memory only leaves such a row with [`Error::NotInMemory`].
+    /// piece, and the fetch with it; the next fetch begins with the rest of the row. Clients take
+    /// every result of an answer but the last for a whole row, so nothing may be added to an answer
+    /// that ends with a cut row ([`Self::has_cut_row`]). Filters that judge whole rows get whole
+    /// rows. A scan of memory only leaves such a row with [`Error::NotInMemory`].
     pub fn fetch_in_pieces(
         &mut self,
         limits: &FetchLimits,
@@ -348,6 +358,7 @@ impl Scanner {
         if let Some(error) = &self.failed {
             return Err(error.clone());
         }
+        self.has_cut_row = false;
         let result = self.try_fetch(limits, cut_at, out);
         self.note_reads();
         if let Err(error) = &result
@@ -441,6 +452,13 @@ impl Scanner {
                     }
                 }
                 Step::Piece => self.count_results(1),
+                Step::Cut => {
+                    self.count_results(1);
+                    if !seeded::is_on("answers-go-on-behind-a-cut-row") {
+                        self.has_cut_row = true;
+                        return Ok(Fetched::More);
+                    }
+                }
                 Step::Nothing | Step::Outside => {}
                 Step::End => {
                     if filter_is_done && self.in_request == 0 {
@@ -450,7 +468,7 @@ impl Scanner {
                     self.end_region();
                 }
             }
-            if self.overdue && step != Step::Piece {
+            if self.overdue && !matches!(step, Step::Piece | Step::Cut) {
                 self.release();
             }
             // Checked after the work, so that every fetch makes progress however short its time is.

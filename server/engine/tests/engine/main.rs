@@ -5,6 +5,7 @@ mod call_memory;
 mod clock;
 mod compactions;
 mod crash;
+mod cut_rows;
 mod damaged;
 mod data;
 mod disk_full;

@@ -8,6 +8,7 @@ mod client;
 mod closing;
 mod compressed;
 mod crowd;
+mod cut_rows;
 mod endpoints;
 mod faults;
 mod gohbase;
