@@ -428,4 +428,11 @@ pub const BUGS: &[Bug] = &[
             Test("-p basalt-engine --test engine blocks::a_scan_of_memory_only"),
         ],
     },
+    Bug {
+        name: "updates-ahead-not-remembered",
+        what: "tombstones and puts do not know that an increment or append went ahead of the clock",
+        caught_by: &[Test(
+            "-p basalt-engine --test engine updates::no_walk_of_the_clock",
+        )],
+    },
 ];

@@ -72,7 +72,7 @@ pub(super) fn mutate(
             continue;
         };
         let mut plans = Vec::with_capacity(groups.len());
-        let (mut position, mut ahead_ms) = (0, 0);
+        let (mut position, mut ahead_ms, mut delay_ms) = (0, 0, 0);
         for group in &groups {
             let mut of_region: SmallVec<[RowPlan<'_>; 1]> = SmallVec::with_capacity(group.rows.len());
             for index in &group.rows {
@@ -87,6 +87,7 @@ pub(super) fn mutate(
                 let plan = of_region.last_mut().expect("a plan was pushed just now");
                 plan_mutation(shared, table, group.region, mutation, times, plan)?;
                 ahead_ms = ahead_ms.max(plan.ahead_ms);
+                delay_ms = delay_ms.max(plan.delay_ms);
             }
             plans.push(of_region);
         }
@@ -122,7 +123,7 @@ pub(super) fn mutate(
         }
         drop(guards);
         let commit = last.expect("a batch has at least one mutation, so at least one group");
-        let commit = commit.with_pause(pause_of_row(ahead_ms));
+        let commit = commit.with_pause(pause_of_row(delay_ms));
         let regions = groups.iter().map(|group| &**group.region);
         return Ok(settle(shared, table, regions, commit));
     }

@@ -296,6 +296,8 @@ pub struct ColumnIncrement<'a> {
     pub qualifier: &'a [u8],
     /// Added; wraps on overflow.
     pub amount: i64,
+    /// The new cell's time in milliseconds, where the column has no cell. `None`: the server's.
+    pub timestamp: Option<i64>,
 }
 
 /// One column of an append.
@@ -307,6 +309,8 @@ pub struct ColumnAppend<'a> {
     pub qualifier: &'a [u8],
     /// Put behind the stored value.
     pub value: &'a [u8],
+    /// The new cell's time in milliseconds, where the column has no cell. `None`: the server's.
+    pub timestamp: Option<i64>,
 }
 
 /// An atomic read-modify-write of one row.

@@ -113,9 +113,7 @@ pub(crate) fn check_writes(
             family_index(table, family)?;
         }
         if let Some(timestamp) = timestamp.filter(|timestamp| *timestamp < 0) {
-            return Err(Error::InvalidArgument(format!(
-                "Timestamp cannot be negative. ts={timestamp}"
-            )));
+            return Err(negative_timestamp(timestamp));
         }
         check_cell_size(
             row.len() + family.len() + qualifier.len() + value.len(),
@@ -123,6 +121,11 @@ pub(crate) fn check_writes(
         )?;
     }
     Ok(mode)
+}
+
+/// The refusal of a negative timestamp; the text is HBase's.
+pub(super) fn negative_timestamp(timestamp: i64) -> Error {
+    Error::InvalidArgument(format!("Timestamp cannot be negative. ts={timestamp}"))
 }
 
 /// A timestamp that the client really gave: HBase's "latest" means that the server assigns one.
@@ -156,6 +159,8 @@ pub(crate) struct RowPlan<'a> {
     pub cells: SmallVec<[PlannedCell<'a>; 1]>,
     /// Lead of the row's puts over assigned time.
     pub ahead_ms: i64,
+    /// The part of the lead that is due to tombstones: the reply is delayed for it.
+    pub delay_ms: i64,
 }
 
 /// The server's times for a row.
@@ -170,7 +175,7 @@ pub(crate) struct Times<'t> {
 }
 
 /// Assigns one time to all cells without a time ([`LATEST`]) of a mutation that has tombstones.
-/// Returns how far its puts are ahead of assigned time.
+/// Returns the time of its puts.
 fn settle(row: &[u8], cells: &mut [PlannedCell<'_>], times: Times<'_>) -> Result<i64> {
     let any = |deletes: bool| {
         cells
@@ -191,7 +196,7 @@ fn settle(row: &[u8], cells: &mut [PlannedCell<'_>], times: Times<'_>) -> Result
             time.max(times.put_floor)
         };
     }
-    Ok(put - times.now)
+    Ok(put)
 }
 
 impl<'a> RowPlan<'a> {
@@ -201,6 +206,7 @@ impl<'a> RowPlan<'a> {
             row,
             cells: SmallVec::new(),
             ahead_ms: 0,
+            delay_ms: 0,
         }
     }
 
@@ -324,11 +330,15 @@ impl<'a> RowPlan<'a> {
                 ttl_ms: own_ttl_ms,
             });
         }
-        self.ahead_ms = if only_puts {
-            put_time.map_or(0, |time| time - times.now)
+        let put_time = if only_puts {
+            put_time
         } else {
-            settle(mutation.row, cells, times)?
+            Some(settle(mutation.row, cells, times)?)
         };
+        if let Some(time) = put_time {
+            self.ahead_ms = time - times.now;
+            self.delay_ms = times.row.ahead_of_tombstones(time, times.now);
+        }
         self.sort();
         Ok(())
     }
@@ -339,6 +349,7 @@ impl<'a> RowPlan<'a> {
             row,
             cells,
             ahead_ms: 0,
+            delay_ms: 0,
         };
         plan.sort();
         plan

@@ -22,6 +22,7 @@ fn add(qualifier: &[u8], amount: i64) -> RowUpdate<'_> {
         family: F,
         qualifier,
         amount,
+        timestamp: None,
     }])
 }
 

@@ -33,4 +33,5 @@ mod splits;
 mod stripes;
 mod system;
 mod threads;
+mod updates;
 mod upkeep;

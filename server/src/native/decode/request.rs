@@ -436,7 +436,7 @@ pub fn update<'a>(mutation: &'a MutationProto, block: &mut Cells<'a>) -> Result<
     }
     let mut columns = Vec::new();
     each_cell(mutation, block, |cell| {
-        columns.push(append(cell));
+        columns.push(append(cell)?);
         Ok(())
     })?;
     Ok(RowUpdate::Append(columns))
@@ -454,15 +454,17 @@ fn increment<'a>(cell: &WireCell<'a>) -> Result<ColumnIncrement<'a>> {
         family: cell.family,
         qualifier: cell.qualifier,
         amount: i64::from_be_bytes(amount),
+        timestamp: write_time(cell.timestamp)?,
     })
 }
 
-fn append<'a>(cell: &WireCell<'a>) -> ColumnAppend<'a> {
-    ColumnAppend {
+fn append<'a>(cell: &WireCell<'a>) -> Result<ColumnAppend<'a>> {
+    Ok(ColumnAppend {
         family: cell.family,
         qualifier: cell.qualifier,
         value: cell.value,
-    }
+        timestamp: write_time(cell.timestamp)?,
+    })
 }
 
 #[cfg(test)]

@@ -122,6 +122,7 @@ impl WriteHandlers for Context<'_> {
                 family,
                 qualifier,
                 value,
+                timestamp: None,
             });
             let change = RowUpdate::Append(appends.collect());
             Group::of_update(table.as_ref(), row.as_ref(), change, None, Durability::UseDefault)
@@ -224,6 +225,7 @@ impl Context<'_> {
                 family,
                 qualifier,
                 amount: one.ammount.unwrap_or(0),
+                timestamp: None,
             }]);
             let (table, row) = (one.table.as_ref(), one.row.as_ref());
             Group::of_update(table, row, change, None, Durability::UseDefault)

@@ -102,6 +102,7 @@ impl WriteHandlers for Context<'_> {
                 family: &column.family,
                 qualifier: &column.qualifier,
                 amount: column.amount,
+                timestamp: None,
             });
             let change = RowUpdate::Increment(columns.collect());
             let ttl_ms = from_thrift::ttl(&increment.attributes)?;
@@ -126,6 +127,7 @@ impl WriteHandlers for Context<'_> {
                 family: &column.family,
                 qualifier: &column.qualifier,
                 value: &column.value,
+                timestamp: None,
             });
             let change = RowUpdate::Append(columns.collect());
             let ttl_ms = from_thrift::ttl(&append.attributes)?;
