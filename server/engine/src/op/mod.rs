@@ -213,6 +213,14 @@ pub enum Write<'a> {
         /// Milliseconds.
         timestamp: Option<i64>,
     },
+    /// A tombstone for one version, with the time of its mutation: it hides what was put into the column in
+    /// the same millisecond. HBase makes it of a marker without a timestamp in a put.
+    DeleteVersionAtWrite {
+        /// Family.
+        family: &'a [u8],
+        /// Qualifier.
+        qualifier: &'a [u8],
+    },
     /// A tombstone for all versions up to the timestamp.
     DeleteColumn {
         /// Family.

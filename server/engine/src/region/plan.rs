@@ -97,6 +97,7 @@ pub(crate) fn check_writes(
                 }
                 (Some(family), qualifier, timestamp, &b""[..])
             }
+            Write::DeleteVersionAtWrite { family, qualifier } => (Some(family), qualifier, None, &b""[..]),
             Write::DeleteColumn {
                 family,
                 qualifier,
@@ -282,6 +283,9 @@ impl<'a> RowPlan<'a> {
                         unsettled(version)
                     };
                     (family, qualifier, timestamp, CellType::Delete, &b""[..])
+                }
+                Write::DeleteVersionAtWrite { family, qualifier } => {
+                    (family, qualifier, LATEST, CellType::Delete, &b""[..])
                 }
                 Write::DeleteColumn {
                     family,

@@ -16,6 +16,7 @@ mod groups;
 mod hostile;
 mod limits;
 mod loads;
+mod markers;
 mod methods;
 mod places;
 mod quotas;
