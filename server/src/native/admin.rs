@@ -61,7 +61,7 @@ fn answer(server: &Server, method: Method, parameter: Bytes, reply: &mut Reply) 
                 None => engine.region_stats(),
             };
             reply.message(&pb::GetRegionLoadResponse {
-                region_loads: regions.iter().map(status::region_load).collect(),
+                region_loads: status::region_loads(server, &regions),
             });
         }
         Method::GetOnlineRegion => {

@@ -46,7 +46,7 @@ mod write;
 
 pub use crate::catalog::{LoadFile, Removed};
 pub use crate::disk::DiskStats;
-pub use crate::hfile::{index_entries, summary};
+pub use crate::hfile::{FileSizes, index_entries, summary};
 pub use crate::recovery::{CheckSummary, check, dump};
 pub use crate::region::{
     RegionDirectory, RegionGate, RegionInfo, RegionLocation, RegionStats, RegionVersion, ServerName, refusal,

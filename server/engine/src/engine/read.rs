@@ -152,8 +152,10 @@ pub struct Scanner {
     overdue: bool,
     /// Results of the current region since HBase's client would have sent a request.
     in_request: usize,
-    /// Rows read in the current region that are not in its figure yet, which readers share.
+    /// Rows read in the current region that are not in its figures yet, which readers share.
     reads: u64,
+    /// Those of them that had no result.
+    filtered: u64,
     /// Rows since [`Self::take_rows_seen`].
     seen: RowsSeen,
     /// The filter has ended the region that was read last.
@@ -206,6 +208,7 @@ impl Scanner {
             rows_left: scan.limit.unwrap_or(u64::MAX),
             in_request: 0,
             reads: 0,
+            filtered: 0,
             seen: RowsSeen::default(),
             ended_by_filter,
             ended_before_end: false,
@@ -441,7 +444,7 @@ impl Scanner {
             let step = scanner.step_with(out, long_row)?;
             let filter_is_done = scanner.filter_is_done();
             self.reads += u64::from(matches!(step, Step::Row | Step::Nothing));
-            self.seen.passed_over += u64::from(step == Step::Nothing);
+            self.filtered += u64::from(step == Step::Nothing);
             match step {
                 Step::Row => {
                     self.rows_left -= 1;
@@ -494,12 +497,18 @@ impl Scanner {
 
     /// Adds the rows that were read to the figure of the current region.
     fn note_reads(&mut self) {
-        let reads = std::mem::take(&mut self.reads);
+        let (reads, filtered) = (
+            std::mem::take(&mut self.reads),
+            std::mem::take(&mut self.filtered),
+        );
         self.seen.looked_at += reads;
-        if let Some(ahead) = self.ahead.front()
-            && reads > 0
-        {
-            ahead.region.reads.add(reads);
+        self.seen.passed_over += filtered;
+        let Some(ahead) = self.ahead.front().filter(|_| reads > 0) else {
+            return;
+        };
+        ahead.region.reads.add(reads);
+        if filtered > 0 {
+            ahead.region.filtered_reads.add(filtered);
         }
     }
 

@@ -92,6 +92,12 @@ impl Engine {
         self.workers.compactions_of(region)
     }
 
+    /// The compactions of all regions that have any, as [`Self::compactions_of`] has them.
+    #[cfg(feature = "server")]
+    pub fn compactions(&self) -> std::collections::HashMap<RegionId, Compacting> {
+        self.workers.compactions()
+    }
+
     /// With `Background::Manual`: does background work until none is left; returns how many jobs it did.
     #[cfg(feature = "server")]
     pub fn run_pending(&self) -> Result<usize> {

@@ -179,6 +179,8 @@ pub(crate) struct Region {
     pub cancel_compaction: std::sync::atomic::AtomicBool,
     /// Rows read by gets and scans.
     pub reads: BusyCounter,
+    /// Rows that scans passed over.
+    pub filtered_reads: Counter,
     /// Row mutations.
     pub writes: BusyCounter,
     /// Writes refused because of a memstore limit.
@@ -214,6 +216,7 @@ impl Region {
             retired: AtomicBool::new(false),
             cancel_compaction: std::sync::atomic::AtomicBool::new(false),
             reads: BusyCounter::default(),
+            filtered_reads: Counter::default(),
             writes: BusyCounter::default(),
             blocked_writes: Counter::default(),
             busy: BusyRate::default(),
@@ -354,11 +357,18 @@ impl Region {
         RegionStats {
             region: RegionInfo::clone(&self.info),
             reads: self.reads.get(),
+            filtered_reads: self.filtered_reads.get(),
             writes: self.writes.get(),
             blocked_writes: self.blocked_writes.get(),
             memstore_bytes: version.memstore_bytes(),
             store_files: version.stores.iter().map(|store| store.files.len() as u64).sum(),
             store_file_bytes: version.stores.iter().map(|store| store.file_bytes()).sum(),
+            file_sizes: version.stores.iter().map(|store| store.file_sizes()).sum(),
+            flushed: version
+                .stores
+                .iter()
+                .map(|store| (store.family.name.clone(), store.files_max_seq()))
+                .collect(),
             damaged_files: version.damaged_files().count() as u64,
             flushes: self.flushes.get(),
             compactions: self.compactions.get(),

@@ -127,6 +127,12 @@ impl Workers {
         self.queue.compactions_of(region)
     }
 
+    /// The compactions of all regions that have any.
+    #[cfg(feature = "server")]
+    pub(crate) fn compactions(&self) -> HashMap<RegionId, Compacting> {
+        self.queue.compactions()
+    }
+
     /// Holds back flushes or compactions, or resumes them; returns whether they were held back
     /// before. A running flush finishes; a running compaction stands still.
     pub(crate) fn pause(&self, work: Work, paused: bool) -> bool {

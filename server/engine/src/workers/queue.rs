@@ -273,15 +273,18 @@ impl Queue {
 
     /// The compactions of a region that wait or run.
     pub(crate) fn compactions_of(&self, wanted: RegionId) -> Compacting {
+        self.compactions().remove(&wanted).unwrap_or_default()
+    }
+
+    /// The compactions of all regions that have any.
+    pub(crate) fn compactions(&self) -> HashMap<RegionId, Compacting> {
         let state = self.state.lock();
-        let mut found = Compacting::default();
+        let mut found: HashMap<RegionId, Compacting> = HashMap::new();
         for job in state.jobs() {
-            match job {
-                Job::Compact { region, major, .. } if *region == wanted => {
-                    found.major |= major;
-                    found.minor |= !major;
-                }
-                _ => {}
+            if let Job::Compact { region, major, .. } = job {
+                let of_region = found.entry(*region).or_default();
+                of_region.major |= major;
+                of_region.minor |= !major;
             }
         }
         found

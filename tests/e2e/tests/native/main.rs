@@ -24,4 +24,5 @@ mod requests;
 mod rows;
 mod scans;
 mod slow_log;
+mod status;
 mod zookeeper;
