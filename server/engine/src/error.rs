@@ -60,6 +60,14 @@ pub enum Error {
         /// The family, escaped for people.
         family: String,
     },
+    /// A flush was asked for of families that the table does not have. The text is HBase's.
+    #[error("Column families [{families}] don't exist in table {table}")]
+    NoSuchFamilies {
+        /// The table.
+        table: TableName,
+        /// The families, escaped for people.
+        families: String,
+    },
     /// A change of families that the schema does not allow (adding one that exists, dropping one
     /// that does not, dropping the last).
     #[error("{0}")]
@@ -85,6 +93,12 @@ pub enum Error {
     /// A rule of the schema forbids the call.
     #[error("{0}")]
     Constraint(String),
+    /// A change of a system table that HBase answers with a class of its own.
+    #[error("{0}")]
+    CatalogTable(String),
+    /// A quota of the namespace forbids another table or region.
+    #[error("{0}")]
+    QuotaExceeded(String),
     /// The request breaks a stated limit or rule; the text names both.
     #[error("{0}")]
     InvalidArgument(String),

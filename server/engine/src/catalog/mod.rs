@@ -12,6 +12,8 @@
 //! directory            reports of changes to the directory that locates regions
 //! snapshots            snapshots of tables, and tables made of them; schema changes, too
 //! reset                everything removed at once
+//! quota, switches      limits of namespaces, and background work that operators turn off
+//! normalize            splits and merges to similar sizes
 //! view                 the snapshot that a reader captures
 //! system               hbase:meta and hbase:namespace, made of all this when they are read
 //! ```
@@ -52,9 +54,12 @@ mod directory;
 mod flush;
 mod load;
 mod namespaces;
+mod normalize;
+mod quota;
 mod reset;
 mod snapshots;
 mod split;
+mod switches;
 mod system;
 mod tables;
 mod view;

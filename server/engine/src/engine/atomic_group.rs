@@ -39,7 +39,7 @@ use crate::region::{
     check_row, check_update, check_writes, family_index, holds, logging_of, newest_cell, pause_of_row,
     plan_update, read_row, stronger, unpublished, write_rows,
 };
-use crate::schema::{Cut, TableDescriptor, TableName};
+use crate::schema::{CellLimit, Cut, TableDescriptor, TableName};
 use crate::wal::{Commit, Logging};
 
 /// Copies of a stored value that an update makes besides the one in its result: the new value, with
@@ -89,7 +89,11 @@ fn attempt(
     let shared = catalog.shared();
     let tables = catalog.tables();
     let table = writable_table(&tables, name)?;
-    let request = Request::check(&table.descriptor, group, shared.options.cell_max_bytes)?;
+    let request = Request::check(
+        &table.descriptor,
+        group,
+        CellLimit::of(&table.descriptor, &shared.options),
+    )?;
     let region = request.region(table)?;
     check_room(shared, table, region)?;
     let locks = request.lock(shared, region, tier)?;
@@ -175,7 +179,7 @@ struct Request<'g> {
 }
 
 impl<'g> Request<'g> {
-    fn check(table: &TableDescriptor, group: &AtomicGroup<'g>, cell_max_bytes: usize) -> Result<Self> {
+    fn check(table: &TableDescriptor, group: &AtomicGroup<'g>, cell_max_bytes: CellLimit) -> Result<Self> {
         let is_conditional = !group.conditions.is_empty();
         let mut request = Self {
             rows: SmallVec::new(),
@@ -255,7 +259,7 @@ fn logging(table: &TableDescriptor, group: &AtomicGroup<'_>) -> Logging {
     asked.fold(least, stronger)
 }
 
-fn check_step(table: &TableDescriptor, step: &GroupStep<'_>, cell_max_bytes: usize) -> Result<LockMode> {
+fn check_step(table: &TableDescriptor, step: &GroupStep<'_>, cell_max_bytes: CellLimit) -> Result<LockMode> {
     match step {
         GroupStep::Write(write) => check_writes(table, write.row, write.writes, cell_max_bytes),
         GroupStep::Update(update) => {
@@ -578,7 +582,7 @@ impl<'g> Planner<'_, '_, 'g> {
             update.change,
             update.ttl_ms,
             self.times(place, 0),
-            shared.options.cell_max_bytes,
+            CellLimit::of(&self.table.descriptor, &shared.options),
             newest,
         )?;
         if update.returns {

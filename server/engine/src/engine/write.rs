@@ -16,7 +16,7 @@ use crate::region::{
     LockMode, Region, RowPlan, Shared, Times, check, check_edit, family_index, logging_of, newest_timestamps,
     pause, pause_of_row, stronger, write_rows,
 };
-use crate::schema::TableName;
+use crate::schema::{CellLimit, TableName};
 use crate::seeded;
 use crate::sync::{Loaded, RwLockReadGuard};
 use crate::wal::{Commit, Logging};
@@ -50,9 +50,10 @@ pub(super) fn mutate(
     loop {
         let tables = catalog.tables();
         let table = writable_table(&tables, name)?;
+        let cell_max_bytes = CellLimit::of(&table.descriptor, &shared.options);
         let mut modes: SmallVec<[LockMode; 4]> = SmallVec::with_capacity(mutations.len());
         for mutation in mutations {
-            modes.push(check(&table.descriptor, mutation, shared.options.cell_max_bytes)?);
+            modes.push(check(&table.descriptor, mutation, cell_max_bytes)?);
         }
         let groups = group(table, mutations.iter().map(|mutation| mutation.row));
         for group in &groups {

@@ -19,7 +19,7 @@ use crate::cell::{CellType, FAMILY_MAX_BYTES, LATEST, ROW_MAX_BYTES};
 use crate::error::{Error, Result};
 use crate::op::{RowMutation, Write};
 use crate::region::{LockMode, RowTimes};
-use crate::schema::{Cut, TableDescriptor};
+use crate::schema::{CellLimit, Cut, TableDescriptor};
 
 /// Checks that `row` can be a row key. The texts are HBase's.
 pub(crate) fn check_row(row: &[u8]) -> Result<()> {
@@ -47,21 +47,11 @@ pub(crate) fn family_index(table: &TableDescriptor, family: &[u8]) -> Result<usi
         })
 }
 
-/// Checks the size of a cell that is about to be written; `limit` 0 is none.
-pub(super) fn check_cell_size(bytes: usize, limit: usize) -> Result<()> {
-    if limit != 0 && bytes > limit {
-        return Err(Error::DoNotRetry(format!(
-            "Cell with size {bytes} exceeds limit of {limit} bytes"
-        )));
-    }
-    Ok(())
-}
-
 /// Checks a mutation as far as possible without stored data; returns how its row must be locked.
 pub(crate) fn check(
     table: &TableDescriptor,
     mutation: &RowMutation<'_>,
-    cell_max_bytes: usize,
+    cell_max_bytes: CellLimit,
 ) -> Result<LockMode> {
     check_writes(table, mutation.row, &mutation.writes, cell_max_bytes)
 }
@@ -71,7 +61,7 @@ pub(crate) fn check_writes(
     table: &TableDescriptor,
     row: &[u8],
     writes: &[Write<'_>],
-    cell_max_bytes: usize,
+    cell_max_bytes: CellLimit,
 ) -> Result<LockMode> {
     check_row(row)?;
     if writes.is_empty() {
@@ -116,10 +106,7 @@ pub(crate) fn check_writes(
         if let Some(timestamp) = timestamp.filter(|timestamp| *timestamp < 0) {
             return Err(negative_timestamp(timestamp));
         }
-        check_cell_size(
-            row.len() + family.len() + qualifier.len() + value.len(),
-            cell_max_bytes,
-        )?;
+        cell_max_bytes.check(row.len() + family.len() + qualifier.len() + value.len())?;
     }
     Ok(mode)
 }
@@ -417,7 +404,7 @@ mod tests {
     fn bad_requests_are_refused_by_name_and_limit() {
         let table = table();
         let refuse = |row: &[u8], write: Write<'_>| {
-            check(&table, &mutation(row, &[write]), 100)
+            check(&table, &mutation(row, &[write]), CellLimit::of_server(100))
                 .unwrap_err()
                 .to_string()
         };
@@ -442,7 +429,7 @@ mod tests {
             refuse(b"r", stranger),
             "Column family x does not exist in table t"
         );
-        assert!(check(&table, &mutation(b"r", &[]), 0).is_err());
+        assert!(check(&table, &mutation(b"r", &[]), CellLimit::of_server(0)).is_err());
     }
 
     #[test]
@@ -454,7 +441,12 @@ mod tests {
                 qualifier: b"q",
                 timestamp,
             };
-            check(&table, &mutation(b"r", &[put(b"q", None, b""), delete]), 0).unwrap()
+            check(
+                &table,
+                &mutation(b"r", &[put(b"q", None, b""), delete]),
+                CellLimit::of_server(0),
+            )
+            .unwrap()
         };
         assert_eq!(mode(Some(3)), LockMode::Shared);
         assert_eq!(mode(None), LockMode::Exclusive);

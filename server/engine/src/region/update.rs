@@ -7,9 +7,9 @@ use std::collections::btree_map::Entry;
 use crate::cell::{CellType, LATEST};
 use crate::error::{Error, Result};
 use crate::op::RowUpdate;
-use crate::region::plan::{check_cell_size, check_row, family_index, negative_timestamp};
+use crate::region::plan::{check_row, family_index, negative_timestamp};
 use crate::region::{PlannedCell, RowPlan, Times};
-use crate::schema::TableDescriptor;
+use crate::schema::{CellLimit, TableDescriptor};
 
 /// Properties that an update takes over from the cell that it replaces.
 #[derive(Clone, Debug, Default)]
@@ -34,7 +34,7 @@ pub(crate) fn check_update(
     table: &TableDescriptor,
     row: &[u8],
     update: &RowUpdate<'_>,
-    cell_max_bytes: usize,
+    cell_max_bytes: CellLimit,
 ) -> Result<()> {
     check_row(row)?;
     let check = |family: &[u8], qualifier: &[u8], timestamp: Option<i64>, value_len: usize| {
@@ -42,10 +42,7 @@ pub(crate) fn check_update(
         if let Some(timestamp) = timestamp.filter(|timestamp| *timestamp < 0) {
             return Err(negative_timestamp(timestamp));
         }
-        check_cell_size(
-            row.len() + family.len() + qualifier.len() + value_len,
-            cell_max_bytes,
-        )
+        cell_max_bytes.check(row.len() + family.len() + qualifier.len() + value_len)
     };
     match update {
         RowUpdate::Increment(columns) if !columns.is_empty() => columns
@@ -77,7 +74,7 @@ pub(crate) fn plan_update<'a>(
     update: &RowUpdate<'a>,
     ttl_ms: Option<i64>,
     times: Times<'_>,
-    cell_max_bytes: usize,
+    cell_max_bytes: CellLimit,
     mut newest: impl FnMut(usize, &[u8]) -> Result<Option<Stored>>,
 ) -> Result<RowPlan<'a>> {
     let put = times.row.put(row, times.now)?;
@@ -134,7 +131,7 @@ pub(crate) fn plan_update<'a>(
                     let family_len = append.family.len();
                     let bytes =
                         row.len() + family_len + append.qualifier.len() + value.len() + append.value.len();
-                    check_cell_size(bytes, cell_max_bytes)?;
+                    cell_max_bytes.check(bytes)?;
                     // Exact: a large value does not grow by doubling.
                     value.reserve_exact(append.value.len());
                     value.extend_from_slice(append.value);
@@ -204,13 +201,21 @@ mod tests {
         stored: Option<(i64, &[u8])>,
     ) -> Result<SmallVec<[PlannedCell<'static>; 1]>> {
         let row_times = RowTimes::default();
-        plan_update(&table(), b"r", update, None, at_100(&row_times), 64, |_, _| {
-            Ok(stored.map(|(timestamp, value)| Stored {
-                timestamp,
-                value: value.to_vec(),
-                ttl_ms: None,
-            }))
-        })
+        plan_update(
+            &table(),
+            b"r",
+            update,
+            None,
+            at_100(&row_times),
+            CellLimit::of_server(64),
+            |_, _| {
+                Ok(stored.map(|(timestamp, value)| Stored {
+                    timestamp,
+                    value: value.to_vec(),
+                    ttl_ms: None,
+                }))
+            },
+        )
         .map(|plan| plan.cells)
     }
 

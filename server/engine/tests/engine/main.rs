@@ -1,5 +1,6 @@
 //! The engine through its front door: data, schema, regions, many threads, crashes.
 
+mod accepted;
 mod blocks;
 mod call_memory;
 mod clock;
