@@ -6,6 +6,7 @@ use basalt_engine::cell::{CellBatch, RowView};
 use basalt_engine::schema::TableName;
 use basalt_idl::native::cells::{CELL_OVERHEAD_MAX, put_stored_cell};
 use basalt_idl::native::compress::Compressor;
+use basalt_idl::native::exception::ExceptionClass;
 use basalt_idl::native::frame;
 use basalt_idl::native::messages::{self, ExceptionResponse};
 use bytes::Bytes;
@@ -15,7 +16,7 @@ use super::compress;
 use super::peer::Codec;
 use crate::limits::admission::{Class, MemoryPermit};
 use crate::server::Server;
-use crate::service::Failure;
+use crate::service::{Failure, Kind};
 
 /// From this size on a cell block is sent from its own buffer; smaller ones are copied behind the message.
 const OWN_BUFFER_BYTES: usize = 4 << 10;
@@ -131,11 +132,29 @@ impl Reply {
     }
 }
 
+/// The class and text of a failure for a client. A class that HBase's clients cannot make is the beginning of
+/// the text, in one that they can.
+pub(super) fn class_and_text(failure: &Failure) -> (ExceptionClass, String) {
+    let text = failure.with_class();
+    match ExceptionClass::named(failure.class()) {
+        Some(ExceptionClass::Constraint) if failure.kind() != Kind::CatalogTable => {}
+        Some(class) => return (class, text),
+        None => {}
+    }
+    let class = if failure.can_retry() {
+        ExceptionClass::Io
+    } else {
+        ExceptionClass::DoNotRetryIo
+    };
+    (class, format!("{}: {text}", class.name()))
+}
+
 /// A failure in the form of a response header.
 pub(super) fn exception(failure: &Failure) -> ExceptionResponse {
+    let (class, text) = class_and_text(failure);
     ExceptionResponse {
-        exception_class_name: Some(failure.class().to_owned()),
-        stack_trace: Some(failure.with_class()),
+        exception_class_name: Some(class.name().to_owned()),
+        stack_trace: Some(text),
         do_not_retry: Some(!failure.can_retry()),
         ..ExceptionResponse::default()
     }
@@ -143,9 +162,10 @@ pub(super) fn exception(failure: &Failure) -> ExceptionResponse {
 
 /// A failure in the form of an action's result.
 pub(super) fn exception_pair(failure: &Failure) -> messages::NameBytesPair {
+    let (class, text) = class_and_text(failure);
     messages::NameBytesPair {
-        name: failure.class().to_owned(),
-        value: Some(Bytes::from(failure.with_class())),
+        name: class.name().to_owned(),
+        value: Some(Bytes::from(text)),
     }
 }
 
@@ -298,5 +318,59 @@ fn inline(row: &RowView<'_>) -> messages::Result {
         stale: Some(false),
         partial: Some(row.partial),
         ..messages::Result::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use basalt_engine::Error;
+
+    use super::*;
+
+    /// Goal: a class that clients cannot make begins the text of one that they can; others stay.
+    #[test]
+    fn classes_that_clients_lack_are_wrapped() {
+        let rendered = |failure: Failure| {
+            let (class, text) = class_and_text(&failure);
+            assert!(text.starts_with(&format!("{}: ", class.name())), "{text}");
+            let header = exception(&failure);
+            assert_eq!(header.exception_class_name.as_deref(), Some(class.name()));
+            assert_eq!(header.do_not_retry, Some(class.do_not_retry()));
+            assert_eq!(exception_pair(&failure).name, class.name());
+            (
+                class,
+                text.rsplit_once("org.apache.")
+                    .map_or(text.clone(), |(_, end)| end.to_owned()),
+            )
+        };
+        let (class, text) = rendered(Error::Constraint("no".into()).into());
+        assert_eq!(
+            (class, text.as_str()),
+            (
+                ExceptionClass::DoNotRetryIo,
+                "hadoop.hbase.constraint.ConstraintException: no"
+            )
+        );
+        let (class, _) = rendered(Error::CatalogTable("Cannot disable hbase:meta".into()).into());
+        assert_eq!(class, ExceptionClass::Constraint);
+        let (class, text) = rendered(Failure::illegal_argument("Row length is 0"));
+        assert_eq!(class, ExceptionClass::DoNotRetryIo);
+        assert!(
+            text.ends_with("java.lang.IllegalArgumentException: Row length is 0"),
+            "{text}"
+        );
+        let corrupt = Error::corrupt("f", 7, "a checksum is wrong");
+        assert_eq!(rendered(corrupt.into()).0, ExceptionClass::DoNotRetryIo);
+        for (error, class) in [
+            (Error::QuotaExceeded("full".into()), ExceptionClass::QuotaExceeded),
+            (Error::RowTooBig("large".into()), ExceptionClass::RowTooBig),
+            (
+                Error::SnapshotExpired("s".into()),
+                ExceptionClass::SnapshotTtlExpired,
+            ),
+            (Error::RegionTooBusy("busy".into()), ExceptionClass::RegionTooBusy),
+        ] {
+            assert_eq!(rendered(error.into()).0, class);
+        }
     }
 }

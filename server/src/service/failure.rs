@@ -8,6 +8,7 @@ use crate::limits::admission::Busy;
 use crate::limits::capacity::Exceeded;
 use crate::server::sessions::SessionError;
 
+const CONSTRAINT: &str = "org.apache.hadoop.hbase.constraint.ConstraintException";
 const DO_NOT_RETRY: &str = "org.apache.hadoop.hbase.DoNotRetryIOException";
 const ILLEGAL_ARGUMENT: &str = "java.lang.IllegalArgumentException";
 const IO: &str = "java.io.IOException";
@@ -29,6 +30,8 @@ pub(crate) enum Kind {
     IllegalArgument,
     /// An unknown scanner id: IllegalArgument and TIllegalArgument, each with its literal text.
     InvalidScanner,
+    /// IOError, TIOError: a change of the catalog's own tables.
+    CatalogTable,
     /// AlreadyExists of Thrift 1, where the method declares it; otherwise IOError, TIOError.
     AlreadyExists,
 }
@@ -226,7 +229,7 @@ impl From<Error> for Failure {
             }
             Error::TableNotEnabled { .. } => ("org.apache.hadoop.hbase.TableNotEnabledException", false),
             Error::TableNotDisabled(_) => ("org.apache.hadoop.hbase.TableNotDisabledException", false),
-            Error::NoSuchFamily { .. } => (
+            Error::NoSuchFamily { .. } | Error::NoSuchFamilies { .. } => (
                 "org.apache.hadoop.hbase.regionserver.NoSuchColumnFamilyException",
                 false,
             ),
@@ -235,7 +238,14 @@ impl From<Error> for Failure {
             }
             Error::NoSuchNamespace(_) => ("org.apache.hadoop.hbase.NamespaceNotFoundException", false),
             Error::NamespaceExists(_) => ("org.apache.hadoop.hbase.NamespaceExistException", false),
-            Error::Constraint(_) => ("org.apache.hadoop.hbase.constraint.ConstraintException", false),
+            Error::CatalogTable(_) => {
+                return Self {
+                    kind: Kind::CatalogTable,
+                    ..Self::io(CONSTRAINT, error.to_string(), false)
+                };
+            }
+            Error::Constraint(_) => (CONSTRAINT, false),
+            Error::QuotaExceeded(_) => ("org.apache.hadoop.hbase.quotas.QuotaExceededException", false),
             Error::SnapshotExists(_) => ("org.apache.hadoop.hbase.snapshot.SnapshotExistsException", false),
             Error::NoSuchSnapshot(_) => (
                 "org.apache.hadoop.hbase.snapshot.SnapshotDoesNotExistException",

@@ -172,7 +172,7 @@ impl Peer {
             Some(BootstrapNodeServiceMethod::SERVICE) => Service::BootstrapNode,
             other => {
                 let message = format!("unknown service {}", other.unwrap_or("(none)"));
-                return Err((ExceptionClass::UnknownService, message));
+                return Err((ExceptionClass::FatalConnection, message));
             }
         };
         let codec = match header.cell_block_codec_class.as_deref() {
@@ -277,7 +277,7 @@ mod tests {
         assert_eq!(
             refused(header("LockService", None, None)),
             (
-                ExceptionClass::UnknownService,
+                ExceptionClass::FatalConnection,
                 "unknown service LockService".to_owned()
             )
         );
