@@ -80,6 +80,7 @@ fn answer(server: &Server, method: Method, parameter: Bytes, reply: &mut Reply) 
         Method::FlushRegion => {
             let call: pb::FlushRegionRequest = decode(parameter)?;
             let region = region::by_name(server, &call.region)?;
+            engine.check_flushed_families(&region.table, call.family.as_slice())?;
             engine
                 .flush_region(region.id)
                 .map_err(|error| region::gone(error, &call.region))?;

@@ -5,16 +5,16 @@
 //! cluster; changes to such features are refused with the name of the method.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 
-use basalt_engine::schema::{TableName, TableState};
+use basalt_engine::schema::{Switch, TableName, TableState};
 use basalt_idl::native::messages as pb;
 use basalt_idl::native::messages::MasterServiceMethod as Method;
 use bytes::Bytes;
 
 use super::reply::Reply;
 use super::request::decode;
-use super::{coprocessor, places, quota, region, schema, status};
+use super::{coprocessor, normalizer, places, quota, region, schema, status};
 use crate::server::{MasterState, Server};
 use crate::service::Failure;
 use crate::service::quotas;
@@ -217,6 +217,7 @@ fn tables(server: &Server, method: Method, parameter: Bytes, reply: &mut Reply) 
             let call: pb::FlushTableRequest = decode(parameter)?;
             let table = schema::table_name(&call.table_name)?;
             let proc_id = change(master, (call.nonce_group, call.nonce), || {
+                engine.check_flushed_families(&table, &call.column_family)?;
                 Ok(engine.flush(&table)?)
             })?;
             reply.message(&pb::FlushTableResponse { proc_id });
@@ -331,6 +332,8 @@ fn namespaces(server: &Server, method: Method, parameter: Bytes, reply: &mut Rep
             let call: pb::ExecProcedureRequest = decode(parameter)?;
             check_signature(&call.procedure.signature)?;
             let table = TableName::parse(call.procedure.instance.unwrap_or_default().as_bytes())?;
+            let families = flushed_families(&call.procedure.configuration);
+            engine.check_flushed_families(&table, &families)?;
             engine.flush(&table)?;
             reply.message(&pb::ExecProcedureResponse {
                 expected_timeout: Some(EXPECTED_TIMEOUT_MS),
@@ -349,6 +352,16 @@ fn namespaces(server: &Server, method: Method, parameter: Bytes, reply: &mut Rep
         _ => return snapshots(server, method, parameter, reply),
     }
     Ok(())
+}
+
+/// The families that clients before 2.6 name in the properties of a flush.
+fn flushed_families(configuration: &[pb::NameStringPair]) -> Vec<&str> {
+    let named = configuration.iter().filter(|pair| pair.name == "family");
+    let families = named.flat_map(|pair| pair.value.split(','));
+    families
+        .map(str::trim)
+        .filter(|family| !family.is_empty())
+        .collect()
 }
 
 fn check_signature(signature: &str) -> Result<(), Failure> {
@@ -435,13 +448,13 @@ fn snapshots(server: &Server, method: Method, parameter: Bytes, reply: &mut Repl
         }
         Method::SwitchSnapshotCleanup => {
             let call: pb::SetSnapshotCleanupRequest = decode(parameter)?;
-            let before = master.snapshot_cleanup.swap(call.enabled, Ordering::Relaxed);
+            let before = engine.turn(Switch::SnapshotCleanup, call.enabled)?;
             reply.message(&pb::SetSnapshotCleanupResponse {
                 prev_snapshot_cleanup: before,
             });
         }
         Method::IsSnapshotCleanupEnabled => reply.message(&pb::IsSnapshotCleanupEnabledResponse {
-            enabled: master.snapshot_cleanup.load(Ordering::Relaxed),
+            enabled: engine.is_on(Switch::SnapshotCleanup),
         }),
         _ => return regions(server, method, parameter, reply),
     }
@@ -514,31 +527,31 @@ fn regions(server: &Server, method: Method, parameter: Bytes, reply: &mut Reply)
             reply.message(&pb::OfflineRegionResponse {});
         }
         Method::Balance => {
-            let answer = places::balance(server, decode(parameter)?, master.is_balancer_on())?;
+            let answer = places::balance(server, decode(parameter)?, engine.is_on(Switch::Balancer))?;
             reply.message(&answer);
         }
         Method::SetBalancerRunning => {
             let call: pb::SetBalancerRunningRequest = decode(parameter)?;
-            let before = master.balancer.swap(call.on, Ordering::Relaxed);
+            let before = engine.turn(Switch::Balancer, call.on)?;
             reply.message(&pb::SetBalancerRunningResponse {
                 prev_balance_value: Some(before),
             });
         }
         Method::IsBalancerEnabled => reply.message(&pb::IsBalancerEnabledResponse {
-            enabled: master.balancer.load(Ordering::Relaxed),
+            enabled: engine.is_on(Switch::Balancer),
         }),
         Method::Normalize => reply.message(&pb::NormalizeResponse {
-            normalizer_ran: master.normalizer.load(Ordering::Relaxed),
+            normalizer_ran: normalizer::run(server, &decode(parameter)?)?,
         }),
         Method::SetNormalizerRunning => {
             let call: pb::SetNormalizerRunningRequest = decode(parameter)?;
-            let before = master.normalizer.swap(call.on, Ordering::Relaxed);
+            let before = engine.turn(Switch::Normalizer, call.on)?;
             reply.message(&pb::SetNormalizerRunningResponse {
                 prev_normalizer_value: Some(before),
             });
         }
         Method::IsNormalizerEnabled => reply.message(&pb::IsNormalizerEnabledResponse {
-            enabled: master.normalizer.load(Ordering::Relaxed),
+            enabled: engine.is_on(Switch::Normalizer),
         }),
         Method::RunCatalogScan => reply.message(&pb::RunCatalogScanResponse { scan_result: Some(0) }),
         Method::EnableCatalogJanitor => {
@@ -566,15 +579,15 @@ fn regions(server: &Server, method: Method, parameter: Bytes, reply: &mut Reply)
         }),
         Method::SetSplitOrMergeEnabled => {
             let call: pb::SetSplitOrMergeEnabledRequest = decode(parameter)?;
-            let switches = call.switch_types().map(|kind| switch(master, kind));
-            let before = switches.map(|switch| switch.swap(call.enabled, Ordering::Relaxed));
-            reply.message(&pb::SetSplitOrMergeEnabledResponse {
-                prev_value: before.collect(),
-            });
+            let turned = call
+                .switch_types()
+                .map(|kind| engine.turn(switch(kind), call.enabled));
+            let prev_value = turned.collect::<Result<_, _>>()?;
+            reply.message(&pb::SetSplitOrMergeEnabledResponse { prev_value });
         }
         Method::IsSplitOrMergeEnabled => {
             let call: pb::IsSplitOrMergeEnabledRequest = decode(parameter)?;
-            let enabled = switch(master, call.switch_type()).load(Ordering::Relaxed);
+            let enabled = engine.is_on(switch(call.switch_type()));
             reply.message(&pb::IsSplitOrMergeEnabledResponse { enabled });
         }
         _ => return cluster(server, method, parameter, reply),
@@ -582,10 +595,10 @@ fn regions(server: &Server, method: Method, parameter: Bytes, reply: &mut Reply)
     Ok(())
 }
 
-fn switch(master: &MasterState, kind: pb::MasterSwitchType) -> &AtomicBool {
+fn switch(kind: pb::MasterSwitchType) -> Switch {
     match kind {
-        pb::MasterSwitchType::Split => &master.splits,
-        pb::MasterSwitchType::Merge => &master.merges,
+        pb::MasterSwitchType::Split => Switch::Splits,
+        pb::MasterSwitchType::Merge => Switch::Merges,
     }
 }
 

@@ -52,6 +52,7 @@ mod load;
 mod master;
 mod multi;
 mod multi_row;
+mod normalizer;
 mod places;
 mod quota;
 mod region;

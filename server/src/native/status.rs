@@ -14,7 +14,7 @@
 
 use basalt_engine::engine::{Compacting, RegionStats, ServerName};
 use basalt_engine::id::SeqId;
-use basalt_engine::schema::TableState;
+use basalt_engine::schema::{Switch, TableState};
 use basalt_idl::native::messages::{self as pb, region_load::CompactionState};
 use bytes::Bytes;
 
@@ -37,7 +37,7 @@ pub(super) fn cluster(server: &Server) -> pb::ClusterStatus {
             cluster_id: server.engine().cluster_id().to_string(),
         }),
         master: Some(server_name(server)),
-        balancer_on: Some(server.master().is_balancer_on()),
+        balancer_on: Some(server.engine().is_on(Switch::Balancer)),
         master_info_port: Some(i32::from(server.config().http.listen.port())),
         table_region_states_count: tables(server),
         ..pb::ClusterStatus::default()
