@@ -274,13 +274,21 @@ mod tests {
         ] {
             let row_times = RowTimes::default();
             let times = at_100(&row_times);
-            let plan = plan_update(&table(), b"r", &update, asked, times, 64, |_, _| {
-                Ok(Some(Stored {
-                    timestamp: 1,
-                    value: 1_i64.to_be_bytes().to_vec(),
-                    ttl_ms: stored,
-                }))
-            });
+            let plan = plan_update(
+                &table(),
+                b"r",
+                &update,
+                asked,
+                times,
+                CellLimit::of_server(64),
+                |_, _| {
+                    Ok(Some(Stored {
+                        timestamp: 1,
+                        value: 1_i64.to_be_bytes().to_vec(),
+                        ttl_ms: stored,
+                    }))
+                },
+            );
             assert_eq!(plan.unwrap().cells[0].ttl_ms, lives);
         }
     }

@@ -28,6 +28,10 @@ fn with(table: &str, options: &[(&str, &str)]) -> TableDescriptor {
 fn fill(engine: &Engine, table: &TableName, rows: std::ops::Range<u32>, bytes: usize) {
     for row in rows {
         put(engine, table, format!("{row:06}").as_bytes(), &vec![b'v'; bytes]);
+        // Before the memstore is full.
+        if row % 20 == 0 {
+            engine.run_pending().unwrap();
+        }
     }
     engine.flush(table).unwrap();
 }
@@ -129,6 +133,7 @@ fn expired_snapshots_stay_while_their_cleanup_is_off() {
 fn a_namespace_has_quotas_for_tables_and_regions() {
     let mut rig = Rig::in_memory();
     rig.options.memstore_flush_bytes = 40_000;
+    rig.options.region_max_bytes = 100_000;
     let engine = rig.open();
     let namespace = |tables: &str, regions: &str| NamespaceDescriptor {
         name: "ns".to_owned(),
