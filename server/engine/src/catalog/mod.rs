@@ -6,6 +6,7 @@
 //! ```text
 //! tables, namespaces   schema changes, one at a time (`schema`)
 //! split                split and merge: regions replaced by others; schema changes, too
+//! truncate             a region replaced by an empty one; a schema change, too
 //! flush                frozen memstores become store files
 //! compact              store files become fewer
 //! load                 files from elsewhere become store files
@@ -20,7 +21,7 @@
 //!
 //! A writer takes its regions' `updates` locks and *then* makes sure that its table is still the published
 //! one ([`Catalog::is_current`]). A change that must not be overtaken by writers publishes while it holds
-//! those locks for writing (split, merge, alter), or takes each of them once after publishing (disable):
+//! those locks for writing (split, merge, truncation of a region, alter), or takes each of them once after publishing (disable):
 //! afterwards no writer is left that acts on the old table.
 //!
 //! Lock order: `schema` -> regions' locks (see `region`) -> `manifest`. The manifest's lock is held
@@ -62,6 +63,7 @@ mod split;
 mod switches;
 mod system;
 mod tables;
+mod truncate;
 mod view;
 
 pub(crate) use compact::{CompactionMode, CompactionOutcome};

@@ -11,7 +11,7 @@ use crate::id::RegionId;
 use crate::manifest::{Manifest, ManifestEdit, ManifestState, RegionMeta};
 use crate::memstore::{ChunkPool, Memstore};
 use crate::options::UnknownUserCode;
-use crate::region::{Region, RegionVersion, check_row};
+use crate::region::{Region, RegionVersion, check_row, family_index};
 use crate::schema::limits::{Brief, SPLIT_KEY, SPLIT_KEYS};
 use crate::schema::{Cut, FamilyDescriptor, TableDescriptor, TableName, TableState, escape};
 use crate::seeded;
@@ -164,6 +164,28 @@ impl Catalog {
             )));
         }
         self.alter(&descriptor.name.clone(), |_| Ok(descriptor))
+    }
+
+    /// Sets one option of a table, or one entry in the configuration of a family.
+    pub(crate) fn set_option(
+        &self,
+        table: &TableName,
+        family: Option<&[u8]>,
+        option: &[u8],
+        value: &[u8],
+    ) -> Result<()> {
+        self.alter(table, |descriptor| {
+            let mut changed = descriptor.clone();
+            let options = match family {
+                None => &mut changed.attributes,
+                Some(family) => {
+                    let index = family_index(descriptor, family)?;
+                    &mut changed.families[index].configuration
+                }
+            };
+            options.insert(option.to_vec(), value.to_vec());
+            Ok(changed)
+        })
     }
 
     /// Adds a family.

@@ -238,6 +238,12 @@ impl Engine {
     pub fn truncate_table(&self, table: &TableName, keep_splits: bool) -> Result<()> {
         self.open_catalog()?.truncate_table(table, keep_splits)
     }
+    /// Removes all data of a region of an enabled table. The region that takes its place has the same
+    /// rows and the same name.
+    #[cfg(feature = "server")]
+    pub fn truncate_region(&self, region: RegionId) -> Result<RegionInfo> {
+        self.open_catalog()?.truncate_region(region)
+    }
     /// Enables a disabled table.
     pub fn enable_table(&self, table: &TableName) -> Result<()> {
         self.open_catalog()?.enable_table(table)
@@ -249,6 +255,17 @@ impl Engine {
     /// Replaces a table's descriptor; families left out lose their data.
     pub fn alter_table(&self, descriptor: TableDescriptor) -> Result<()> {
         self.open_catalog()?.alter_table(descriptor)
+    }
+    /// Sets one option of a table, or one entry in the configuration of a family.
+    #[cfg(feature = "server")]
+    pub fn set_option(
+        &self,
+        table: &TableName,
+        family: Option<&[u8]>,
+        option: &[u8],
+        value: &[u8],
+    ) -> Result<()> {
+        self.open_catalog()?.set_option(table, family, option, value)
     }
     /// Adds a family.
     pub fn add_family(&self, table: &TableName, family: FamilyDescriptor) -> Result<()> {

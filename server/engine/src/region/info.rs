@@ -134,6 +134,9 @@ pub struct RegionStats {
     pub flushes: u64,
     /// Compactions since start.
     pub compactions: u64,
+    /// When the oldest of those store files was made that compactions of all files have written, in
+    /// wall-clock milliseconds; 0 without such a file. HBase calls it the last major compaction.
+    pub last_major_compaction_ms: u64,
 }
 
 #[cfg(test)]

@@ -121,6 +121,14 @@ impl RegionVersion {
         self.memstores().map(|memstore| memstore.cell_count()).sum()
     }
 
+    /// When the oldest of those files was made that compactions of all files have written; 0 without
+    /// such a file.
+    fn last_major_compaction_ms(&self) -> u64 {
+        let files = self.stores.iter().flat_map(|store| &store.files);
+        let major = files.filter(|file| file.meta().major);
+        major.map(|file| file.meta().created_ms).min().unwrap_or_default()
+    }
+
     /// The oldest edit that is in a memstore.
     pub fn oldest_unflushed(&self) -> Option<SeqId> {
         self.memstores().filter_map(|memstore| memstore.min_seq()).min()
@@ -372,6 +380,7 @@ impl Region {
             damaged_files: version.damaged_files().count() as u64,
             flushes: self.flushes.get(),
             compactions: self.compactions.get(),
+            last_major_compaction_ms: version.last_major_compaction_ms(),
         }
     }
 }

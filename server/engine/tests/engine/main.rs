@@ -34,5 +34,6 @@ mod splits;
 mod stripes;
 mod system;
 mod threads;
+mod truncation;
 mod updates;
 mod upkeep;

@@ -195,6 +195,7 @@ mod tests {
             flushed: Vec::new(),
             damaged_files: 0,
             flushes: 0,
+            last_major_compaction_ms: 0,
             compactions: 0,
         }
     }
