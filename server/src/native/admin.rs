@@ -10,7 +10,7 @@ use bytes::Bytes;
 
 use super::reply::Reply;
 use super::request::decode;
-use super::{region, registry, schema, server_name, slow_log, status};
+use super::{region, registry, schema, server_name, slow_log, status, upkeep};
 use crate::observe::slow_log::Kind;
 use crate::server::Server;
 use crate::service::Failure;
@@ -44,6 +44,10 @@ fn answer(server: &Server, method: Method, parameter: Bytes, reply: &mut Reply) 
     match method {
         Method::GetRegionInfo => {
             let call: pb::GetRegionInfoRequest = decode(parameter)?;
+            if let Some(table) = upkeep::mob_table(&call.region) {
+                reply.message(&upkeep::mob_info(server, &table)?);
+                return Ok(());
+            }
             let region = region::by_name(server, &call.region)?;
             reply.message(&pb::GetRegionInfoResponse {
                 region_info: schema::to_region(&region),
@@ -92,6 +96,11 @@ fn answer(server: &Server, method: Method, parameter: Bytes, reply: &mut Reply) 
         }
         Method::CompactRegion => {
             let call: pb::CompactRegionRequest = decode(parameter)?;
+            if let Some(table) = upkeep::mob_table(&call.region) {
+                upkeep::compact_mob(server, &table, &call)?;
+                reply.message(&pb::CompactRegionResponse {});
+                return Ok(());
+            }
             let region = region::by_name(server, &call.region)?;
             let family = call.family.as_deref().filter(|family| !family.is_empty());
             engine
@@ -99,6 +108,7 @@ fn answer(server: &Server, method: Method, parameter: Bytes, reply: &mut Reply) 
                 .map_err(|error| region::gone(error, &call.region))?;
             reply.message(&pb::CompactRegionResponse {});
         }
+        Method::GetStoreFile => reply.message(&upkeep::store_files(server, parameter)?),
         Method::CompactionSwitch => {
             let call: pb::CompactionSwitchRequest = decode(parameter)?;
             let was_paused = engine.pause(Work::Compactions, !call.enabled);

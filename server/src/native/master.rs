@@ -14,16 +14,13 @@ use bytes::Bytes;
 
 use super::reply::Reply;
 use super::request::decode;
-use super::{coprocessor, normalizer, places, quota, region, schema, status};
+use super::{coprocessor, normalizer, places, procedures, quota, region, schema, status, upkeep};
 use crate::server::{MasterState, Server};
 use crate::service::Failure;
 use crate::service::quotas;
 
 /// Time limit that clients apply when they wait for an operation, ms. HBase's own value.
-const EXPECTED_TIMEOUT_MS: i64 = 300_000;
-
-/// Signature of the procedure by which clients before 2.6 flush a table.
-const FLUSH_SIGNATURE: &str = "flush-table-proc";
+pub(super) const EXPECTED_TIMEOUT_MS: i64 = 300_000;
 
 /// Runs `change` unless a call with this nonce has run it; returns the procedure id.
 fn change(
@@ -329,48 +326,12 @@ fn namespaces(server: &Server, method: Method, parameter: Bytes, reply: &mut Rep
             });
         }
         Method::ExecProcedure | Method::ExecProcedureWithRet => {
-            let call: pb::ExecProcedureRequest = decode(parameter)?;
-            check_signature(&call.procedure.signature)?;
-            let table = TableName::parse(call.procedure.instance.unwrap_or_default().as_bytes())?;
-            let families = flushed_families(&call.procedure.configuration);
-            engine.check_flushed_families(&table, &families)?;
-            engine.flush(&table)?;
-            reply.message(&pb::ExecProcedureResponse {
-                expected_timeout: Some(EXPECTED_TIMEOUT_MS),
-                return_data: None,
-            });
+            reply.message(&procedures::exec(server, parameter)?);
         }
-        Method::IsProcedureDone => {
-            let call: pb::IsProcedureDoneRequest = decode(parameter)?;
-            let procedure = call.procedure.unwrap_or_default();
-            check_signature(&procedure.signature)?;
-            reply.message(&pb::IsProcedureDoneResponse {
-                done: Some(true),
-                snapshot: Some(procedure),
-            });
-        }
+        Method::IsProcedureDone => reply.message(&procedures::is_done(server, parameter)?),
         _ => return snapshots(server, method, parameter, reply),
     }
     Ok(())
-}
-
-/// The families that clients before 2.6 name in the properties of a flush.
-fn flushed_families(configuration: &[pb::NameStringPair]) -> Vec<&str> {
-    let named = configuration.iter().filter(|pair| pair.name == "family");
-    let families = named.flat_map(|pair| pair.value.split(','));
-    families
-        .map(str::trim)
-        .filter(|family| !family.is_empty())
-        .collect()
-}
-
-fn check_signature(signature: &str) -> Result<(), Failure> {
-    if signature == FLUSH_SIGNATURE {
-        return Ok(());
-    }
-    Err(Failure::do_not_retry(format!(
-        "the procedure {signature} is not there; {FLUSH_SIGNATURE} is"
-    )))
 }
 
 fn namespace(server: &Server, name: &str) -> Result<basalt_engine::schema::NamespaceDescriptor, Failure> {
@@ -507,6 +468,13 @@ fn regions(server: &Server, method: Method, parameter: Bytes, reply: &mut Reply)
             })?;
             reply.message(&pb::MergeTableRegionsResponse { proc_id });
         }
+        Method::TruncateRegion => reply.message(&upkeep::truncate_region(server, parameter)?),
+        Method::ModifyTableStoreFileTracker => {
+            reply.message(&upkeep::modify_table_tracker(server, parameter)?);
+        }
+        Method::ModifyColumnStoreFileTracker => {
+            reply.message(&upkeep::modify_family_tracker(server, parameter)?);
+        }
         Method::MoveRegion => {
             places::move_region(server, &decode(parameter)?)?;
             reply.message(&pb::MoveRegionResponse {});
@@ -619,10 +587,11 @@ fn cluster(server: &Server, method: Method, parameter: Bytes, reply: &mut Reply)
         Method::GetSecurityCapabilities => reply.message(&pb::SecurityCapabilitiesResponse {
             capabilities: vec![pb::security_capabilities_response::Capability::SimpleAuthentication.into()],
         }),
-        Method::GetLastMajorCompactionTimestamp | Method::GetLastMajorCompactionTimestampForRegion => {
-            reply.message(&pb::MajorCompactionTimestampResponse {
-                compaction_timestamp: 0,
-            });
+        Method::GetLastMajorCompactionTimestamp => {
+            reply.message(&upkeep::last_major_of_table(server, parameter)?);
+        }
+        Method::GetLastMajorCompactionTimestampForRegion => {
+            reply.message(&upkeep::last_major_of_region(server, parameter)?);
         }
         Method::AbortProcedure => reply.message(&pb::AbortProcedureResponse {
             is_procedure_aborted: false,

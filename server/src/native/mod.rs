@@ -18,6 +18,7 @@
 //! | `master`, `admin` | MasterService and AdminService; `schema`, `status` and `quota` convert for them |
 //! | `faults` | faults that a test has armed |
 //! | `places` | moves, assignment and the balancer, which `master` serves |
+//! | `upkeep`, `procedures` | truncation of a region, store files, compaction times; procedures by name |
 //! | `slow_log` | the slow log: recording native calls, and the calls that read it |
 //! | `registry` | ClientMetaService: the locations of the master and of `hbase:meta` |
 //!
@@ -54,6 +55,7 @@ mod multi;
 mod multi_row;
 mod normalizer;
 mod places;
+mod procedures;
 mod quota;
 mod region;
 mod registry;
@@ -69,6 +71,7 @@ mod state;
 mod status;
 #[cfg(test)]
 mod tests;
+mod upkeep;
 
 pub(crate) use connection::run;
 

@@ -75,13 +75,13 @@ fn balanced(balancer_ran: bool, calculated: usize, executed: usize) -> pb::Balan
 
 /// The state of a region that a call expects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+pub(super) enum State {
     Open,
     Closed,
 }
 
 /// Refuses a region in another state, and one of a disabled table. The classes and texts are HBase's.
-fn check_state(server: &Server, region: &RegionInfo, expected: State) -> Result<(), Failure> {
+pub(super) fn check_state(server: &Server, region: &RegionInfo, expected: State) -> Result<(), Failure> {
     let (_, table) = server.engine().describe_table(&region.table)?;
     let is_closed = table == TableState::Disabled || server.placement().place(region.id).is_unassigned;
     let state = if is_closed { State::Closed } else { State::Open };

@@ -201,6 +201,7 @@ fn region_load(region: &RegionStats) -> pb::RegionLoad {
         read_requests_count: Some(region.reads),
         filtered_read_requests_count: Some(region.filtered_reads),
         write_requests_count: Some(region.writes),
+        last_major_compaction_ts: Some(region.last_major_compaction_ms),
         complete_sequence_id: Some(sequence_id(flushed.unwrap_or(0))),
         store_complete_sequence_id: region.flushed.iter().map(of_store).collect(),
         data_locality: Some(if bytes > 0 { 1.0 } else { 0.0 }),

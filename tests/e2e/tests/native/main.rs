@@ -25,4 +25,5 @@ mod rows;
 mod scans;
 mod slow_log;
 mod status;
+mod upkeep;
 mod zookeeper;
