@@ -513,16 +513,17 @@ impl Catalog {
         let Some(last) = shared.wal.last_seq_before(first) else {
             return Ok(true);
         };
-        let kept = shared.nonces.logged_up_to(last, shared.clock.mono());
+        let now = shared.clock.mono();
+        let kept = shared.nonces.logged_up_to(last, now);
         if kept.is_empty() {
             return Ok(true);
         }
-        let now_ms = shared.clock.wall_ms();
+        let lived_ms = shared.nonces.lived_ms(now);
         let mut edit = EditBuilder::new();
         edit.begin(NO_REGION);
         edit.begin_row();
         for Kept { nonce, age_ms } in kept {
-            edit.nonce(nonce, now_ms.saturating_sub(age_ms));
+            edit.nonce(nonce, lived_ms.saturating_sub(age_ms));
         }
         let payload = edit.finish();
         let mut reserved = match shared.wal.reserve(1, payload.len() as u64) {

@@ -120,7 +120,7 @@ pub(crate) fn open(
     let regions = open_regions(dir, &state, &store)?;
     let damaged = report_damaged(&regions, &*listener);
     let orphans = orphans::move_away(&**vfs, dir, &state)?;
-    let mut nonces = nonces::Replay::new(options.nonces_max, clock.wall_ms());
+    let mut nonces = nonces::Replay::new(options.nonces_max);
     let Replayed { log, rows, stamped } = replay(&**vfs, dir, &state, &regions, &mut nonces, &*listener)?;
     let wal = Wal::create(
         Arc::clone(vfs),
@@ -153,7 +153,7 @@ pub(crate) fn open(
         log.segments,
     ));
     let cluster_id = state.cluster_id;
-    let nonces = nonces.finish(clock.mono());
+    let nonces = nonces.finish(clock.mono(), clock.wall_ms());
     let tables = tables_of(&state, regions);
     let shared = Shared::new(
         dir.to_path_buf(),
