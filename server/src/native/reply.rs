@@ -5,8 +5,8 @@ use std::sync::Arc;
 use basalt_engine::cell::{CellBatch, RowView};
 use basalt_engine::schema::TableName;
 use basalt_idl::native::cells::{CELL_OVERHEAD_MAX, put_stored_cell};
-use basalt_idl::native::compress::Compressor;
 use basalt_idl::native::exception::ExceptionClass;
+use basalt_idl::native::forms::Packing;
 use basalt_idl::native::frame;
 use basalt_idl::native::messages::{self, ExceptionResponse};
 use bytes::Bytes;
@@ -35,13 +35,13 @@ pub(super) struct Reply {
     pub(super) scanned: Option<TableName>,
     /// Whether the connection is closed instead of a response: the call has met such a fault.
     pub(super) is_cut: bool,
-    compressor: Option<Compressor>,
-    /// An encoded message and its cells, which are compressed when the call has ended.
+    packing: Option<Packing>,
+    /// An encoded message and its cells, which are packed when the call has ended.
     to_pack: Option<(Vec<u8>, Vec<u8>)>,
 }
 
 impl Reply {
-    pub(super) fn new(call_id: u32, compressor: Option<Compressor>) -> Self {
+    pub(super) fn new(call_id: u32, packing: Option<Packing>) -> Self {
         Self {
             call_id,
             out: Vec::new(),
@@ -49,7 +49,7 @@ impl Reply {
             permit: None,
             scanned: None,
             is_cut: false,
-            compressor,
+            packing,
             to_pack: None,
         }
     }
@@ -60,7 +60,7 @@ impl Reply {
         server: &Arc<Server>,
         fill: impl FnOnce(&Server, &mut Self) -> Result<(), Failure> + Send + 'static,
     ) -> Result<(), Failure> {
-        let mut filled = Self::new(self.call_id, self.compressor);
+        let mut filled = Self::new(self.call_id, self.packing);
         *self = server
             .on_pool(move |server| fill(server, &mut filled).map(|()| filled))
             .await?;
@@ -75,7 +75,7 @@ impl Reply {
     /// A message and its cell block.
     pub(super) fn with_cells(&mut self, result: &impl Message, cells: CellBlock) {
         self.permit = Some(cells.permit);
-        if self.compressor.is_some() && !cells.bytes.is_empty() {
+        if self.packing.is_some() && !cells.bytes.is_empty() {
             self.to_pack = Some((result.encode_to_vec(), cells.bytes));
             return;
         }
@@ -91,7 +91,7 @@ impl Reply {
     /// A message that is encoded already, and its cell block.
     pub(super) fn with_encoded(&mut self, result: Vec<u8>, cells: CellBlock) {
         self.permit = Some(cells.permit);
-        if self.compressor.is_some() && !cells.bytes.is_empty() {
+        if self.packing.is_some() && !cells.bytes.is_empty() {
             self.to_pack = Some((result, cells.bytes));
         } else if cells.bytes.len() >= OWN_BUFFER_BYTES {
             self.out = frame::encoded_response_head(self.call_id, &result, cells.bytes.len());
@@ -101,14 +101,23 @@ impl Reply {
         }
     }
 
-    /// Compresses the cell block, if the client has named a compressor. The reservation for two
-    /// copies of the plain cells covers the packed ones.
+    /// Packs the cell block, if the client has named a compressor or another form of cells. The
+    /// reservation for two copies of the plain cells covers the compressed ones; that of a larger form is
+    /// extended.
     pub(super) async fn pack_cells(&mut self, server: &Arc<Server>) -> Result<(), Failure> {
-        let (Some(compressor), Some((result, plain))) = (self.compressor, self.to_pack.take()) else {
+        let (Some(packing), Some((result, plain))) = (self.packing, self.to_pack.take()) else {
             return Ok(());
         };
         let class = self.scanned.as_ref().map_or(Class::User, Class::of_read);
-        let packed = compress::pack(server, class, compressor, plain).await?;
+        if packing.form.is_some()
+            && let Some(permit) = &mut self.permit
+        {
+            let bytes = packing
+                .plain_len(&plain)
+                .map_err(|error| Failure::do_not_retry(format!("the response cannot be packed: {error}")))?;
+            permit.raise(plain.capacity() + 2 * bytes).await?;
+        }
+        let packed = compress::pack(server, class, packing, plain).await?;
         frame::put_encoded_response(self.call_id, &result, &packed, &mut self.out);
         Ok(())
     }

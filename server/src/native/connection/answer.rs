@@ -34,7 +34,7 @@ pub(super) fn answer(
     mut permit: MemoryPermit,
 ) -> Running {
     Box::pin(async move {
-        let mut reply = Reply::new(call.id, connection.peer.compressor);
+        let mut reply = Reply::new(call.id, connection.peer.packing);
         run(&connection, method, &mut call, &mut permit, &mut reply).await?;
         Some(response(reply, permit))
     })
@@ -43,7 +43,7 @@ pub(super) fn answer(
 /// The answer to a call of a method that the service does not have.
 pub(super) fn unknown_method(connection: &Connection, header: &CallHeader, permit: MemoryPermit) -> Response {
     let call_id = header.call_id.unwrap_or_default();
-    let mut reply = Reply::new(call_id, connection.peer.compressor);
+    let mut reply = Reply::new(call_id, connection.peer.packing);
     reply.failure(&Failure::unsupported(header.method()));
     response(reply, permit)
 }
@@ -108,9 +108,7 @@ async fn run(
         (Err(failure), _) => Err(failure),
     };
     let outcome = match outcome {
-        Ok(()) if connection.peer.compressor.is_some() => {
-            Box::pin(reply.pack_cells(&connection.server)).await
-        }
+        Ok(()) if connection.peer.packing.is_some() => Box::pin(reply.pack_cells(&connection.server)).await,
         other => other,
     };
     if drops_reply {
@@ -148,11 +146,11 @@ async fn prepare(
     call: &mut Call,
     permit: &mut MemoryPermit,
 ) -> Result<(), Failure> {
-    let compressor = connection.peer.compressor;
-    if compressor.is_some() {
+    let packing = connection.peer.packing;
+    if packing.is_some() {
         call.cells = Box::pin(compress::unpack(
             &connection.server,
-            compressor,
+            packing,
             std::mem::take(&mut call.cells),
             permit,
         ))
