@@ -46,6 +46,26 @@ impl<'a> Nodes<'a> {
         self.server.start_code()
     }
 
+    /// The number of nodes.
+    pub(super) fn count(&self) -> usize {
+        1 + self.count_below(b"/").unwrap_or_default()
+    }
+
+    /// The number of nodes below the one at a path; `None` if there is no such node.
+    pub(super) fn count_below(&self, path: &[u8]) -> Option<usize> {
+        let node = self.get(path)?;
+        let prefix = if path == b"/" { b"" } else { path };
+        let below = node.children.iter().map(|child| {
+            let child = [prefix, b"/", child.as_bytes()].concat();
+            // The children of other nodes have none.
+            match child.iter().filter(|byte| **byte == b'/').count() {
+                1 | 2 => 1 + self.count_below(&child).unwrap_or_default(),
+                _ => 1,
+            }
+        });
+        Some(below.sum())
+    }
+
     /// The node at a path.
     pub(super) fn get(&self, path: &[u8]) -> Option<Node> {
         let path = std::str::from_utf8(path).ok()?;
