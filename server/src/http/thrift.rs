@@ -1,7 +1,8 @@
 //! Thrift calls over HTTP, as HBase's HTTP mode has them: one POST is one call, its body the message,
 //! unframed.
 //!
-//! The path selects one of HBase's services. The protocol is detected by the first bytes, as on the
+//! The path selects one of HBase's services. At `/`, where HBase has its servlet of either service, each
+//! call decides, as on the main port. The protocol is detected by the first bytes, as on the
 //! Thrift port; the content type is ignored, as in HBase's servlet. Answers are in Thrift wherever
 //! possible, with status 200, errors too: Thrift clients show nothing of an HTTP error but its
 //! number.
@@ -74,17 +75,22 @@ impl IntoResponse for Refusal {
     }
 }
 
+/// A call of either service of HBase's, or ours.
+pub(super) async fn either(State(site): State<Site>, request: Request) -> Response {
+    respond(site, None, request).await
+}
+
 /// A call of Thrift 1's service, or ours.
 pub(super) async fn thrift1(State(site): State<Site>, request: Request) -> Response {
-    respond(site, Service::Thrift1, request).await
+    respond(site, Some(Service::Thrift1), request).await
 }
 
 /// A call of Thrift 2's service, or ours.
 pub(super) async fn thrift2(State(site): State<Site>, request: Request) -> Response {
-    respond(site, Service::Thrift2, request).await
+    respond(site, Some(Service::Thrift2), request).await
 }
 
-async fn respond(site: Site, service: Service, request: Request) -> Response {
+async fn respond(site: Site, service: Option<Service>, request: Request) -> Response {
     let server = Arc::clone(&site.server);
     let connections = server.connections();
     match call(site, service, request).await {
@@ -100,7 +106,7 @@ async fn respond(site: Site, service: Service, request: Request) -> Response {
     }
 }
 
-async fn call(site: Site, service: Service, request: Request) -> Result<Answer, Refusal> {
+async fn call(site: Site, service: Option<Service>, request: Request) -> Result<Answer, Refusal> {
     check_headers(request.headers())?;
     let config = &site.server.config().thrift;
     let limit = Duration::from_millis(config.message_timeout_ms);
@@ -118,7 +124,10 @@ async fn call(site: Site, service: Service, request: Request) -> Result<Answer, 
     let server = Arc::clone(&site.server);
     let caller = Caller::over_http(site.server.admission().memory()).at(peer);
     let told = Told(caller.gone());
-    let mut client = Client::of(service, caller);
+    let mut client = match service {
+        Some(service) => Client::of(service, caller),
+        None => Client::of_both(caller),
+    };
     // In a task of its own: when the client closes the connection, this future is dropped, but a write must
     // go on to its end.
     let answer = site.tasks.spawn(async move {

@@ -65,7 +65,7 @@ enum Speaks {
 
 impl Client {
     /// A client that may call both of HBase's services.
-    fn of_both(caller: Caller) -> Self {
+    pub(crate) fn of_both(caller: Caller) -> Self {
         let speaks = Speaks::Both(None);
         Self { caller, speaks }
     }
