@@ -341,6 +341,13 @@ impl Engine {
             .map(|region| region.stats())
             .collect()
     }
+    /// The row at which a split of a region at `row` happens, as the table's options want it; `None` if
+    /// the region is gone or cannot be split there.
+    #[cfg(feature = "server")]
+    pub fn split_row(&self, region: RegionId, row: &[u8]) -> Option<Vec<u8>> {
+        check_row(row).ok()?;
+        self.catalog.split_row(region, row)
+    }
     /// Splits a region at `row`, or near its middle. Returns the two halves.
     pub fn split_region(&self, region: RegionId, row: Option<&[u8]>) -> Result<(RegionInfo, RegionInfo)> {
         if let Some(row) = row {

@@ -95,6 +95,15 @@ impl Catalog {
         Ok((halves[0].info().clone(), halves[1].info().clone()))
     }
 
+    /// The row at which a split of a region at `row` happens, as the table's options want it; `None` if
+    /// the region is gone or cannot be split there.
+    pub(crate) fn split_row(&self, id: RegionId, row: &[u8]) -> Option<Vec<u8>> {
+        check_split_key(row).ok()?;
+        let (table, region) = self.region(id).ok()?;
+        let at = table.descriptor.split_options().given_row(row.to_vec());
+        check_row(region.info(), &at).is_ok().then_some(at)
+    }
+
     /// Merges adjacent regions of one table into one.
     pub(crate) fn merge_regions(&self, ids: &[RegionId]) -> Result<RegionInfo> {
         let _schema = self.schema.lock();
