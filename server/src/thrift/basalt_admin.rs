@@ -271,8 +271,8 @@ impl AdminHandlers<Failure> for Server {
         Ok(self.engine().restore_snapshot(&args.name)?)
     }
 
-    fn basaltReset(&self, _: args::BasaltReset) -> Result<()> {
-        testing::reset(self).map(drop)
+    fn basaltReset(&self, args: args::BasaltReset) -> Result<()> {
+        testing::reset(self, args.keep_clock).map(drop)
     }
 
     fn basaltAdvanceClock(&self, args: args::BasaltAdvanceClock) -> Result<i64> {

@@ -285,6 +285,15 @@ impl Engine {
     pub fn reset(&self) -> Result<Removed> {
         self.open_catalog()?.reset()
     }
+    /// Begins assigned time again at the wall clock, which was set back. Without that, timestamps stay
+    /// ahead of the clock until it has caught up.
+    /// REQUIRES: there are no user tables. A write that runs meanwhile may keep assigned time ahead.
+    #[cfg(feature = "server")]
+    pub fn restart_assigned_time(&self) {
+        let shared = self.catalog.shared();
+        shared.timestamps.restart();
+        shared.row_locks.forget_times();
+    }
     /// A table's descriptor and state.
     pub fn describe_table(&self, table: &TableName) -> Result<(Arc<TableDescriptor>, TableState)> {
         self.catalog.describe(table)

@@ -126,6 +126,13 @@ impl RowTimes {
         self.least(now).max(self.put_ms.load(Ordering::Acquire))
     }
 
+    /// Forgets all times, because no row has them any more.
+    pub(crate) fn forget(&self) {
+        self.tombstone_ms.store(0, Ordering::Release);
+        self.put_ms.store(0, Ordering::Release);
+        self.update_ms.store(0, Ordering::Release);
+    }
+
     /// The timestamp of a tombstone at the assigned time `now`.
     pub(crate) fn tombstone(&self, now: i64) -> i64 {
         let time = self.greatest(now);
