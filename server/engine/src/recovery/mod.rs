@@ -34,7 +34,7 @@ use crate::cache::BlockCache;
 use crate::catalog::{Catalog, Table, Tables};
 use crate::cell::{CallMemory, Cell};
 use crate::clock::{Clock, Timestamps};
-use crate::error::{Error, Result};
+use crate::error::{COPIED_REMEDY, Error, Result};
 use crate::fs::{DirLock, HandleCache, Vfs};
 use crate::hfile::ReaderContext;
 use crate::id::{FileId, RegionId, SeqId, Uuid};
@@ -208,6 +208,9 @@ fn report_damaged(regions: &HashMap<RegionId, Arc<Region>>, listener: &dyn Event
     damaged.sort_by_key(|(id, _)| *id);
     for (_, error) in &damaged {
         listener.background_error("opening store files", error);
+    }
+    if !damaged.is_empty() {
+        listener.notice(COPIED_REMEDY);
     }
     damaged.len()
 }
