@@ -3960,6 +3960,22 @@ pub struct AggregateResponse {
     pub wait_interval_ms: ::core::option::Option<u64>,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct SecureBulkLoadHFilesRequest {
+    #[prost(message, repeated, tag = "1")]
+    pub family_path: ::prost::alloc::vec::Vec<bulk_load_h_file_request::FamilyPath>,
+    #[prost(bool, optional, tag = "2")]
+    pub assign_seq_num: ::core::option::Option<bool>,
+    #[prost(message, required, tag = "3")]
+    pub fs_token: DelegationToken,
+    #[prost(string, required, tag = "4")]
+    pub bulk_token: ::prost::alloc::string::String,
+}
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct SecureBulkLoadHFilesResponse {
+    #[prost(bool, required, tag = "1")]
+    pub loaded: bool,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Any {
     #[prost(string, optional, tag = "1")]
     pub type_url: ::core::option::Option<::prost::alloc::string::String>,
@@ -5350,6 +5366,45 @@ impl AggregateServiceMethod {
                 "GetAvg" => Self::GetAvg,
                 "GetStd" => Self::GetStd,
                 "GetMedian" => Self::GetMedian,
+                _ => return None,
+            },
+        )
+    }
+}
+/// Methods of HBase's `SecureBulkLoadService`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum SecureBulkLoadServiceMethod {
+    /// `PrepareBulkLoad`: [`PrepareBulkLoadRequest`] to [`PrepareBulkLoadResponse`].
+    PrepareBulkLoad,
+    /// `SecureBulkLoadHFiles`: [`SecureBulkLoadHFilesRequest`] to [`SecureBulkLoadHFilesResponse`].
+    SecureBulkLoadHFiles,
+    /// `CleanupBulkLoad`: [`CleanupBulkLoadRequest`] to [`CleanupBulkLoadResponse`].
+    CleanupBulkLoad,
+}
+impl SecureBulkLoadServiceMethod {
+    /// The name in a connection header.
+    pub const SERVICE: &'static str = "SecureBulkLoadService";
+    /// All methods, in HBase's order.
+    pub const ALL: &'static [Self] = &[
+        Self::PrepareBulkLoad,
+        Self::SecureBulkLoadHFiles,
+        Self::CleanupBulkLoad,
+    ];
+    /// The name in a request header.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::PrepareBulkLoad => "PrepareBulkLoad",
+            Self::SecureBulkLoadHFiles => "SecureBulkLoadHFiles",
+            Self::CleanupBulkLoad => "CleanupBulkLoad",
+        }
+    }
+    /// The method of that name, which is case sensitive.
+    pub fn from_name(name: &str) -> ::core::option::Option<Self> {
+        Some(
+            match name {
+                "PrepareBulkLoad" => Self::PrepareBulkLoad,
+                "SecureBulkLoadHFiles" => Self::SecureBulkLoadHFiles,
+                "CleanupBulkLoad" => Self::CleanupBulkLoad,
                 _ => return None,
             },
         )

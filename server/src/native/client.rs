@@ -35,11 +35,16 @@ pub(super) async fn call(
         }
         ClientServiceMethod::ExecRegionServerService => Err(coprocessor::on_region_server(&call.decode()?)),
         ClientServiceMethod::PrepareBulkLoad => {
-            Box::pin(load::prepare(&connection.server, call.decode()?, reply)).await
+            reply.message(&Box::pin(load::prepare(&connection.server, call.decode()?)).await?);
+            Ok(())
         }
-        ClientServiceMethod::BulkLoadHFile => Box::pin(load::load(connection, call.decode()?, reply)).await,
+        ClientServiceMethod::BulkLoadHFile => {
+            reply.message(&Box::pin(load::load(connection, call.decode()?)).await?);
+            Ok(())
+        }
         ClientServiceMethod::CleanupBulkLoad => {
-            Box::pin(load::clean_up(&connection.server, call.decode()?, reply)).await
+            reply.message(&Box::pin(load::clean_up(&connection.server, call.decode()?)).await?);
+            Ok(())
         }
     }
 }

@@ -4,6 +4,7 @@
 //! | --- | --- | --- |
 //! | `AggregateService` | GetMax, GetMin, GetSum, GetRowNum, GetAvg, GetStd, GetMedian | `aggregate` |
 //! | `MultiRowMutationService` | MutateRows | `multi_row` |
+//! | `SecureBulkLoadService` | PrepareBulkLoad, SecureBulkLoadHFiles, CleanupBulkLoad | `load` |
 //!
 //! A service is known by its simple name, as HBase registers those of its own package. Endpoints of
 //! the region server and of the master do not exist here: each such call is refused.
@@ -14,14 +15,15 @@ use basalt_engine::engine::RegionInfo;
 use basalt_engine::schema::Escaped;
 use basalt_idl::native::messages::{
     AggregateServiceMethod, CoprocessorServiceCall, CoprocessorServiceRequest, CoprocessorServiceResponse,
-    MultiRowMutationServiceMethod, NameBytesPair, RegionSpecifier, region_specifier::RegionSpecifierType,
+    MultiRowMutationServiceMethod, NameBytesPair, RegionSpecifier, SecureBulkLoadServiceMethod,
+    region_specifier::RegionSpecifierType,
 };
 use bytes::Bytes;
 use prost::Message;
 
 use super::reply::Reply;
 use super::state::Connection;
-use super::{aggregate, arguments, multi_row, region, request};
+use super::{aggregate, arguments, load, multi_row, region, request};
 use crate::service::Failure;
 
 /// The endpoints of all regions in HBase's list of loaded ones: the names of their classes, sorted.
@@ -81,6 +83,11 @@ async fn answer(
             let done = multi_row::mutate(connection, &region, request::decode(call.request)?).await?;
             Ok(pair("MultiRowMutationProtos$MutateRowsResponse", &done))
         }
+        SecureBulkLoadServiceMethod::SERVICE => {
+            let method = SecureBulkLoadServiceMethod::from_name(&call.method_name)
+                .ok_or_else(|| unknown_method(&call))?;
+            load::secure(connection, region, method, call.request).await
+        }
         unknown => Err(Failure::unknown_protocol(format!(
             "No registered coprocessor service found for {unknown} in region {}",
             Escaped(&region.name())
@@ -95,7 +102,8 @@ fn unknown_method(call: &CoprocessorServiceCall) -> Failure {
     ))
 }
 
-fn pair(class: &str, answer: &impl Message) -> NameBytesPair {
+/// An answer with its Java class, without the package of HBase's messages.
+pub(super) fn pair(class: &str, answer: &impl Message) -> NameBytesPair {
     NameBytesPair {
         name: format!("{PROTOS}{class}"),
         value: Some(Bytes::from(answer.encode_to_vec())),
