@@ -28,5 +28,11 @@ pub mod messages;
 pub mod preamble;
 pub mod znode;
 
+/// Where the response of a call goes, for the generated dispatch in [`messages`].
+pub trait Reply {
+    /// Takes the response. Called once, unless the call fails.
+    fn message(&mut self, response: &impl prost::Message);
+}
+
 #[cfg(test)]
 mod tests;

@@ -229,7 +229,7 @@ settings! {
         /// Longest delay of a call over a limit of a quota or of a virtual server. A call that
         /// would have to wait longer is refused.
         max_wait_ms: u64 = 10_000,
-        /// The user whose quotas count for all calls, since there is no authentication.
+        /// The user whose quotas count for calls that name no user: those of Thrift.
         user: String = "hbase".into(),
     }
 

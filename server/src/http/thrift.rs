@@ -34,8 +34,9 @@ use tokio_util::task::AbortOnDropHandle;
 
 use crate::console::Site;
 use crate::limits::admission::{Busy, MemoryPermit, SlowClient, dropped};
+use crate::security::{Caller, Owner};
 use crate::server::Server;
-use crate::service::Caller;
+use crate::service::Sender;
 use crate::thrift::Client;
 
 /// The content type of messages of Thrift's libraries.
@@ -122,11 +123,14 @@ async fn call(site: Site, service: Option<Service>, request: Request) -> Result<
     let message = received.map_err(|_| Refusal::Slow(limit))??;
     let protocol = protocol_of(&message)?;
     let server = Arc::clone(&site.server);
-    let caller = Caller::over_http(site.server.admission().memory()).at(peer);
-    let told = Told(caller.gone());
+    let sender = Sender::new(
+        Caller::anonymous(Owner::Http, peer),
+        site.server.admission().memory(),
+    );
+    let told = Told(Arc::clone(&sender.gone));
     let mut client = match service {
-        Some(service) => Client::of(service, caller),
-        None => Client::of_both(caller),
+        Some(service) => Client::of(service, sender),
+        None => Client::of_both(sender),
     };
     // In a task of its own: when the client closes the connection, this future is dropped, but a write must
     // go on to its end.
@@ -134,9 +138,11 @@ async fn call(site: Site, service: Option<Service>, request: Request) -> Result<
         let mut answer = Vec::new();
         permit.set(message.len());
         server.call(&mut client, protocol, message, &mut answer).await;
-        permit.join(client.caller.reply());
+        if let Some(mut reply) = client.take_reply() {
+            permit.join(&mut reply);
+        }
         permit.set(answer.capacity());
-        if client.caller.is_cut {
+        if client.is_cut {
             return Err(closing);
         }
         Ok(Answer::new(answer, permit, peer_ip, closing))

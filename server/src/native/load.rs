@@ -19,7 +19,6 @@ use std::sync::Arc;
 
 use basalt_engine::Error;
 use basalt_engine::engine::{LoadFile, RegionInfo};
-use basalt_engine::schema::TableState;
 use basalt_idl::native::messages::bulk_load_h_file_request::FamilyPath;
 use basalt_idl::native::messages::region_specifier::RegionSpecifierType;
 use basalt_idl::native::messages::{
@@ -34,22 +33,21 @@ use super::state::Connection;
 use super::{coprocessor, region, request, schema};
 use crate::server::Server;
 use crate::service::Failure;
+use crate::service::admin::{cluster, regions};
 
 /// Most files of one call.
 const FILES_MAX: usize = 10_000;
 
 /// Makes a staging directory.
 pub(super) async fn prepare(
-    server: &Arc<Server>,
+    connection: &Connection,
     call: PrepareBulkLoadRequest,
 ) -> Result<PrepareBulkLoadResponse, Failure> {
     let table = schema::table_name(&call.table_name)?;
-    let (_, state) = server.engine().describe_table(&table)?;
-    if state != TableState::Enabled {
-        let state = state.as_str();
-        return Err(Error::TableNotEnabled { table, state }.into());
-    }
-    server
+    let admin = connection.admin();
+    regions::check_loadable(&admin, &table)?;
+    connection
+        .server
         .on_pool(move |server| {
             let bulk_token = Staging::of(server.config())?.create(&table)?;
             Ok(PrepareBulkLoadResponse { bulk_token })
@@ -59,12 +57,16 @@ pub(super) async fn prepare(
 
 /// Removes a staging directory.
 pub(super) async fn clean_up(
-    server: &Arc<Server>,
+    connection: &Connection,
     call: CleanupBulkLoadRequest,
 ) -> Result<CleanupBulkLoadResponse, Failure> {
-    server
-        .on_pool(move |server| {
-            Staging::of(server.config())?.remove(&call.bulk_token)?;
+    let admin = connection.admin();
+    connection
+        .server
+        .on_pool(move |_| {
+            cluster::load(&admin, |server| {
+                Staging::of(server.config())?.remove(&call.bulk_token)
+            })?;
             Ok(CleanupBulkLoadResponse {})
         })
         .await
@@ -76,7 +78,7 @@ pub(super) async fn load(
     call: BulkLoadHFileRequest,
 ) -> Result<BulkLoadHFileResponse, Failure> {
     connection.server.admission().admit()?;
-    let region = region::serving(&connection.server, &call.region, None)?;
+    let region = region::serving(connection, &call.region, None)?;
     let loaded = load_files(connection, region, call.region, call.family_path).await?;
     Ok(BulkLoadHFileResponse { loaded })
 }
@@ -93,11 +95,11 @@ pub(super) async fn secure(
     let server = &connection.server;
     Ok(match method {
         SecureBulkLoadServiceMethod::PrepareBulkLoad => {
-            let made = prepare(server, request::decode(request)?).await?;
+            let made = prepare(connection, request::decode(request)?).await?;
             coprocessor::pair(&format!("{PROTOS}PrepareBulkLoadResponse"), &made)
         }
         SecureBulkLoadServiceMethod::CleanupBulkLoad => {
-            let done = clean_up(server, request::decode(request)?).await?;
+            let done = clean_up(connection, request::decode(request)?).await?;
             coprocessor::pair(&format!("{PROTOS}CleanupBulkLoadResponse"), &done)
         }
         SecureBulkLoadServiceMethod::SecureBulkLoadHFiles => {
@@ -133,23 +135,16 @@ async fn load_files(
         .acquire()
         .await
         .map_err(|_| Error::ShuttingDown)?;
-    let gone = connection.caller().gone();
+    let (admin, gone) = (connection.admin(), Arc::clone(&connection.sender.gone));
     server
         .on_pool(move |server| {
             let files = files(server, &family_path)?;
-            match server.engine().bulk_load(region.id, &files, &gone) {
-                Ok(cells) => {
-                    let (name, count) = (&region.encoded_name, files.len());
-                    tracing::info!("bulk load: {count} files with {cells} cells into region {name}");
-                    Ok(true)
-                }
-                Err(Error::WrongRegion(what)) => {
-                    tracing::info!("bulk load: nothing was loaded: {what}");
-                    Ok(false)
-                }
-                // The region may have been split or merged while the call waited.
-                Err(error) => Err(region::gone(error, &specifier)),
+            let loaded = regions::load(&admin, &region, region::name(&specifier), &files, &gone)?;
+            if let Some(cells) = loaded {
+                let (name, count) = (&region.encoded_name, files.len());
+                tracing::info!("bulk load: {count} files with {cells} cells into region {name}");
             }
+            Ok(loaded.is_some())
         })
         .await
 }

@@ -3,16 +3,20 @@
 use basalt_idl::native::messages as pb;
 
 use super::schema;
-use crate::server::Server;
-use crate::service::Failure;
+use crate::service::admin::{cluster, tables};
+use crate::service::{AdminCall, Failure};
 
 /// Requests a run over the tables that the call selects, all user tables without a selection. Returns `false`
 /// while the normalizer is switched off.
-pub(super) fn run(server: &Server, call: &pb::NormalizeRequest) -> Result<bool, Failure> {
-    let named = call.table_names.iter().map(schema::table_name);
+pub(super) fn run(call: &AdminCall, request: &pb::NormalizeRequest) -> Result<bool, Failure> {
+    let named = request.table_names.iter().map(schema::table_name);
     let named = named.collect::<Result<Vec<_>, _>>()?;
-    let found = schema::matching(server, call.regex.as_deref(), false, call.namespace.as_deref())?;
+    let mut found = tables::list_matching(call, request.regex.as_deref(), false)?;
+    let namespace = request.namespace.as_deref();
+    found.retain(|table| namespace.is_none_or(|namespace| table.name.namespace() == namespace));
     let tables = found.iter().map(|table| table.name.clone());
-    let selected = tables.filter(|table| named.is_empty() || named.contains(table));
-    Ok(server.engine().normalize(selected))
+    cluster::normalize(
+        call,
+        tables.filter(|table| named.is_empty() || named.contains(table)),
+    )
 }

@@ -9,23 +9,21 @@
 
 use basalt_engine::schema::TableName;
 use basalt_idl::native::messages as pb;
-use bytes::Bytes;
 
 use super::master::EXPECTED_TIMEOUT_MS;
-use super::request::decode;
-use crate::server::Server;
-use crate::service::Failure;
+use crate::service::admin::{cluster, snapshots, tables};
+use crate::service::{AdminCall, Failure};
 
 /// Runs a procedure.
-pub(super) fn exec(server: &Server, parameter: Bytes) -> Result<pb::ExecProcedureResponse, Failure> {
-    let call: pb::ExecProcedureRequest = decode(parameter)?;
-    match Procedure::of(&call.procedure)? {
+pub(super) fn exec(
+    call: &AdminCall,
+    request: &pb::ExecProcedureRequest,
+) -> Result<pb::ExecProcedureResponse, Failure> {
+    match cluster::ask(call, |_| Procedure::of(&request.procedure))?? {
         Procedure::Flush(table) => {
-            let families = flushed_families(&call.procedure.configuration);
-            server.engine().check_flushed_families(&table, &families)?;
-            server.engine().flush(&table)?;
+            tables::flush(call, &table, &flushed_families(&request.procedure.configuration))?;
         }
-        Procedure::Snapshot { name, table } => server.engine().snapshot(&table, &name, true, 0)?,
+        Procedure::Snapshot { name, table } => snapshots::take(call, &table, &name, true, 0)?,
     }
     Ok(pb::ExecProcedureResponse {
         expected_timeout: Some(EXPECTED_TIMEOUT_MS),
@@ -44,11 +42,14 @@ fn flushed_families(configuration: &[pb::NameStringPair]) -> Vec<&str> {
 }
 
 /// Whether a procedure is done: always, as a snapshot if there is one of that name.
-pub(super) fn is_done(server: &Server, parameter: Bytes) -> Result<pb::IsProcedureDoneResponse, Failure> {
-    let call: pb::IsProcedureDoneRequest = decode(parameter)?;
-    let asked = call.procedure.unwrap_or_default();
-    if let Procedure::Snapshot { name, .. } = Procedure::of(&asked)? {
-        let snapshots = server.engine().snapshots();
+pub(super) fn is_done(
+    call: &AdminCall,
+    request: pb::IsProcedureDoneRequest,
+) -> Result<pb::IsProcedureDoneResponse, Failure> {
+    let asked = request.procedure.unwrap_or_default();
+    let procedure = cluster::ask(call, |_| Procedure::of(&asked))??;
+    if let Procedure::Snapshot { name, .. } = procedure {
+        let snapshots = snapshots::list(call)?;
         if !snapshots.iter().any(|snapshot| snapshot.name == name) {
             return Err(Failure::unknown_snapshot(&name));
         }

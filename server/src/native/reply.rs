@@ -58,18 +58,13 @@ impl Reply {
     pub(super) async fn fill_on_pool(
         &mut self,
         server: &Arc<Server>,
-        fill: impl FnOnce(&Server, &mut Self) -> Result<(), Failure> + Send + 'static,
+        fill: impl FnOnce(&mut Self) -> Result<(), Failure> + Send + 'static,
     ) -> Result<(), Failure> {
         let mut filled = Self::new(self.call_id, self.packing);
         *self = server
-            .on_pool(move |server| fill(server, &mut filled).map(|()| filled))
+            .on_pool(move |_| fill(&mut filled).map(|()| filled))
             .await?;
         Ok(())
-    }
-
-    /// A message without cells.
-    pub(super) fn message(&mut self, result: &impl Message) {
-        frame::begin_response(self.call_id, result, 0, &mut self.out);
     }
 
     /// A message and its cell block.
@@ -156,6 +151,13 @@ pub(super) fn class_and_text(failure: &Failure) -> (ExceptionClass, String) {
         ExceptionClass::DoNotRetryIo
     };
     (class, format!("{}: {text}", class.name()))
+}
+
+impl basalt_idl::native::Reply for Reply {
+    /// A message without cells.
+    fn message(&mut self, response: &impl Message) {
+        frame::begin_response(self.call_id, response, 0, &mut self.out);
+    }
 }
 
 /// A failure in the form of a response header.

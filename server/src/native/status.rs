@@ -20,36 +20,40 @@ use bytes::Bytes;
 
 use super::{HBASE_VERSION, coprocessor, schema, server_name};
 use crate::server::Server;
+use crate::service::admin::{cluster, regions, tables};
+use crate::service::{AdminCall, Failure};
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
 
 /// The status with all of its parts; the client's selection of parts is ignored.
-pub(super) fn cluster(server: &Server) -> pb::ClusterStatus {
-    let live_servers = live_servers(server);
-    pb::ClusterStatus {
+pub(super) fn cluster(call: &AdminCall) -> Result<pb::ClusterStatus, Failure> {
+    let server = call.server();
+    let live_servers = live_servers(call)?;
+    Ok(pb::ClusterStatus {
         hbase_version: Some(pb::HBaseVersionFileContent {
             version: HBASE_VERSION.to_owned(),
         }),
         servers_name: live_servers.iter().map(|live| live.server.clone()).collect(),
         live_servers,
         cluster_id: Some(pb::ClusterId {
-            cluster_id: server.engine().cluster_id().to_string(),
+            cluster_id: cluster::cluster_id(call)?,
         }),
         master: Some(server_name(server)),
-        balancer_on: Some(server.engine().is_on(Switch::Balancer)),
+        balancer_on: Some(cluster::is_on(call, Switch::Balancer)?),
         master_info_port: Some(i32::from(server.config().http.listen.port())),
-        table_region_states_count: tables(server),
+        table_region_states_count: tables(call)?,
         ..pb::ClusterStatus::default()
-    }
+    })
 }
 
 /// The servers with the loads of their regions: one, or the virtual ones of a rehearsal. System tables
 /// are on the first.
-fn live_servers(server: &Server) -> Vec<pb::LiveServerInfo> {
+fn live_servers(call: &AdminCall) -> Result<Vec<pb::LiveServerInfo>, Failure> {
+    let (server, status) = (call.server(), cluster::status(call)?);
     let placement = server.placement();
     let mut regions_of: Vec<Vec<RegionStats>> = vec![Vec::new(); placement.servers().len()];
-    for region in server.engine().region_stats() {
+    for region in regions::stats(call, None)? {
         let place = placement.place(region.region.id);
         if let Some(regions) = regions_of.get_mut(usize::from(place.server))
             && !place.is_unassigned
@@ -57,17 +61,17 @@ fn live_servers(server: &Server) -> Vec<pb::LiveServerInfo> {
             regions.push(region);
         }
     }
-    let mut system: Vec<_> = system_loads(server).collect();
+    let mut system = system_loads(call)?;
     let live = placement
         .servers()
         .iter()
         .zip(&regions_of)
         .map(|(name, regions)| {
             let system = std::mem::take(&mut system);
-            pb::LiveServerInfo {
+            Ok(pb::LiveServerInfo {
                 server: to_name(name),
-                server_load: load(server, system, regions),
-            }
+                server_load: load(call, &status, system, regions)?,
+            })
         });
     live.collect()
 }
@@ -81,23 +85,29 @@ fn to_name(name: &ServerName) -> pb::ServerName {
 }
 
 /// The load of a server with these regions. Virtual servers share the memory equally.
-fn load(server: &Server, system: Vec<pb::RegionLoad>, regions: &[RegionStats]) -> pb::ServerLoad {
-    let (engine, config) = (server.engine(), server.config());
+fn load(
+    call: &AdminCall,
+    status: &cluster::Status,
+    system: Vec<pb::RegionLoad>,
+    regions: &[RegionStats],
+) -> Result<pb::ServerLoad, Failure> {
+    let server = call.server();
+    let config = server.config();
     let servers = server.placement().servers().len() as u64;
-    let used = engine.memstore_bytes() + engine.cache_usage().bytes.iter().sum::<u64>();
+    let used = status.memstore_bytes + status.cache_bytes;
     let max = config.memstore.total_bytes + config.block_cache.bytes;
     let requests = if servers == 1 {
         Requests::of_calls(server)
     } else {
         Requests::of_regions(server, regions)
     };
-    pb::ServerLoad {
+    Ok(pb::ServerLoad {
         number_of_requests: Some(requests.per_second as u64),
         total_number_of_requests: Some(requests.total),
         used_heap_mb: Some(rounded(used / servers, MIB)),
         // At least 1, since clients divide by it.
         max_heap_mb: Some(rounded(max / servers, MIB).max(1)),
-        region_loads: system.into_iter().chain(region_loads(server, regions)).collect(),
+        region_loads: system.into_iter().chain(region_loads(call, regions)?).collect(),
         // As HBase reports it without replication: equal times mean that no edit has come yet.
         repl_load_sink: Some(pb::ReplicationLoadSink {
             age_of_last_applied_op: 0,
@@ -107,10 +117,10 @@ fn load(server: &Server, system: Vec<pb::RegionLoad>, regions: &[RegionStats]) -
         }),
         coprocessors: coprocessor::LOADED.map(loaded).into(),
         report_start_time: Some(server.start_code().unsigned_abs()),
-        report_end_time: Some(engine.clock().wall_ms()),
+        report_end_time: Some(status.wall_ms),
         info_server_port: Some(u32::from(config.http.listen.port())),
         ..pb::ServerLoad::default()
-    }
+    })
 }
 
 /// Requests that a server has answered.
@@ -150,21 +160,28 @@ fn loaded(name: &str) -> pb::Coprocessor {
 }
 
 /// The loads of the regions of system tables, which are computed and have no figures.
-fn system_loads(server: &Server) -> impl Iterator<Item = pb::RegionLoad> {
-    let tables = server.engine().tables().into_iter();
-    let system = tables.filter(|(table, _)| table.name.is_system());
-    system.flat_map(move |(table, _)| {
-        let regions = server.engine().regions(&table.name).unwrap_or_default();
-        let stores = table.families.len() as u32;
-        regions
-            .into_iter()
-            .map(move |region| idle_load(Bytes::from(region.name()), stores))
-    })
+fn system_loads(call: &AdminCall) -> Result<Vec<pb::RegionLoad>, Failure> {
+    let mut loads = Vec::new();
+    for (table, _) in tables::list(call)? {
+        if table.name.is_system() {
+            let stores = table.families.len() as u32;
+            let regions = tables::regions_if_any(call, &table.name)?;
+            loads.extend(
+                regions
+                    .iter()
+                    .map(|region| idle_load(Bytes::from(region.name()), stores)),
+            );
+        }
+    }
+    Ok(loads)
 }
 
 /// The loads of regions.
-pub(super) fn region_loads(server: &Server, regions: &[RegionStats]) -> Vec<pb::RegionLoad> {
-    let compactions = server.engine().compactions();
+pub(super) fn region_loads(
+    call: &AdminCall,
+    regions: &[RegionStats],
+) -> Result<Vec<pb::RegionLoad>, Failure> {
+    let compactions = regions::all_compactions(call)?;
     let load = |stats: &RegionStats| {
         let compacting = compactions.get(&stats.region.id).copied().unwrap_or_default();
         pb::RegionLoad {
@@ -172,7 +189,7 @@ pub(super) fn region_loads(server: &Server, regions: &[RegionStats]) -> Vec<pb::
             ..region_load(stats)
         }
     };
-    regions.iter().map(load).collect()
+    Ok(regions.iter().map(load).collect())
 }
 
 fn compaction_state(compacting: Compacting) -> CompactionState {
@@ -239,16 +256,13 @@ fn idle_load(name: Bytes, stores: u32) -> pb::RegionLoad {
     }
 }
 
-fn tables(server: &Server) -> Vec<pb::TableRegionStatesCount> {
-    let tables = server.engine().tables().into_iter();
-    tables
+fn tables(call: &AdminCall) -> Result<Vec<pb::TableRegionStatesCount>, Failure> {
+    tables::list(call)?
+        .into_iter()
         .map(|(table, state)| {
-            let regions = server
-                .engine()
-                .regions(&table.name)
-                .map_or(0, |regions| regions.len()) as u32;
+            let regions = tables::regions_if_any(call, &table.name)?.len() as u32;
             let is_open = state == TableState::Enabled;
-            pb::TableRegionStatesCount {
+            Ok(pb::TableRegionStatesCount {
                 table_name: schema::to_table_name(&table.name),
                 region_states_count: pb::RegionStatesCount {
                     open_regions: if is_open { regions } else { 0 },
@@ -257,7 +271,7 @@ fn tables(server: &Server) -> Vec<pb::TableRegionStatesCount> {
                     regions_in_transition: 0,
                     total_regions: regions,
                 },
-            }
+            })
         })
         .collect()
 }

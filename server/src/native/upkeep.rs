@@ -12,11 +12,10 @@ use basalt_idl::native::messages as pb;
 use basalt_idl::native::messages::get_region_info_response::CompactionState;
 use bytes::Bytes;
 
-use super::places::{State, check_state};
-use super::request::decode;
+use super::master::once;
 use super::{region, schema};
-use crate::server::Server;
-use crate::service::Failure;
+use crate::service::admin::{cluster, regions, tables};
+use crate::service::{AdminCall, Failure};
 
 /// Name of the option that says how HBase finds a store's files.
 const TRACKER: &str = "hbase.store.file-tracker.impl";
@@ -26,25 +25,14 @@ const MOB_START: &[u8] = b".mob";
 
 /// Removes all data of a region.
 pub(super) fn truncate_region(
-    server: &Server,
-    parameter: Bytes,
+    call: &AdminCall,
+    request: &pb::TruncateRegionRequest,
 ) -> Result<pb::TruncateRegionResponse, Failure> {
-    let call: pb::TruncateRegionRequest = decode(parameter)?;
-    let engine = server.engine();
-    let table = schema::table_name(&call.region_info.table_name)?;
-    let start = call.region_info.start_key.unwrap_or_default();
-    let proc_id = server.master().change((call.nonce_group, call.nonce), || {
-        let region = engine.region_of(&table, &start)?;
-        if region.created_ms != call.region_info.region_id || region.start != start {
-            return Err(basalt_engine::Error::NoSuchRegion(format!(
-                "the region of {table} with id {} is gone",
-                call.region_info.region_id
-            ))
-            .into());
-        }
-        check_state(server, &region, State::Open)?;
-        engine.truncate_region(region.id)?;
-        Ok::<_, Failure>(())
+    let of = &request.region_info;
+    let table = schema::table_name(&of.table_name)?;
+    let start = of.start_key.clone().unwrap_or_default();
+    let proc_id = once(call, (request.nonce_group, request.nonce), || {
+        regions::truncate(call, &table, (&start, of.region_id))
     })?;
     Ok(pb::TruncateRegionResponse { proc_id })
 }
@@ -52,30 +40,34 @@ pub(super) fn truncate_region(
 /// When the region of a table was compacted as a whole that has waited longest; 0: one never was, or
 /// there is no such table.
 pub(super) fn last_major_of_table(
-    server: &Server,
-    parameter: Bytes,
+    call: &AdminCall,
+    request: &pb::MajorCompactionTimestampRequest,
 ) -> Result<pb::MajorCompactionTimestampResponse, Failure> {
-    let call: pb::MajorCompactionTimestampRequest = decode(parameter)?;
     // A name that no table can have is that of a table that does not exist.
-    let table = schema::table_name(&call.table_name).ok();
-    let stats = table.map(|table| server.engine().table_region_stats(&table));
-    let regions = match stats {
-        None | Some(Err(basalt_engine::Error::NoSuchTable(_))) => Vec::new(),
-        Some(regions) => regions?,
+    let Ok(table) = schema::table_name(&request.table_name) else {
+        return cluster::ask(call, |_| last_major(None));
     };
-    let oldest = regions.iter().map(|region| region.last_major_compaction_ms).min();
-    Ok(last_major(oldest))
+    if tables::find(call, &table)?.is_none() {
+        return Ok(last_major(None));
+    }
+    let regions = regions::stats(call, Some(&table))?;
+    Ok(last_major(
+        regions.iter().map(|region| region.last_major_compaction_ms).min(),
+    ))
 }
 
 /// When a region was last compacted as a whole; 0: never, or there is no such region.
 pub(super) fn last_major_of_region(
-    server: &Server,
-    parameter: Bytes,
+    call: &AdminCall,
+    request: &pb::MajorCompactionTimestampForRegionRequest,
 ) -> Result<pb::MajorCompactionTimestampResponse, Failure> {
-    let call: pb::MajorCompactionTimestampForRegionRequest = decode(parameter)?;
-    let found = region::by_name(server, &call.region).ok();
-    let stats = found.and_then(|region| server.engine().region_view(&region.encoded_name));
-    Ok(last_major(stats.map(|(stats, _)| stats.last_major_compaction_ms)))
+    let region = match regions::named(call, region::name(&request.region)) {
+        Err(failure) if failure.is_access_denied() => return Err(failure),
+        Err(_) => return Ok(last_major(None)),
+        Ok(region) => region,
+    };
+    let view = regions::view(call, &region)?;
+    Ok(last_major(view.map(|(stats, _)| stats.last_major_compaction_ms)))
 }
 
 fn last_major(ms: Option<u64>) -> pb::MajorCompactionTimestampResponse {
@@ -86,13 +78,15 @@ fn last_major(ms: Option<u64>) -> pb::MajorCompactionTimestampResponse {
 
 /// The store files of a region, of these families or of all. The names are paths below the data
 /// directory.
-pub(super) fn store_files(server: &Server, parameter: Bytes) -> Result<pb::GetStoreFileResponse, Failure> {
-    let call: pb::GetStoreFileRequest = decode(parameter)?;
-    let region = region::by_name(server, &call.region)?;
-    let Some((_, version)) = server.engine().region_view(&region.encoded_name) else {
+pub(super) fn store_files(
+    call: &AdminCall,
+    request: &pb::GetStoreFileRequest,
+) -> Result<pb::GetStoreFileResponse, Failure> {
+    let region = regions::named(call, region::name(&request.region))?;
+    let Some((_, version)) = regions::view(call, &region)? else {
         return Ok(pb::GetStoreFileResponse::default());
     };
-    for family in &call.family {
+    for family in &request.family {
         if version.table.family(family).is_none() {
             let family = family.escape_ascii();
             return Err(Failure::illegal_argument(format!(
@@ -101,11 +95,12 @@ pub(super) fn store_files(server: &Server, parameter: Bytes) -> Result<pb::GetSt
         }
     }
     let stores = version.stores.iter().filter(|store| {
-        call.family.is_empty() || call.family.iter().any(|family| *family == store.family.name)
+        request.family.is_empty() || request.family.iter().any(|family| *family == store.family.name)
     });
     let files = stores.flat_map(|store| &store.files).map(|file| {
         let path = file.path();
-        let below = path.strip_prefix(&server.config().data.dir).unwrap_or(&path);
+        let data_dir = &call.server().config().data.dir;
+        let below = path.strip_prefix(data_dir).unwrap_or(&path);
         below.display().to_string()
     });
     Ok(pb::GetStoreFileResponse {
@@ -115,35 +110,37 @@ pub(super) fn store_files(server: &Server, parameter: Bytes) -> Result<pb::GetSt
 
 /// Sets the tracker of a table's store files.
 pub(super) fn modify_table_tracker(
-    server: &Server,
-    parameter: Bytes,
+    call: &AdminCall,
+    request: &pb::ModifyTableStoreFileTrackerRequest,
 ) -> Result<pb::ModifyTableStoreFileTrackerResponse, Failure> {
-    let call: pb::ModifyTableStoreFileTrackerRequest = decode(parameter)?;
-    let table = schema::table_name(&call.table_name)?;
-    check_tracker(&call.dst_sft)?;
-    let proc_id = server.master().change((call.nonce_group, call.nonce), || {
-        server
-            .engine()
-            .set_option(&table, None, TRACKER.as_bytes(), call.dst_sft.as_bytes())
+    let table = schema::table_name(&request.table_name)?;
+    let proc_id = once(call, (request.nonce_group, request.nonce), || {
+        set_tracker(call, &table, None, &request.dst_sft)
     })?;
     Ok(pb::ModifyTableStoreFileTrackerResponse { proc_id })
 }
 
 /// Sets the tracker of a family's store files.
 pub(super) fn modify_family_tracker(
-    server: &Server,
-    parameter: Bytes,
+    call: &AdminCall,
+    request: &pb::ModifyColumnStoreFileTrackerRequest,
 ) -> Result<pb::ModifyColumnStoreFileTrackerResponse, Failure> {
-    let call: pb::ModifyColumnStoreFileTrackerRequest = decode(parameter)?;
-    let table = schema::table_name(&call.table_name)?;
-    check_tracker(&call.dst_sft)?;
-    let proc_id = server.master().change((call.nonce_group, call.nonce), || {
-        let (option, value) = (TRACKER.as_bytes(), call.dst_sft.as_bytes());
-        server
-            .engine()
-            .set_option(&table, Some(&call.family), option, value)
+    let table = schema::table_name(&request.table_name)?;
+    let proc_id = once(call, (request.nonce_group, request.nonce), || {
+        set_tracker(call, &table, Some(&request.family), &request.dst_sft)
     })?;
     Ok(pb::ModifyColumnStoreFileTrackerResponse { proc_id })
+}
+
+fn set_tracker(
+    call: &AdminCall,
+    table: &TableName,
+    family: Option<&[u8]>,
+    tracker: &str,
+) -> Result<(), Failure> {
+    tables::find(call, table)?;
+    check_tracker(tracker)?;
+    tables::set_option(call, table, family, (TRACKER, tracker))
 }
 
 /// Refuses a tracker that HBase refuses: MIGRATION, which a table only has on the way to another one,
@@ -172,8 +169,8 @@ pub(super) fn mob_table(specifier: &pb::RegionSpecifier) -> Option<TableName> {
 }
 
 /// Answers GetRegionInfo for MOB files: they are never being compacted.
-pub(super) fn mob_info(server: &Server, table: &TableName) -> Result<pb::GetRegionInfoResponse, Failure> {
-    server.engine().describe_table(table)?;
+pub(super) fn mob_info(call: &AdminCall, table: &TableName) -> Result<pb::GetRegionInfoResponse, Failure> {
+    tables::describe(call, table)?;
     Ok(pb::GetRegionInfoResponse {
         region_info: pb::RegionInfo {
             table_name: schema::to_table_name(table),
@@ -191,11 +188,11 @@ pub(super) fn mob_info(server: &Server, table: &TableName) -> Result<pb::GetRegi
 /// Answers CompactRegion for MOB files: compacts the families of the table that have them. The texts
 /// are HBase's.
 pub(super) fn compact_mob(
-    server: &Server,
+    admin: &AdminCall,
     table: &TableName,
     call: &pb::CompactRegionRequest,
 ) -> Result<(), Failure> {
-    let (descriptor, state) = server.engine().describe_table(table)?;
+    let (descriptor, state) = tables::describe(admin, table)?;
     if state != basalt_engine::schema::TableState::Enabled {
         return Err(Failure::do_not_retry(format!("Table {table} is not enabled")));
     }
@@ -212,7 +209,7 @@ pub(super) fn compact_mob(
         if is_mob {
             found = true;
             let major = call.major == Some(true);
-            server.engine().compact(table, Some(&family.name), major, false)?;
+            tables::compact(admin, table, &family.name, major)?;
         } else if wanted.is_some() {
             return Err(Failure::do_not_retry(format!(
                 "Column family {} is not a mob column family",

@@ -12,8 +12,8 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::observe::metrics::Api;
+use crate::security::Owner;
 use crate::server::Server;
-use crate::server::sessions::Owner;
 use crate::thrift::connection::{self, Handover};
 use crate::thrift::messages::ProtocolError;
 use crate::{native, thrift, zookeeper};

@@ -6,6 +6,7 @@ use basalt_engine::Error;
 
 use crate::limits::admission::Busy;
 use crate::limits::capacity::Exceeded;
+use crate::security::Refused;
 use crate::server::sessions::SessionError;
 
 const CONSTRAINT: &str = "org.apache.hadoop.hbase.constraint.ConstraintException";
@@ -177,6 +178,14 @@ impl Failure {
         self.label() == "UnknownScannerException"
     }
 
+    pub(crate) fn is_access_denied(&self) -> bool {
+        self.label() == "AccessDeniedException"
+    }
+
+    pub(crate) fn is_no_table(&self) -> bool {
+        self.label() == "TableNotFoundException"
+    }
+
     pub(crate) fn is_not_serving(&self) -> bool {
         self.label() == "NotServingRegionException"
     }
@@ -289,6 +298,12 @@ impl From<Busy> for Failure {
             return Self::do_not_retry(busy.to_string());
         }
         Self::busy(busy.to_string())
+    }
+}
+
+impl From<Refused> for Failure {
+    fn from(refused: Refused) -> Self {
+        Self::access_denied(refused.to_string())
     }
 }
 

@@ -10,8 +10,8 @@ use tokio::time::{Instant, sleep_until};
 
 use super::Failure;
 use crate::ephemeral::faults::{Call, Faults, Kind, ScanPosition};
+use crate::security::Owner;
 use crate::server::Server;
-use crate::server::sessions::Owner;
 
 /// Interval at which a delayed call checks whether the server stops.
 const LOOK: Duration = Duration::from_millis(50);

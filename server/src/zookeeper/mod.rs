@@ -23,6 +23,7 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use crate::limits::admission::{Busy, MemoryPermit};
+use crate::security::{Caller, Owner};
 use crate::server::Server;
 use nodes::Nodes;
 use operations::answer;
@@ -61,7 +62,7 @@ pub(crate) enum End {
 
 /// Answers a four-letter word and closes the connection.
 pub(crate) async fn answer_word(
-    server: &Server,
+    server: &Arc<Server>,
     sessions: &Sessions,
     mut socket: TcpStream,
     first: &[u8],
@@ -95,8 +96,10 @@ pub(crate) async fn run(
     number: u64,
     stop: CancellationToken,
 ) -> Result<(), End> {
-    let nodes = Nodes::new(&server);
-    let session = sessions.register(number, socket.peer_addr()?, server.engine().clock().wall_ms());
+    let address = socket.peer_addr()?;
+    let caller = Caller::anonymous(Owner::Connection(number), Some(address));
+    let nodes = Nodes::new(&server, &caller);
+    let session = sessions.register(number, address, nodes.wall_ms());
     let mut out = Vec::new();
     let mut limit = Duration::from_millis(server.config().thrift.message_timeout_ms);
     let write_limit = Duration::from_millis(server.config().thrift.write_timeout_ms);

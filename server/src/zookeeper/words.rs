@@ -13,10 +13,12 @@
 
 use std::fmt::Write as _;
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use super::SESSION_TIMEOUT_MS;
 use super::nodes::Nodes;
 use super::sessions::{Seen, Session, Sessions};
+use crate::security::{Caller, Owner};
 use crate::server::Server;
 
 /// The version of ZooKeeper whose protocol this is, in the form of ZooKeeper's own versions.
@@ -28,13 +30,17 @@ const REST_BYTES: usize = 4 << 10;
 
 /// A question with all that its answer can depend on.
 pub(super) struct Asked<'a> {
-    pub(super) server: &'a Server,
+    pub(super) server: &'a Arc<Server>,
     pub(super) sessions: &'a Sessions,
     /// The connection that asks, which ZooKeeper lists, too.
     pub(super) peer: SocketAddr,
 }
 
 impl Asked<'_> {
+    fn nodes(&self) -> Nodes<'_> {
+        Nodes::new(self.server, &Caller::anonymous(Owner::Http, Some(self.peer)))
+    }
+
     /// Bytes that the answer has at most, about.
     pub(super) fn answer_bytes(&self) -> usize {
         REST_BYTES + self.sessions.count() * LINE_BYTES
@@ -66,7 +72,7 @@ impl Asked<'_> {
         } else {
             String::new()
         };
-        let nodes = Nodes::new(self.server);
+        let nodes = self.nodes();
         let (received, sent) = self.packets();
         format!(
             "Zookeeper version: {VERSION}\n{clients}Latency min/avg/max: 0/0.0/0\nReceived: {received}\nSent: {sent}\n\
@@ -85,7 +91,7 @@ impl Asked<'_> {
 
     fn connections(&self, is_brief: bool) -> String {
         let mut out = format!(" /{}[0](queued=0,recved=1,sent=0)\n", self.peer);
-        let zxid = Nodes::new(self.server).zxid();
+        let zxid = self.nodes().zxid();
         for (number, session) in self.sessions.list() {
             put_connection(number, &session, zxid, is_brief, &mut out);
         }
@@ -93,7 +99,7 @@ impl Asked<'_> {
     }
 
     fn figures(&self) -> String {
-        let nodes = Nodes::new(self.server);
+        let nodes = self.nodes();
         let (received, sent) = self.packets();
         let connections = self.sessions.count() + 1;
         let figures = [

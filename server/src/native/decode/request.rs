@@ -27,7 +27,13 @@ pub(super) fn do_not_retry(what: impl Into<String>) -> Error {
 
 /// Decodes a call's message.
 pub fn decode<M: Message + Default>(parameter: Bytes) -> Result<M> {
-    M::decode(parameter).map_err(|error| do_not_retry(format!("malformed request: {error}")))
+    M::decode(parameter).map_err(undecodable)
+}
+
+/// The refusal of a message that cannot be decoded.
+#[expect(clippy::needless_pass_by_value, reason = "for map_err")]
+pub fn undecodable(error: prost::DecodeError) -> Error {
+    do_not_retry(format!("malformed request: {error}"))
 }
 
 /// An attribute of an operation.
