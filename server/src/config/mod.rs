@@ -291,9 +291,14 @@ mod tests {
             let refused = match load(&[&format!("{name}={}", i64::MAX)]) {
                 // The type of the setting holds less.
                 Err(error) => error.to_string(),
-                Ok(config) => config.validate().expect_err(&name).to_string(),
+                // A large total makes its parts large, too.
+                Ok(config) => config
+                    .problems()
+                    .iter()
+                    .map(|problem| format!("{problem}\n"))
+                    .collect(),
             };
-            assert!(refused.contains(&name), "{refused}");
+            assert!(refused.contains(&name), "{name}: {refused}");
         }
         for (set, limit) in [
             (

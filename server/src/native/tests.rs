@@ -109,8 +109,8 @@ impl Client {
         prost::encoding::encode_varint(request.len() as u64, &mut message);
         message.extend_from_slice(&request);
         let length = (header.len() + message.len()) as u32;
-        self.0.write_all(&length.to_be_bytes()).await.unwrap();
-        self.0.write_all(&[header, message].concat()).await.unwrap();
+        let frame = [&length.to_be_bytes()[..], &header, &message].concat();
+        self.0.write_all(&frame).await.unwrap();
         let response = self.response().await;
         match response.header.exception {
             None => Ok(response.result),

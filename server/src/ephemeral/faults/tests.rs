@@ -133,8 +133,8 @@ fn a_split_waits_for_a_region_that_can_be_split() {
     let engine = server.engine();
     let mut descriptor = TableDescriptor::new(table("t"), vec![FamilyDescriptor::new(b"f")]);
     for (name, value) in [
-        ("SPLIT_POLICY", "KeyPrefixRegionSplitPolicy"),
-        ("KeyPrefixRegionSplitPolicy.prefix_length", "3"),
+        ("hbase.regionserver.region.split_restriction.type", "KeyPrefix"),
+        ("hbase.regionserver.region.split_restriction.prefix_length", "3"),
     ] {
         descriptor.attributes.insert(name.into(), value.into());
     }
