@@ -365,8 +365,8 @@ mod tests {
             ..CELL
         };
         let found = CellForm::CellWithTags.encode(&block(&[tagged])).unwrap();
-        assert_eq!(found[..36], expected[..36]);
-        assert_eq!(found[36..], *b"\0\0\0\x04\0\x02\x01x\0\0\0\0\0\0\0\0");
+        assert_eq!(found[..34], expected[..34]);
+        assert_eq!(found[34..], *b"\0\0\0\x04\0\x02\x01x\0\0\0\0\0\0\0\0");
         let found = CellForm::Message.encode(&block(&[CELL])).unwrap();
         assert_eq!(
             found,
@@ -379,7 +379,8 @@ mod tests {
         let mut cut = CellForm::Cell.encode(&block(&[CELL, CELL])).unwrap();
         let whole = cut.len() / 2;
         cut.pop();
-        let long_row = [&[0, 1, 0, 0][..], &[b'r'; 1 << 16], &[0; 33]].concat();
+        let rest = [&[0; 16][..], &[CellType::Put as u8], &[0; 12]].concat();
+        let long_row = [&[0, 1, 0, 0][..], &[b'r'; 1 << 16], &rest].concat();
         for (form, bytes, text) in [
             (
                 CellForm::Cell,

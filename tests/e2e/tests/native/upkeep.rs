@@ -52,12 +52,12 @@ fn one_region_is_truncated() {
     write(&mut client, &before[0].1, "a", &[("q", "1")]);
     write(&mut client, &before[1].1, "x", &[("q", "2")]);
     let mut master = Client::connect(&server, "MasterService");
-    let truncate = |info: &pb::RegionInfo| pb::TruncateRegionRequest {
+    let truncate = |info: &pb::RegionInfo, nonce: u64| pb::TruncateRegionRequest {
         region_info: info.clone(),
         nonce_group: Some(4),
-        nonce: Some(info.region_id),
+        nonce: Some(nonce),
     };
-    let call = truncate(&before[0].0);
+    let call = truncate(&before[0].0, 1);
     let first: pb::TruncateRegionResponse = master.ask("TruncateRegion", &call);
     // The name that clients have cached stays valid.
     assert_eq!(value_of(&mut client, &before[0].1, "a"), None);
@@ -68,8 +68,10 @@ fn one_region_is_truncated() {
     assert_eq!(again.proc_id, first.proc_id, "a repeated nonce");
     assert_eq!(value_of(&mut client, &before[0].1, "a"), Some(b"3".to_vec()));
 
+    let mut nonce = 1;
     let mut refused = |info: pb::RegionInfo, text: &str| {
-        let (class, found) = master.refusal("TruncateRegion", &truncate(&info), b"");
+        nonce += 1;
+        let (class, found) = master.refusal("TruncateRegion", &truncate(&info, nonce), b"");
         assert!(found.contains(text), "{class}: {found}");
         class
     };
@@ -117,7 +119,7 @@ fn the_last_major_compaction_is_told() {
             master.ask("getLastMajorCompactionTimestamp", &call);
         answer.compaction_timestamp
     };
-    let mut of_region = |region: &pb::RegionSpecifier| -> i64 {
+    let of_region = |region: &pb::RegionSpecifier| -> i64 {
         let mut master = Client::connect(&server, "MasterService");
         let call = pb::MajorCompactionTimestampForRegionRequest {
             region: region.clone(),
