@@ -16,7 +16,6 @@ mod converters;
 mod data;
 mod escape;
 mod help;
-mod meta;
 mod namespaces;
 pub mod output;
 mod places;
@@ -33,7 +32,6 @@ mod to_tables;
 mod tools;
 mod units;
 mod upkeep;
-mod without_effect;
 
 pub use backend::Backend;
 pub use session::Session;

@@ -4,7 +4,6 @@ use std::error::Error;
 use std::io::Write as _;
 use std::process::ExitCode;
 
-use basalt_engine::COPIED_REMEDY;
 use clap::Parser as _;
 
 use crate::VERSION;
@@ -59,17 +58,9 @@ fn serve(arguments: Serve, before_threads: fn() -> bool) -> Outcome {
     for line in config.lines() {
         tracing::info!("setting {line}");
     }
-    serve::run(config, Reload::new(inputs, filter), home).map_err(with_advice)?;
+    serve::run(config, Reload::new(inputs, filter), home)?;
     log_queue::flush();
     Ok(ExitCode::SUCCESS)
-}
-
-/// Adds advice to the error of a start with a damaged directory.
-fn with_advice(error: Box<dyn Error + Send + Sync>) -> Box<dyn Error + Send + Sync> {
-    match error.downcast_ref() {
-        Some(basalt_engine::Error::Corrupt { .. }) => format!("{error}. {COPIED_REMEDY}").into(),
-        _ => error,
-    }
 }
 
 /// Prints the text of a command to standard output.

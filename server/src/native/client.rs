@@ -3,58 +3,43 @@
 
 use std::sync::Arc;
 
-use basalt_idl::native::Reply as _;
 use basalt_idl::native::messages::ClientServiceMethod;
 
-use super::arrived::Arrived;
+use super::call::Call;
 use super::reply::Reply;
 use super::state::Connection;
 use super::{coprocessor, load, multi, scan, single};
-use crate::service::{Call, Failure};
+use crate::service::Failure;
 
 /// Answers a call of ClientService. Handlers are boxed, but for plain writes: a pipelining client has
 /// many calls in flight, and what they share is as large as this future.
 pub(super) async fn call(
     connection: &Arc<Connection>,
     method: ClientServiceMethod,
-    arrived: &Arrived,
-    call: &mut Call<'_>,
+    call: &Call,
     reply: &mut Reply,
 ) -> Result<(), Failure> {
     match method {
-        ClientServiceMethod::Get => Box::pin(single::get(connection, call, arrived.decode()?, reply)).await,
-        ClientServiceMethod::Mutate => single::mutate(connection, call, arrived, reply).await,
+        ClientServiceMethod::Get => Box::pin(single::get(connection, call.decode()?, reply)).await,
+        ClientServiceMethod::Mutate => single::mutate(connection, call, reply).await,
         ClientServiceMethod::Scan => {
-            Box::pin(scan::call(
-                connection,
-                call,
-                arrived.decode()?,
-                arrived.deadline,
-                reply,
-            ))
-            .await
+            let (bytes, deadline) = (call.arguments_bytes, call.deadline);
+            Box::pin(scan::call(connection, call.decode()?, bytes, deadline, reply)).await
         }
         ClientServiceMethod::Multi => {
-            let cells = arrived.cells.clone();
-            Box::pin(multi::call(connection, call, arrived.decode()?, cells, reply)).await
+            Box::pin(multi::call(connection, call.decode()?, call.cells.clone(), reply)).await
         }
         ClientServiceMethod::ExecService => {
-            Box::pin(coprocessor::on_region(connection, call, arrived.decode()?, reply)).await
+            let bytes = call.arguments_bytes;
+            Box::pin(coprocessor::on_region(connection, call.decode()?, bytes, reply)).await
         }
-        ClientServiceMethod::ExecRegionServerService => {
-            coprocessor::on_region_server(connection, &arrived.decode()?)
-        }
+        ClientServiceMethod::ExecRegionServerService => Err(coprocessor::on_region_server(&call.decode()?)),
         ClientServiceMethod::PrepareBulkLoad => {
-            reply.message(&Box::pin(load::prepare(connection, arrived.decode()?)).await?);
-            Ok(())
+            Box::pin(load::prepare(&connection.server, call.decode()?, reply)).await
         }
-        ClientServiceMethod::BulkLoadHFile => {
-            reply.message(&Box::pin(load::load(connection, arrived.decode()?)).await?);
-            Ok(())
-        }
+        ClientServiceMethod::BulkLoadHFile => Box::pin(load::load(connection, call.decode()?, reply)).await,
         ClientServiceMethod::CleanupBulkLoad => {
-            reply.message(&Box::pin(load::clean_up(connection, arrived.decode()?)).await?);
-            Ok(())
+            Box::pin(load::clean_up(&connection.server, call.decode()?, reply)).await
         }
     }
 }

@@ -22,7 +22,6 @@ use crate::observe::heat::Heat;
 use crate::observe::metrics::{Api, CallCount, Calls, Connections, MethodMetrics};
 use crate::observe::rates::Rates;
 use crate::observe::slow_log::SlowLog;
-use crate::security::Access;
 use sessions::Sessions;
 
 mod master;
@@ -47,8 +46,6 @@ pub(crate) struct Server {
     in_force: Mutex<Config>,
     /// Host names that the HTTP port answers to, in lower case.
     allowed_hosts: AllowedHosts,
-    /// Who may do what.
-    access: Access,
     sessions: Arc<Sessions>,
     admission: Admission,
     slow_log: SlowLog,
@@ -91,7 +88,6 @@ impl Server {
         let server = Self {
             placement: Arc::clone(&placement),
             advertised,
-            access: Access::default(),
             sessions: Arc::new(Sessions::new(&config.scanner)),
             admission: Admission::new(&config.requests, places, Capacity::new(&config, &engine)?),
             slow_log: SlowLog::new(&config.slow_log),
@@ -131,18 +127,6 @@ impl Server {
 
     pub(crate) fn engine(&self) -> &Arc<Engine> {
         &self.engine
-    }
-
-    /// Who may do what.
-    pub(crate) fn access(&self) -> Access {
-        self.access
-    }
-
-    /// Sets who may do what.
-    #[cfg(test)]
-    pub(crate) fn with_access(mut self, access: Access) -> Self {
-        self.access = access;
-        self
     }
 
     /// The servers that clients see, and which region is on which.

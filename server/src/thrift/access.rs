@@ -4,8 +4,7 @@
 use basalt_engine::schema::{TableName, check_namespace_name};
 use basalt_idl::{thrift1, thrift2};
 
-use crate::service::admin::cluster;
-use crate::service::{AdminCall, Failure};
+use crate::service::Failure;
 
 /// HBase's permissions: read, write, execute, create, administer.
 const ACTIONS: &str = "RWXCA";
@@ -49,13 +48,8 @@ impl<'a> From<&'a thrift2::TAccessControlEntity> for Entity<'a> {
 }
 
 /// Answers a grant or a revoke; never with success.
-pub(super) fn change<'a>(call: &AdminCall, entity: impl Into<Entity<'a>>) -> Result<bool, Failure> {
-    let entity = entity.into();
-    cluster::operate(call, |_| answer(&entity))
-}
-
-fn answer(entity: &Entity<'_>) -> Result<bool, Failure> {
-    check(entity)?;
+pub(super) fn change<'a>(entity: impl Into<Entity<'a>>) -> Result<bool, Failure> {
+    check(&entity.into())?;
     Err(Failure::do_not_retry(
         "java.lang.UnsupportedOperationException: org.apache.hadoop.hbase.security.access.AccessController is not loaded",
     ))
@@ -113,7 +107,7 @@ mod tests {
             (entity(namespace, "R", None, Some("n-s")), "Illegal character"),
             (entity(thrift2::TPermissionScope(7), "R", None, None), "7"),
         ] {
-            let failure = super::answer(&Entity::from(&entity)).unwrap_err();
+            let failure = change(&entity).unwrap_err();
             assert!(failure.message().contains(answer), "{entity:?}: {failure:?}");
         }
     }

@@ -33,7 +33,6 @@ impl Operation {
                     family: family.as_bytes(),
                     qualifier: b"n",
                     amount: *amount,
-                    timestamp: None,
                 });
                 RowUpdate::Increment(columns.collect())
             }
@@ -41,7 +40,6 @@ impl Operation {
                 family: b"b",
                 qualifier: b"s",
                 value: piece.as_bytes(),
-                timestamp: None,
             }]),
         }
     }

@@ -19,7 +19,7 @@ use crate::cell::{CellType, FAMILY_MAX_BYTES, LATEST, ROW_MAX_BYTES};
 use crate::error::{Error, Result};
 use crate::op::{RowMutation, Write};
 use crate::region::{LockMode, RowTimes};
-use crate::schema::{CellLimit, Cut, TableDescriptor};
+use crate::schema::{Cut, TableDescriptor};
 
 /// Checks that `row` can be a row key. The texts are HBase's.
 pub(crate) fn check_row(row: &[u8]) -> Result<()> {
@@ -47,11 +47,21 @@ pub(crate) fn family_index(table: &TableDescriptor, family: &[u8]) -> Result<usi
         })
 }
 
+/// Checks the size of a cell that is about to be written; `limit` 0 is none.
+pub(super) fn check_cell_size(bytes: usize, limit: usize) -> Result<()> {
+    if limit != 0 && bytes > limit {
+        return Err(Error::DoNotRetry(format!(
+            "Cell with size {bytes} exceeds limit of {limit} bytes"
+        )));
+    }
+    Ok(())
+}
+
 /// Checks a mutation as far as possible without stored data; returns how its row must be locked.
 pub(crate) fn check(
     table: &TableDescriptor,
     mutation: &RowMutation<'_>,
-    cell_max_bytes: CellLimit,
+    cell_max_bytes: usize,
 ) -> Result<LockMode> {
     check_writes(table, mutation.row, &mutation.writes, cell_max_bytes)
 }
@@ -61,7 +71,7 @@ pub(crate) fn check_writes(
     table: &TableDescriptor,
     row: &[u8],
     writes: &[Write<'_>],
-    cell_max_bytes: CellLimit,
+    cell_max_bytes: usize,
 ) -> Result<LockMode> {
     check_row(row)?;
     if writes.is_empty() {
@@ -87,7 +97,6 @@ pub(crate) fn check_writes(
                 }
                 (Some(family), qualifier, timestamp, &b""[..])
             }
-            Write::DeleteVersionAtWrite { family, qualifier } => (Some(family), qualifier, None, &b""[..]),
             Write::DeleteColumn {
                 family,
                 qualifier,
@@ -104,16 +113,16 @@ pub(crate) fn check_writes(
             family_index(table, family)?;
         }
         if let Some(timestamp) = timestamp.filter(|timestamp| *timestamp < 0) {
-            return Err(negative_timestamp(timestamp));
+            return Err(Error::InvalidArgument(format!(
+                "Timestamp cannot be negative. ts={timestamp}"
+            )));
         }
-        cell_max_bytes.check(row.len() + family.len() + qualifier.len() + value.len())?;
+        check_cell_size(
+            row.len() + family.len() + qualifier.len() + value.len(),
+            cell_max_bytes,
+        )?;
     }
     Ok(mode)
-}
-
-/// The refusal of a negative timestamp; the text is HBase's.
-pub(super) fn negative_timestamp(timestamp: i64) -> Error {
-    Error::InvalidArgument(format!("Timestamp cannot be negative. ts={timestamp}"))
 }
 
 /// A timestamp that the client really gave: HBase's "latest" means that the server assigns one.
@@ -147,8 +156,6 @@ pub(crate) struct RowPlan<'a> {
     pub cells: SmallVec<[PlannedCell<'a>; 1]>,
     /// Lead of the row's puts over assigned time.
     pub ahead_ms: i64,
-    /// The part of the lead that is due to tombstones: the reply is delayed for it.
-    pub delay_ms: i64,
 }
 
 /// The server's times for a row.
@@ -163,7 +170,7 @@ pub(crate) struct Times<'t> {
 }
 
 /// Assigns one time to all cells without a time ([`LATEST`]) of a mutation that has tombstones.
-/// Returns the time of its puts.
+/// Returns how far its puts are ahead of assigned time.
 fn settle(row: &[u8], cells: &mut [PlannedCell<'_>], times: Times<'_>) -> Result<i64> {
     let any = |deletes: bool| {
         cells
@@ -184,7 +191,7 @@ fn settle(row: &[u8], cells: &mut [PlannedCell<'_>], times: Times<'_>) -> Result
             time.max(times.put_floor)
         };
     }
-    Ok(put)
+    Ok(put - times.now)
 }
 
 impl<'a> RowPlan<'a> {
@@ -194,7 +201,6 @@ impl<'a> RowPlan<'a> {
             row,
             cells: SmallVec::new(),
             ahead_ms: 0,
-            delay_ms: 0,
         }
     }
 
@@ -271,9 +277,6 @@ impl<'a> RowPlan<'a> {
                     };
                     (family, qualifier, timestamp, CellType::Delete, &b""[..])
                 }
-                Write::DeleteVersionAtWrite { family, qualifier } => {
-                    (family, qualifier, LATEST, CellType::Delete, &b""[..])
-                }
                 Write::DeleteColumn {
                     family,
                     qualifier,
@@ -321,15 +324,11 @@ impl<'a> RowPlan<'a> {
                 ttl_ms: own_ttl_ms,
             });
         }
-        let put_time = if only_puts {
-            put_time
+        self.ahead_ms = if only_puts {
+            put_time.map_or(0, |time| time - times.now)
         } else {
-            Some(settle(mutation.row, cells, times)?)
+            settle(mutation.row, cells, times)?
         };
-        if let Some(time) = put_time {
-            self.ahead_ms = time - times.now;
-            self.delay_ms = times.row.ahead_of_tombstones(time, times.now);
-        }
         self.sort();
         Ok(())
     }
@@ -340,7 +339,6 @@ impl<'a> RowPlan<'a> {
             row,
             cells,
             ahead_ms: 0,
-            delay_ms: 0,
         };
         plan.sort();
         plan
@@ -404,7 +402,7 @@ mod tests {
     fn bad_requests_are_refused_by_name_and_limit() {
         let table = table();
         let refuse = |row: &[u8], write: Write<'_>| {
-            check(&table, &mutation(row, &[write]), CellLimit::of_server(100))
+            check(&table, &mutation(row, &[write]), 100)
                 .unwrap_err()
                 .to_string()
         };
@@ -429,7 +427,7 @@ mod tests {
             refuse(b"r", stranger),
             "Column family x does not exist in table t"
         );
-        assert!(check(&table, &mutation(b"r", &[]), CellLimit::of_server(0)).is_err());
+        assert!(check(&table, &mutation(b"r", &[]), 0).is_err());
     }
 
     #[test]
@@ -441,12 +439,7 @@ mod tests {
                 qualifier: b"q",
                 timestamp,
             };
-            check(
-                &table,
-                &mutation(b"r", &[put(b"q", None, b""), delete]),
-                CellLimit::of_server(0),
-            )
-            .unwrap()
+            check(&table, &mutation(b"r", &[put(b"q", None, b""), delete]), 0).unwrap()
         };
         assert_eq!(mode(Some(3)), LockMode::Shared);
         assert_eq!(mode(None), LockMode::Exclusive);

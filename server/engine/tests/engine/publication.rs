@@ -20,7 +20,6 @@ fn add_one() -> RowUpdate<'static> {
         family: F,
         qualifier: b"q",
         amount: 1,
-        timestamp: None,
     }])
 }
 

@@ -10,6 +10,7 @@ use bytes::Bytes;
 
 use crate::service::Failure;
 use crate::service::schema::table_attributes;
+pub(super) use crate::service::schema::{for_creation, matching};
 
 mod family;
 
