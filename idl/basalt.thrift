@@ -295,9 +295,10 @@ service BasaltAdmin {
   /** Restores a snapshot's table to the snapshot's state. It must be disabled, and stays so; a dropped one is created, enabled. */
   void basaltRestoreSnapshot(1: required string name) throws (1: TIOError io),
 
-  /** Removes all user tables, snapshots, quotas and namespaces that are not reserved, closes scanners, and ends pauses. Only a
-      server that was started with --ephemeral does that. */
-  void basaltReset() throws (1: TIOError io),
+  /** Removes all user tables, snapshots, quotas and namespaces that are not reserved, closes scanners, and ends pauses. A clock
+      that was moved shows the machine's time again, unless keepClock. Only a server that was started with --ephemeral does
+      that. */
+  void basaltReset(1: bool keepClock = false) throws (1: TIOError io),
 
   /** Moves the server's wall clock forward, so that cells expire and age without waiting. Returns the new time, in milliseconds
       since 1970. Only a server that was started with --ephemeral does that. */

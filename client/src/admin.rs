@@ -216,10 +216,11 @@ impl Admin {
         self.client.call(&args::BasaltRestoreSnapshot { name }).await
     }
 
-    /// Removes all user tables, snapshots, quotas and namespaces that are not reserved. Only a server
-    /// that was started with `--ephemeral` does that.
+    /// Removes all user tables, snapshots, quotas and namespaces that are not reserved. A clock that was
+    /// moved shows the machine's time again. Only a server that was started with `--ephemeral` does
+    /// that.
     pub async fn reset(&self) -> Result<()> {
-        self.client.call(&args::BasaltReset {}).await
+        self.client.call(&args::BasaltReset { keep_clock: false }).await
     }
 
     /// Moves the server's wall clock forward, and returns the new time. Only a server that was

@@ -103,12 +103,19 @@ impl RemoteException {
     pub(crate) fn of_text(origin: Origin, class: String, text: &str) -> RemoteException {
         let message = text.split("\n\tat ").next().unwrap_or_default().trim();
         let message = message.strip_prefix(&class).unwrap_or(message);
+        let message = message.trim_start_matches(':').trim();
+        let do_not_retry = is_final(&class);
+        let moved_to = moved_to(&class, text);
+        let (class, message) = match wrapped(&class, message) {
+            Some((wrapped, message)) => (wrapped.to_owned(), message),
+            None => (class, message),
+        };
         RemoteException {
             origin,
-            do_not_retry: is_final(&class),
+            do_not_retry,
             overloaded: false,
-            moved_to: moved_to(&class, text),
-            message: message.trim_start_matches(':').trim().to_owned(),
+            moved_to,
+            message: message.to_owned(),
             class,
         }
     }
@@ -216,6 +223,17 @@ fn throttled(text: &str) -> Option<Duration> {
     Some(total.min(QUOTA_WAIT_MAX))
 }
 
+/// The class of HBase's in a final exception's text, and the rest of the text: a server puts classes there that
+/// HBase's own clients do not have.
+fn wrapped<'t>(class: &str, message: &'t str) -> Option<(&'t str, &'t str)> {
+    if class != ExceptionClass::DoNotRetryIo.name() {
+        return None;
+    }
+    let (wrapped, message) = message.split_once(": ")?;
+    let is_class = wrapped.starts_with("org.apache.hadoop.hbase.") && wrapped.ends_with("Exception");
+    (is_class && !wrapped.contains(' ')).then_some((wrapped, message))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -238,6 +256,33 @@ mod tests {
             shown,
             "NotServingRegionException: t,,1 is not online (Get at h:1 in region t,,1)"
         );
+    }
+
+    #[test]
+    fn a_class_in_the_text_of_a_final_exception_counts() {
+        let text =
+            "org.apache.hadoop.hbase.constraint.ConstraintException: Namespace n has 1 tables: drop it";
+        let found = exception(
+            "DoNotRetryIOException",
+            &format!("org.apache.hadoop.hbase.DoNotRetryIOException: {text}"),
+        );
+        assert_eq!(
+            (found.class_name(), found.message.as_str(), found.do_not_retry),
+            ("ConstraintException", "Namespace n has 1 tables: drop it", true)
+        );
+        for text in [
+            "java.lang.UnsupportedOperationException: Grant",
+            "Class a.BException: no",
+            "no class",
+        ] {
+            let found = exception("DoNotRetryIOException", text);
+            assert_eq!(
+                (found.class_name(), found.message.as_str()),
+                ("DoNotRetryIOException", text)
+            );
+        }
+        let retried = exception("RegionTooBusyException", text);
+        assert_eq!(retried.class_name(), "RegionTooBusyException");
     }
 
     #[test]

@@ -542,7 +542,7 @@ macro_rules! thrift_service {
             ) -> Result<(), $crate::wire::WireError>
             where
                 C: ReadHandlers + WriteHandlers,
-                C::Server: AdminHandlers<C::Failure>,
+                C::Admin: AdminHandlers<C::Failure>,
                 R: $crate::wire::Reader,
                 W: $crate::serve::Reply<$exception, C>,
             {

@@ -5,7 +5,7 @@
 //! | item | purpose |
 //! | --- | --- |
 //! | `ReadHandlers`, `WriteHandlers` | an async handler for each method of the class; `Self` is a [`Context`] |
-//! | `AdminHandlers` | a blocking handler for each method of class `admin`; `Self` is the context's server |
+//! | `AdminHandlers` | a blocking handler for each method of class `admin`; `Self` is the context's [`Context::Admin`] |
 //! | `Method::answer` | decodes the arguments, runs the handler, hands its outcome to a [`Reply`] |
 //!
 //! A method without a handler does not compile. A handler has its method's name in the IDL.
@@ -20,8 +20,8 @@ use crate::wire::Writer;
 
 /// The call that is being answered, as the handlers of all services see it.
 pub trait Context: Send + Sized {
-    /// State that all calls share.
-    type Server;
+    /// What handlers of class `admin` are methods of.
+    type Admin;
     /// Why a handler has no result.
     type Failure: Send + 'static;
     /// Memory that results are collected in, and that a context uses again for the next one.
@@ -30,7 +30,7 @@ pub trait Context: Send + Sized {
     /// Runs `work` on a thread that may block.
     fn on_pool<T: Send + 'static>(
         &mut self,
-        work: impl FnOnce(&Self::Server) -> Result<T, Self::Failure> + Send + 'static,
+        work: impl FnOnce(&Self::Admin) -> Result<T, Self::Failure> + Send + 'static,
     ) -> impl Future<Output = Result<T, Self::Failure>> + Send;
 }
 

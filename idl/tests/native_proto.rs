@@ -112,8 +112,66 @@ impl ServiceGenerator for Methods {
             writeln!(text, "            {wire:?} => Self::{variant},").unwrap();
         }
         writeln!(text, "            _ => return None,\n        }})\n    }}\n}}").unwrap();
+        if BLOCKING.contains(&&name[..]) {
+            handlers(&service, &mut text);
+        }
         out.push_str(&text);
     }
+}
+
+/// Services whose methods may all block: each has a trait of handlers and a dispatch to them.
+const BLOCKING: [&str; 4] = [
+    "MasterService",
+    "AdminService",
+    "ClientMetaService",
+    "BootstrapNodeService",
+];
+
+/// Writes the trait of a service's handlers, and the dispatch to them.
+fn handlers(service: &Service, text: &mut String) {
+    let name = &service.name;
+    writeln!(
+        text,
+        "/// Handlers of `{name}`, one for each method. A method without a handler of its own is refused.\n\
+         pub trait {name}Handlers {{\n    \
+             /// Why a call fails.\n    type Failure;\n    \
+             /// Refuses a method that has no handler.\n    \
+             fn unsupported(&self, method: &'static str) -> Self::Failure;\n    \
+             /// Refuses a request that cannot be decoded.\n    \
+             fn undecodable(error: ::prost::DecodeError) -> Self::Failure;"
+    )
+    .unwrap();
+    for method in &service.methods {
+        writeln!(
+            text,
+            "    /// `{wire}`\n    fn {handler}(&self, _request: {input}) -> \
+             ::core::result::Result<{output}, Self::Failure> {{\n        Err(self.unsupported({wire:?}))\n    }}",
+            wire = method.proto_name,
+            handler = method.name,
+            input = method.input_type,
+            output = method.output_type
+        )
+        .unwrap();
+    }
+    writeln!(
+        text,
+        "}}\nimpl {name}Method {{\n    \
+             /// Decodes the request, runs the handler, and passes its response to `reply`.\n    \
+             pub fn answer<H: {name}Handlers>(\n        self,\n        handlers: &H,\n        request: ::prost::bytes::Bytes,\n        \
+                 reply: &mut impl super::Reply,\n    ) -> ::core::result::Result<(), H::Failure> {{\n        match self {{"
+    )
+    .unwrap();
+    for method in &service.methods {
+        writeln!(
+            text,
+            "            Self::{} => {{\n                let request = ::prost::Message::decode(request).map_err(H::undecodable)?;\n                \
+             reply.message(&handlers.{}(request)?);\n            }}",
+            upper_first(&method.proto_name),
+            method.name
+        )
+        .unwrap();
+    }
+    writeln!(text, "        }}\n        Ok(())\n    }}\n}}").unwrap();
 }
 
 fn upper_first(name: &str) -> String {

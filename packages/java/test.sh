@@ -37,6 +37,34 @@ fetched test -Dbasalt.dist="$made/dist" -DargLine="-Dbasalt.program=$program" \
   -pl ":basalt-server,:basalt-junit5,:basalt-testcontainers,:basalt-sample,:basalt-binaries-$platform" -am
 surefire
 
+# An application elsewhere gets the artifacts by their names: from a repository that has them, into a local
+# repository of its own.
+rm -rf "$made/published" "$made/elsewhere"
+mkdir -p "$made/elsewhere"
+fetched deploy -DskipTests -Dbasalt.dist="$made/dist" -DaltDeploymentRepository="published::file:$made/published" \
+  -pl ":basalt-server,:basalt-junit5,:basalt-testcontainers,:basalt-binaries-$platform" -am
+version=$(sed -n 's:.*<revision>\(.*\)</revision>.*:\1:p' pom.xml)
+dependencies=
+for artifact in basalt-junit5 basalt-testcontainers "basalt-binaries-$platform"; do
+  dependencies+="<dependency><groupId>basalt</groupId><artifactId>$artifact</artifactId><version>$version</version></dependency>"
+done
+cat >"$made/elsewhere/pom.xml" <<END
+<project xmlns="http://maven.apache.org/POM/4.0.0">
+  <modelVersion>4.0.0</modelVersion>
+  <groupId>elsewhere</groupId>
+  <artifactId>application</artifactId>
+  <version>1</version>
+  <repositories><repository><id>published</id><url>file:$made/published</url></repository></repositories>
+  <dependencies>$dependencies</dependencies>
+</project>
+END
+fetched org.apache.maven.plugins:maven-dependency-plugin:3.8.1:build-classpath -f "$made/elsewhere/pom.xml" \
+  -Dmaven.repo.local="$made/elsewhere/repository" -Dmdep.outputFile="$made/elsewhere/classpath"
+for artifact in basalt-server basalt-junit5 basalt-testcontainers "basalt-binaries-$platform" junit-jupiter-api testcontainers; do
+  grep -q "/$artifact-[0-9.]*jar" "$made/elsewhere/classpath" || fail "an application elsewhere does not get $artifact"
+done
+echo "an application elsewhere gets the artifacts of version $version"
+
 # These five tests by JUnit's console, without Maven: the time that a user waits.
 timed() {
   local module=$1 begin

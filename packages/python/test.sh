@@ -24,6 +24,16 @@ BASALT_BINARY=$packed pip wheel --no-deps --no-build-isolation --wheel-dir "$mad
 pip wheel --no-deps --no-build-isolation --wheel-dir "$made/wheels" "$here/pytest-basalt"
 ls -s --block-size=1024 "$made/wheels"
 
+# build.sh packs the program that BASALT_BINARY names, and makes the same wheels.
+PATH=$made/venv/bin:$PATH PIP_NO_BUILD_ISOLATION=0 BASALT_BINARY=$packed WHEELS=$made/built "$here/build.sh"
+"$made/venv/bin/python" - "$packed" "$made"/built/basalt_server-*.whl <<'END' || fail "build.sh packs another program"
+import sys, zipfile
+program, (wheel,) = open(sys.argv[1], "rb").read(), sys.argv[2:]
+files = zipfile.ZipFile(wheel)
+packed = [files.read(name) for name in files.namelist() if name.endswith("scripts/basalt")]
+sys.exit(packed != [program])
+END
+
 # From the wheels to the first put and get, in an empty directory.
 unset BASALT_PROGRAM
 empty=$(mktemp -d)

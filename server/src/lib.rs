@@ -14,7 +14,7 @@
 //! row 5  service                                    the calls themselves, independent of any protocol
 //! row 4  server                                     the state that all connections share, with scanner sessions
 //! row 3  ephemeral                                  servers that tests own, and faults that tests arm
-//! row 2  limits cluster                             admission, memory, throttling, quotas; names of servers and regions
+//! row 2  limits cluster security                    admission, memory, throttling, quotas; names of servers and regions; who calls, and who may do what
 //! row 1  observe                                    metrics, logs, slow log, key visualizer
 //! row 0  config                                     settings
 //! ```
@@ -33,6 +33,7 @@ mod net;
 mod observe;
 #[cfg(test)]
 mod rig;
+mod security;
 mod serve;
 mod server;
 mod service;

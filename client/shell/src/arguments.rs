@@ -138,6 +138,18 @@ impl Options {
         self.pairs.iter().any(|(known, _)| known == key)
     }
 
+    /// The value of a key, which stays.
+    pub(super) fn value(&self, key: &str) -> Option<&Value> {
+        let mut pairs = self.pairs.iter();
+        pairs.find(|(known, _)| known == key).map(|(_, value)| value)
+    }
+
+    /// The value of a key as text; `None` for one that is no string, number or constant.
+    pub(super) fn shown(&self, key: &str) -> Option<String> {
+        let value = bytes(self.value(key)?.clone(), key).ok()?;
+        String::from_utf8(value).ok()
+    }
+
     /// The keys that have not been taken.
     pub fn keys(&self) -> impl Iterator<Item = &str> {
         self.pairs.iter().map(|(key, _)| key.as_str())

@@ -12,6 +12,7 @@
 //! part of the qualifier, the read would find nothing and give no reason.
 
 use super::escape::{printable, timestamp};
+use super::meta::SystemTable;
 use super::{ShellError, ShellResult};
 use basalt_client::{Cell, CellKind};
 
@@ -137,6 +138,8 @@ pub(super) struct Format {
     pub(super) formatter: Option<Converter>,
     /// Maximum number of characters of a cell's text.
     pub(super) max_length: Option<usize>,
+    /// The system table that is read.
+    pub(super) system: Option<SystemTable>,
 }
 
 impl Format {
@@ -153,11 +156,11 @@ impl Format {
         format!("{}:{}", self.key(&cell.family), self.key(&cell.qualifier))
     }
 
-    /// Formats the timestamp, and the value or the kind of tombstone.
-    pub(super) fn cell(&self, cell: &Cell) -> ShellResult<String> {
+    /// Formats the timestamp, and the value or the kind of tombstone, of a cell in this row.
+    pub(super) fn cell(&self, row: &[u8], cell: &Cell) -> ShellResult<String> {
         let time = timestamp(cell.timestamp);
         let text = match cell.kind {
-            CellKind::Put => format!("timestamp={time}, value={}", self.value(cell)?),
+            CellKind::Put => format!("timestamp={time}, value={}", self.value(row, cell)?),
             kind => format!("timestamp={time}, type={kind:?}"),
         };
         Ok(match self.max_length {
@@ -166,11 +169,16 @@ impl Format {
         })
     }
 
-    fn value(&self, cell: &Cell) -> ShellResult<String> {
+    fn value(&self, row: &[u8], cell: &Cell) -> ShellResult<String> {
         let mut columns = self.columns.iter();
         let own =
             columns.find(|(family, qualifier, _)| *family == cell.family && *qualifier == cell.qualifier);
         let converter = own.map(|(_, _, converter)| *converter).or(self.formatter);
+        if let (None, Some(system)) = (converter, self.system)
+            && let Some(text) = system.value(row, cell)
+        {
+            return Ok(text);
+        }
         let converter = converter.unwrap_or(Converter::StringBinary);
         converter.text(&cell.value).ok_or_else(|| {
             ShellError::Arguments(format!(
@@ -263,26 +271,27 @@ mod tests {
             columns: vec![(b"f".to_vec(), b"n".to_vec(), Converter::Int)],
             formatter: Some(Converter::Hex),
             max_length: None,
+            system: None,
         };
         let number = cell("n", b"\0\0\0\x07", CellKind::Put);
         assert_eq!(
-            format.cell(&number).unwrap(),
+            format.cell(b"r", &number).unwrap(),
             "timestamp=1970-01-01T00:00, value=7"
         );
         assert_eq!(format.column(&number), "66:6e");
         let other = cell("o", b"\x07", CellKind::Put);
         assert_eq!(
-            format.cell(&other).unwrap(),
+            format.cell(b"r", &other).unwrap(),
             "timestamp=1970-01-01T00:00, value=07"
         );
         let gone = cell("n", b"", CellKind::DeleteColumn);
         assert_eq!(
-            format.cell(&gone).unwrap(),
+            format.cell(b"r", &gone).unwrap(),
             "timestamp=1970-01-01T00:00, type=DeleteColumn"
         );
         format.max_length = Some(4);
-        assert_eq!(format.cell(&number).unwrap(), "time");
-        let short = format.cell(&cell("n", b"\x07", CellKind::Put)).unwrap_err();
+        assert_eq!(format.cell(b"r", &number).unwrap(), "time");
+        let short = format.cell(b"r", &cell("n", b"\x07", CellKind::Put)).unwrap_err();
         assert!(
             short.to_string().contains("toInt") && short.to_string().contains("f:n"),
             "{short}"

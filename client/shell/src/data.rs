@@ -7,6 +7,7 @@ use super::arguments::{Arguments, Options, list};
 use super::backend::BackendTable;
 use super::converters::Format;
 use super::escape::printable;
+use super::meta::SystemTable;
 use super::read_options::{
     COUNT_OPTIONS, ColumnName, SCAN_OPTIONS, column_name, delete_options, delete_target, get_with,
     read_column, scan_from, value_bytes, write_options,
@@ -81,9 +82,11 @@ impl Session {
     }
 
     pub(super) async fn get(&mut self, mut arguments: Arguments) -> Outcome {
-        let table = self.client.table(&arguments.text("a table")?)?;
+        let name = arguments.text("a table")?;
+        let table = self.client.table(&name)?;
         let mut get = Get::new(arguments.bytes("a row")?);
         let (mut names, mut format) = (Vec::new(), Format::default());
+        format.system = SystemTable::named(&name);
         while let Some(value) = arguments.take() {
             match value {
                 Value::Hash(pairs) => get = get_with(get, Options::new(pairs)?, &mut names, &mut format)?,
@@ -102,20 +105,25 @@ impl Session {
         }
         let row = table.get(get).await?;
         self.output.header("COLUMN", "CELL")?;
-        for cell in row.iter().flat_map(|row| &row.cells) {
-            self.output.row(&format.column(cell), &format.cell(cell)?)?;
+        if let Some(row) = &row {
+            for cell in &row.cells {
+                self.output
+                    .row(&format.column(cell), &format.cell(&row.key, cell)?)?;
+            }
         }
         self.print_count(usize::from(row.is_some()))?;
         Ok(None)
     }
 
     pub(super) async fn scan(&mut self, mut arguments: Arguments) -> Outcome {
-        let table = self.client.table(&arguments.text("a table")?)?;
+        let name = arguments.text("a table")?;
+        let table = self.client.table(&name)?;
         let mut options = arguments.options()?;
         arguments.end()?;
         let request = scan_from(&mut options)?;
         options.end(&SCAN_OPTIONS)?;
-        let format = request.format;
+        let mut format = request.format;
+        format.system = SystemTable::named(&name);
         let mut rows = table.scan(request.scan)?;
         self.output.header("ROW", "COLUMN+CELL")?;
         let mut count = 0;
@@ -126,7 +134,7 @@ impl Session {
         while let Some(row) = rows.next().await? {
             let key = format.key(&row.key);
             for cell in &row.cells {
-                let text = format!("column={}, {}", format.column(cell), format.cell(cell)?);
+                let text = format!("column={}, {}", format.column(cell), format.cell(&row.key, cell)?);
                 self.output.row(&key, &text)?;
             }
             // A row in pieces is one row.

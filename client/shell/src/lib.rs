@@ -16,6 +16,7 @@ mod converters;
 mod data;
 mod escape;
 mod help;
+mod meta;
 mod namespaces;
 pub mod output;
 mod places;
@@ -32,6 +33,7 @@ mod to_tables;
 mod tools;
 mod units;
 mod upkeep;
+mod without_effect;
 
 pub use backend::Backend;
 pub use session::Session;

@@ -51,8 +51,14 @@ impl Session {
     pub(super) async fn set_quota(&mut self, mut arguments: Arguments) -> Outcome {
         let options = arguments.options()?;
         arguments.end()?;
+        let of_user = options.shown("USER");
         for quota in quotas(options)? {
             self.admin.set_quota(quota).await?;
+        }
+        if let Some(user) = of_user {
+            self.output.line(&format!(
+                "note: the quota counts for calls of {user}; calls without a user are those of the server's setting quota.user"
+            ))?;
         }
         Ok(None)
     }

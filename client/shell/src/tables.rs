@@ -8,6 +8,7 @@ use super::session::{Outcome, Session, say_more};
 use super::several::Results;
 use super::syntax::Value;
 use super::to_tables::ToTables;
+use super::without_effect::WithoutEffect;
 use super::{ShellError, ShellResult};
 use basalt_client::keys::presplit::SplitAlgorithm;
 use basalt_client::{FamilySchema, TableName, TableSchema};
@@ -54,6 +55,7 @@ impl Session {
         let name = arguments.text("a table")?;
         let mut schema = TableSchema::new(&name)?;
         let mut splits = Vec::new();
+        let mut idle = WithoutEffect::default();
         while let Some(argument) = arguments.take() {
             let Value::Hash(pairs) = argument else {
                 let mut named = Options::new(vec![(b"NAME".to_vec(), argument)])?;
@@ -62,6 +64,7 @@ impl Session {
                 continue;
             };
             let mut options = Options::new(pairs)?;
+            idle.note(&options);
             let found = split_keys(&mut options)?;
             if !found.is_empty() && !splits.is_empty() {
                 return wrong("split keys are given twice");
@@ -81,6 +84,7 @@ impl Session {
         }
         self.client.create_table_split(schema, splits).await?;
         self.output.line(&format!("Created table {name}"))?;
+        self.warn_of(idle).await?;
         Ok(Some(format!("Hbase::Table - {name}")))
     }
 
@@ -88,10 +92,15 @@ impl Session {
         let table = arguments.text("a table")?;
         let mut schema = self.client.describe_table(&table).await?;
         let mut changes = 0;
+        let mut idle = WithoutEffect::default();
         while let Some(argument) = arguments.take() {
             changes += 1;
             match argument {
-                Value::Hash(pairs) => alter_by(&mut schema, Options::new(pairs)?)?,
+                Value::Hash(pairs) => {
+                    let options = Options::new(pairs)?;
+                    idle.note(&options);
+                    alter_by(&mut schema, options)?;
+                }
                 name => {
                     let name = bytes(name, "a family")?;
                     alter_family(&mut schema, &name, Options::default())?;
@@ -104,6 +113,7 @@ impl Session {
         self.client.alter_table(schema).await?;
         self.output.line("Updating all regions with the new schema...")?;
         self.output.line("Done.")?;
+        self.warn_of(idle).await?;
         Ok(None)
     }
 

@@ -132,8 +132,10 @@ thrift_service! {
             throws (1: TIOError io) [class = admin];
 
         /// Removes all user tables, snapshots, quotas and namespaces that are not reserved, closes scanners,
-        /// and ends pauses. Only a server that was started with --ephemeral does that.
-        void basaltReset as BasaltReset() throws (1: TIOError io) [class = admin];
+        /// and ends pauses. A clock that was moved shows the machine's time again, unless keepClock. Only a
+        /// server that was started with --ephemeral does that.
+        void basaltReset as BasaltReset(1: bool keepClock as keep_clock = false)
+            throws (1: TIOError io) [class = admin];
 
         /// Moves the server's wall clock forward, so that cells expire and age without waiting.
         /// Returns the new time, in milliseconds since 1970. Only a server that was started with

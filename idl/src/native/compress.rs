@@ -55,6 +55,9 @@ pub enum UnpackError {
     /// Not a block of this compression.
     #[error("compressed cell block: {0}")]
     Malformed(String),
+    /// Not a block of this form of cells.
+    #[error("cell block: {0}")]
+    Cells(String),
     /// The block unpacks to more than the limit.
     #[error("compressed cell block: it unpacks to more than {0} bytes")]
     TooLarge(usize),

@@ -3959,6 +3959,22 @@ pub struct AggregateResponse {
     #[prost(uint64, optional, tag = "4", default = "0")]
     pub wait_interval_ms: ::core::option::Option<u64>,
 }
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct SecureBulkLoadHFilesRequest {
+    #[prost(message, repeated, tag = "1")]
+    pub family_path: ::prost::alloc::vec::Vec<bulk_load_h_file_request::FamilyPath>,
+    #[prost(bool, optional, tag = "2")]
+    pub assign_seq_num: ::core::option::Option<bool>,
+    #[prost(message, required, tag = "3")]
+    pub fs_token: DelegationToken,
+    #[prost(string, required, tag = "4")]
+    pub bulk_token: ::prost::alloc::string::String,
+}
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct SecureBulkLoadHFilesResponse {
+    #[prost(bool, required, tag = "1")]
+    pub loaded: bool,
+}
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Any {
     #[prost(string, optional, tag = "1")]
@@ -4593,6 +4609,314 @@ impl AdminServiceMethod {
         )
     }
 }
+/// Handlers of `AdminService`, one for each method. A method without a handler of its own is refused.
+pub trait AdminServiceHandlers {
+    /// Why a call fails.
+    type Failure;
+    /// Refuses a method that has no handler.
+    fn unsupported(&self, method: &'static str) -> Self::Failure;
+    /// Refuses a request that cannot be decoded.
+    fn undecodable(error: ::prost::DecodeError) -> Self::Failure;
+    /// `GetRegionInfo`
+    fn get_region_info(
+        &self,
+        _request: GetRegionInfoRequest,
+    ) -> ::core::result::Result<GetRegionInfoResponse, Self::Failure> {
+        Err(self.unsupported("GetRegionInfo"))
+    }
+    /// `GetStoreFile`
+    fn get_store_file(
+        &self,
+        _request: GetStoreFileRequest,
+    ) -> ::core::result::Result<GetStoreFileResponse, Self::Failure> {
+        Err(self.unsupported("GetStoreFile"))
+    }
+    /// `GetOnlineRegion`
+    fn get_online_region(
+        &self,
+        _request: GetOnlineRegionRequest,
+    ) -> ::core::result::Result<GetOnlineRegionResponse, Self::Failure> {
+        Err(self.unsupported("GetOnlineRegion"))
+    }
+    /// `OpenRegion`
+    fn open_region(
+        &self,
+        _request: OpenRegionRequest,
+    ) -> ::core::result::Result<OpenRegionResponse, Self::Failure> {
+        Err(self.unsupported("OpenRegion"))
+    }
+    /// `WarmupRegion`
+    fn warmup_region(
+        &self,
+        _request: WarmupRegionRequest,
+    ) -> ::core::result::Result<WarmupRegionResponse, Self::Failure> {
+        Err(self.unsupported("WarmupRegion"))
+    }
+    /// `CloseRegion`
+    fn close_region(
+        &self,
+        _request: CloseRegionRequest,
+    ) -> ::core::result::Result<CloseRegionResponse, Self::Failure> {
+        Err(self.unsupported("CloseRegion"))
+    }
+    /// `FlushRegion`
+    fn flush_region(
+        &self,
+        _request: FlushRegionRequest,
+    ) -> ::core::result::Result<FlushRegionResponse, Self::Failure> {
+        Err(self.unsupported("FlushRegion"))
+    }
+    /// `CompactionSwitch`
+    fn compaction_switch(
+        &self,
+        _request: CompactionSwitchRequest,
+    ) -> ::core::result::Result<CompactionSwitchResponse, Self::Failure> {
+        Err(self.unsupported("CompactionSwitch"))
+    }
+    /// `CompactRegion`
+    fn compact_region(
+        &self,
+        _request: CompactRegionRequest,
+    ) -> ::core::result::Result<CompactRegionResponse, Self::Failure> {
+        Err(self.unsupported("CompactRegion"))
+    }
+    /// `ReplicateWALEntry`
+    fn replicate_wal_entry(
+        &self,
+        _request: ReplicateWalEntryRequest,
+    ) -> ::core::result::Result<ReplicateWalEntryResponse, Self::Failure> {
+        Err(self.unsupported("ReplicateWALEntry"))
+    }
+    /// `Replay`
+    fn replay(
+        &self,
+        _request: ReplicateWalEntryRequest,
+    ) -> ::core::result::Result<ReplicateWalEntryResponse, Self::Failure> {
+        Err(self.unsupported("Replay"))
+    }
+    /// `RollWALWriter`
+    fn roll_wal_writer(
+        &self,
+        _request: RollWalWriterRequest,
+    ) -> ::core::result::Result<RollWalWriterResponse, Self::Failure> {
+        Err(self.unsupported("RollWALWriter"))
+    }
+    /// `GetServerInfo`
+    fn get_server_info(
+        &self,
+        _request: GetServerInfoRequest,
+    ) -> ::core::result::Result<GetServerInfoResponse, Self::Failure> {
+        Err(self.unsupported("GetServerInfo"))
+    }
+    /// `StopServer`
+    fn stop_server(
+        &self,
+        _request: StopServerRequest,
+    ) -> ::core::result::Result<StopServerResponse, Self::Failure> {
+        Err(self.unsupported("StopServer"))
+    }
+    /// `UpdateFavoredNodes`
+    fn update_favored_nodes(
+        &self,
+        _request: UpdateFavoredNodesRequest,
+    ) -> ::core::result::Result<UpdateFavoredNodesResponse, Self::Failure> {
+        Err(self.unsupported("UpdateFavoredNodes"))
+    }
+    /// `UpdateConfiguration`
+    fn update_configuration(
+        &self,
+        _request: UpdateConfigurationRequest,
+    ) -> ::core::result::Result<UpdateConfigurationResponse, Self::Failure> {
+        Err(self.unsupported("UpdateConfiguration"))
+    }
+    /// `GetRegionLoad`
+    fn get_region_load(
+        &self,
+        _request: GetRegionLoadRequest,
+    ) -> ::core::result::Result<GetRegionLoadResponse, Self::Failure> {
+        Err(self.unsupported("GetRegionLoad"))
+    }
+    /// `ClearCompactionQueues`
+    fn clear_compaction_queues(
+        &self,
+        _request: ClearCompactionQueuesRequest,
+    ) -> ::core::result::Result<ClearCompactionQueuesResponse, Self::Failure> {
+        Err(self.unsupported("ClearCompactionQueues"))
+    }
+    /// `ClearRegionBlockCache`
+    fn clear_region_block_cache(
+        &self,
+        _request: ClearRegionBlockCacheRequest,
+    ) -> ::core::result::Result<ClearRegionBlockCacheResponse, Self::Failure> {
+        Err(self.unsupported("ClearRegionBlockCache"))
+    }
+    /// `GetSpaceQuotaSnapshots`
+    fn get_space_quota_snapshots(
+        &self,
+        _request: GetSpaceQuotaSnapshotsRequest,
+    ) -> ::core::result::Result<GetSpaceQuotaSnapshotsResponse, Self::Failure> {
+        Err(self.unsupported("GetSpaceQuotaSnapshots"))
+    }
+    /// `ExecuteProcedures`
+    fn execute_procedures(
+        &self,
+        _request: ExecuteProceduresRequest,
+    ) -> ::core::result::Result<ExecuteProceduresResponse, Self::Failure> {
+        Err(self.unsupported("ExecuteProcedures"))
+    }
+    /// `GetSlowLogResponses`
+    fn get_slow_log_responses(
+        &self,
+        _request: SlowLogResponseRequest,
+    ) -> ::core::result::Result<SlowLogResponses, Self::Failure> {
+        Err(self.unsupported("GetSlowLogResponses"))
+    }
+    /// `GetLargeLogResponses`
+    fn get_large_log_responses(
+        &self,
+        _request: SlowLogResponseRequest,
+    ) -> ::core::result::Result<SlowLogResponses, Self::Failure> {
+        Err(self.unsupported("GetLargeLogResponses"))
+    }
+    /// `ClearSlowLogsResponses`
+    fn clear_slow_logs_responses(
+        &self,
+        _request: ClearSlowLogResponseRequest,
+    ) -> ::core::result::Result<ClearSlowLogResponses, Self::Failure> {
+        Err(self.unsupported("ClearSlowLogsResponses"))
+    }
+    /// `GetLogEntries`
+    fn get_log_entries(
+        &self,
+        _request: LogRequest,
+    ) -> ::core::result::Result<LogEntry, Self::Failure> {
+        Err(self.unsupported("GetLogEntries"))
+    }
+    /// `GetCachedFilesList`
+    fn get_cached_files_list(
+        &self,
+        _request: GetCachedFilesListRequest,
+    ) -> ::core::result::Result<GetCachedFilesListResponse, Self::Failure> {
+        Err(self.unsupported("GetCachedFilesList"))
+    }
+}
+impl AdminServiceMethod {
+    /// Decodes the request, runs the handler, and passes its response to `reply`.
+    pub fn answer<H: AdminServiceHandlers>(
+        self,
+        handlers: &H,
+        request: ::prost::bytes::Bytes,
+        reply: &mut impl super::Reply,
+    ) -> ::core::result::Result<(), H::Failure> {
+        match self {
+            Self::GetRegionInfo => {
+                let request = ::prost::Message::decode(request).map_err(H::undecodable)?;
+                reply.message(&handlers.get_region_info(request)?);
+            }
+            Self::GetStoreFile => {
+                let request = ::prost::Message::decode(request).map_err(H::undecodable)?;
+                reply.message(&handlers.get_store_file(request)?);
+            }
+            Self::GetOnlineRegion => {
+                let request = ::prost::Message::decode(request).map_err(H::undecodable)?;
+                reply.message(&handlers.get_online_region(request)?);
+            }
+            Self::OpenRegion => {
+                let request = ::prost::Message::decode(request).map_err(H::undecodable)?;
+                reply.message(&handlers.open_region(request)?);
+            }
+            Self::WarmupRegion => {
+                let request = ::prost::Message::decode(request).map_err(H::undecodable)?;
+                reply.message(&handlers.warmup_region(request)?);
+            }
+            Self::CloseRegion => {
+                let request = ::prost::Message::decode(request).map_err(H::undecodable)?;
+                reply.message(&handlers.close_region(request)?);
+            }
+            Self::FlushRegion => {
+                let request = ::prost::Message::decode(request).map_err(H::undecodable)?;
+                reply.message(&handlers.flush_region(request)?);
+            }
+            Self::CompactionSwitch => {
+                let request = ::prost::Message::decode(request).map_err(H::undecodable)?;
+                reply.message(&handlers.compaction_switch(request)?);
+            }
+            Self::CompactRegion => {
+                let request = ::prost::Message::decode(request).map_err(H::undecodable)?;
+                reply.message(&handlers.compact_region(request)?);
+            }
+            Self::ReplicateWALEntry => {
+                let request = ::prost::Message::decode(request).map_err(H::undecodable)?;
+                reply.message(&handlers.replicate_wal_entry(request)?);
+            }
+            Self::Replay => {
+                let request = ::prost::Message::decode(request).map_err(H::undecodable)?;
+                reply.message(&handlers.replay(request)?);
+            }
+            Self::RollWALWriter => {
+                let request = ::prost::Message::decode(request).map_err(H::undecodable)?;
+                reply.message(&handlers.roll_wal_writer(request)?);
+            }
+            Self::GetServerInfo => {
+                let request = ::prost::Message::decode(request).map_err(H::undecodable)?;
+                reply.message(&handlers.get_server_info(request)?);
+            }
+            Self::StopServer => {
+                let request = ::prost::Message::decode(request).map_err(H::undecodable)?;
+                reply.message(&handlers.stop_server(request)?);
+            }
+            Self::UpdateFavoredNodes => {
+                let request = ::prost::Message::decode(request).map_err(H::undecodable)?;
+                reply.message(&handlers.update_favored_nodes(request)?);
+            }
+            Self::UpdateConfiguration => {
+                let request = ::prost::Message::decode(request).map_err(H::undecodable)?;
+                reply.message(&handlers.update_configuration(request)?);
+            }
+            Self::GetRegionLoad => {
+                let request = ::prost::Message::decode(request).map_err(H::undecodable)?;
+                reply.message(&handlers.get_region_load(request)?);
+            }
+            Self::ClearCompactionQueues => {
+                let request = ::prost::Message::decode(request).map_err(H::undecodable)?;
+                reply.message(&handlers.clear_compaction_queues(request)?);
+            }
+            Self::ClearRegionBlockCache => {
+                let request = ::prost::Message::decode(request).map_err(H::undecodable)?;
+                reply.message(&handlers.clear_region_block_cache(request)?);
+            }
+            Self::GetSpaceQuotaSnapshots => {
+                let request = ::prost::Message::decode(request).map_err(H::undecodable)?;
+                reply.message(&handlers.get_space_quota_snapshots(request)?);
+            }
+            Self::ExecuteProcedures => {
+                let request = ::prost::Message::decode(request).map_err(H::undecodable)?;
+                reply.message(&handlers.execute_procedures(request)?);
+            }
+            Self::GetSlowLogResponses => {
+                let request = ::prost::Message::decode(request).map_err(H::undecodable)?;
+                reply.message(&handlers.get_slow_log_responses(request)?);
+            }
+            Self::GetLargeLogResponses => {
+                let request = ::prost::Message::decode(request).map_err(H::undecodable)?;
+                reply.message(&handlers.get_large_log_responses(request)?);
+            }
+            Self::ClearSlowLogsResponses => {
+                let request = ::prost::Message::decode(request).map_err(H::undecodable)?;
+                reply.message(&handlers.clear_slow_logs_responses(request)?);
+            }
+            Self::GetLogEntries => {
+                let request = ::prost::Message::decode(request).map_err(H::undecodable)?;
+                reply.message(&handlers.get_log_entries(request)?);
+            }
+            Self::GetCachedFilesList => {
+                let request = ::prost::Message::decode(request).map_err(H::undecodable)?;
+                reply.message(&handlers.get_cached_files_list(request)?);
+            }
+        }
+        Ok(())
+    }
+}
 /// Methods of HBase's `BootstrapNodeService`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BootstrapNodeServiceMethod {
@@ -4618,6 +4942,39 @@ impl BootstrapNodeServiceMethod {
                 _ => return None,
             },
         )
+    }
+}
+/// Handlers of `BootstrapNodeService`, one for each method. A method without a handler of its own is refused.
+pub trait BootstrapNodeServiceHandlers {
+    /// Why a call fails.
+    type Failure;
+    /// Refuses a method that has no handler.
+    fn unsupported(&self, method: &'static str) -> Self::Failure;
+    /// Refuses a request that cannot be decoded.
+    fn undecodable(error: ::prost::DecodeError) -> Self::Failure;
+    /// `GetAllBootstrapNodes`
+    fn get_all_bootstrap_nodes(
+        &self,
+        _request: GetAllBootstrapNodesRequest,
+    ) -> ::core::result::Result<GetAllBootstrapNodesResponse, Self::Failure> {
+        Err(self.unsupported("GetAllBootstrapNodes"))
+    }
+}
+impl BootstrapNodeServiceMethod {
+    /// Decodes the request, runs the handler, and passes its response to `reply`.
+    pub fn answer<H: BootstrapNodeServiceHandlers>(
+        self,
+        handlers: &H,
+        request: ::prost::bytes::Bytes,
+        reply: &mut impl super::Reply,
+    ) -> ::core::result::Result<(), H::Failure> {
+        match self {
+            Self::GetAllBootstrapNodes => {
+                let request = ::prost::Message::decode(request).map_err(H::undecodable)?;
+                reply.message(&handlers.get_all_bootstrap_nodes(request)?);
+            }
+        }
+        Ok(())
     }
 }
 /// Methods of HBase's `ClientService`.
@@ -5220,6 +5577,1114 @@ impl MasterServiceMethod {
         )
     }
 }
+/// Handlers of `MasterService`, one for each method. A method without a handler of its own is refused.
+pub trait MasterServiceHandlers {
+    /// Why a call fails.
+    type Failure;
+    /// Refuses a method that has no handler.
+    fn unsupported(&self, method: &'static str) -> Self::Failure;
+    /// Refuses a request that cannot be decoded.
+    fn undecodable(error: ::prost::DecodeError) -> Self::Failure;
+    /// `GetSchemaAlterStatus`
+    fn get_schema_alter_status(
+        &self,
+        _request: GetSchemaAlterStatusRequest,
+    ) -> ::core::result::Result<GetSchemaAlterStatusResponse, Self::Failure> {
+        Err(self.unsupported("GetSchemaAlterStatus"))
+    }
+    /// `GetTableDescriptors`
+    fn get_table_descriptors(
+        &self,
+        _request: GetTableDescriptorsRequest,
+    ) -> ::core::result::Result<GetTableDescriptorsResponse, Self::Failure> {
+        Err(self.unsupported("GetTableDescriptors"))
+    }
+    /// `ListTableDescriptorsByState`
+    fn list_table_descriptors_by_state(
+        &self,
+        _request: ListTableDescriptorsByStateRequest,
+    ) -> ::core::result::Result<ListTableDescriptorsByStateResponse, Self::Failure> {
+        Err(self.unsupported("ListTableDescriptorsByState"))
+    }
+    /// `GetTableNames`
+    fn get_table_names(
+        &self,
+        _request: GetTableNamesRequest,
+    ) -> ::core::result::Result<GetTableNamesResponse, Self::Failure> {
+        Err(self.unsupported("GetTableNames"))
+    }
+    /// `ListTableNamesByState`
+    fn list_table_names_by_state(
+        &self,
+        _request: ListTableNamesByStateRequest,
+    ) -> ::core::result::Result<ListTableNamesByStateResponse, Self::Failure> {
+        Err(self.unsupported("ListTableNamesByState"))
+    }
+    /// `GetClusterStatus`
+    fn get_cluster_status(
+        &self,
+        _request: GetClusterStatusRequest,
+    ) -> ::core::result::Result<GetClusterStatusResponse, Self::Failure> {
+        Err(self.unsupported("GetClusterStatus"))
+    }
+    /// `IsMasterRunning`
+    fn is_master_running(
+        &self,
+        _request: IsMasterRunningRequest,
+    ) -> ::core::result::Result<IsMasterRunningResponse, Self::Failure> {
+        Err(self.unsupported("IsMasterRunning"))
+    }
+    /// `AddColumn`
+    fn add_column(
+        &self,
+        _request: AddColumnRequest,
+    ) -> ::core::result::Result<AddColumnResponse, Self::Failure> {
+        Err(self.unsupported("AddColumn"))
+    }
+    /// `DeleteColumn`
+    fn delete_column(
+        &self,
+        _request: DeleteColumnRequest,
+    ) -> ::core::result::Result<DeleteColumnResponse, Self::Failure> {
+        Err(self.unsupported("DeleteColumn"))
+    }
+    /// `ModifyColumn`
+    fn modify_column(
+        &self,
+        _request: ModifyColumnRequest,
+    ) -> ::core::result::Result<ModifyColumnResponse, Self::Failure> {
+        Err(self.unsupported("ModifyColumn"))
+    }
+    /// `MoveRegion`
+    fn move_region(
+        &self,
+        _request: MoveRegionRequest,
+    ) -> ::core::result::Result<MoveRegionResponse, Self::Failure> {
+        Err(self.unsupported("MoveRegion"))
+    }
+    /// `MergeTableRegions`
+    fn merge_table_regions(
+        &self,
+        _request: MergeTableRegionsRequest,
+    ) -> ::core::result::Result<MergeTableRegionsResponse, Self::Failure> {
+        Err(self.unsupported("MergeTableRegions"))
+    }
+    /// `AssignRegion`
+    fn assign_region(
+        &self,
+        _request: AssignRegionRequest,
+    ) -> ::core::result::Result<AssignRegionResponse, Self::Failure> {
+        Err(self.unsupported("AssignRegion"))
+    }
+    /// `UnassignRegion`
+    fn unassign_region(
+        &self,
+        _request: UnassignRegionRequest,
+    ) -> ::core::result::Result<UnassignRegionResponse, Self::Failure> {
+        Err(self.unsupported("UnassignRegion"))
+    }
+    /// `OfflineRegion`
+    fn offline_region(
+        &self,
+        _request: OfflineRegionRequest,
+    ) -> ::core::result::Result<OfflineRegionResponse, Self::Failure> {
+        Err(self.unsupported("OfflineRegion"))
+    }
+    /// `SplitRegion`
+    fn split_region(
+        &self,
+        _request: SplitTableRegionRequest,
+    ) -> ::core::result::Result<SplitTableRegionResponse, Self::Failure> {
+        Err(self.unsupported("SplitRegion"))
+    }
+    /// `TruncateRegion`
+    fn truncate_region(
+        &self,
+        _request: TruncateRegionRequest,
+    ) -> ::core::result::Result<TruncateRegionResponse, Self::Failure> {
+        Err(self.unsupported("TruncateRegion"))
+    }
+    /// `DeleteTable`
+    fn delete_table(
+        &self,
+        _request: DeleteTableRequest,
+    ) -> ::core::result::Result<DeleteTableResponse, Self::Failure> {
+        Err(self.unsupported("DeleteTable"))
+    }
+    /// `truncateTable`
+    fn truncate_table(
+        &self,
+        _request: TruncateTableRequest,
+    ) -> ::core::result::Result<TruncateTableResponse, Self::Failure> {
+        Err(self.unsupported("truncateTable"))
+    }
+    /// `EnableTable`
+    fn enable_table(
+        &self,
+        _request: EnableTableRequest,
+    ) -> ::core::result::Result<EnableTableResponse, Self::Failure> {
+        Err(self.unsupported("EnableTable"))
+    }
+    /// `DisableTable`
+    fn disable_table(
+        &self,
+        _request: DisableTableRequest,
+    ) -> ::core::result::Result<DisableTableResponse, Self::Failure> {
+        Err(self.unsupported("DisableTable"))
+    }
+    /// `ModifyTable`
+    fn modify_table(
+        &self,
+        _request: ModifyTableRequest,
+    ) -> ::core::result::Result<ModifyTableResponse, Self::Failure> {
+        Err(self.unsupported("ModifyTable"))
+    }
+    /// `FlushTable`
+    fn flush_table(
+        &self,
+        _request: FlushTableRequest,
+    ) -> ::core::result::Result<FlushTableResponse, Self::Failure> {
+        Err(self.unsupported("FlushTable"))
+    }
+    /// `CreateTable`
+    fn create_table(
+        &self,
+        _request: CreateTableRequest,
+    ) -> ::core::result::Result<CreateTableResponse, Self::Failure> {
+        Err(self.unsupported("CreateTable"))
+    }
+    /// `Shutdown`
+    fn shutdown(
+        &self,
+        _request: ShutdownRequest,
+    ) -> ::core::result::Result<ShutdownResponse, Self::Failure> {
+        Err(self.unsupported("Shutdown"))
+    }
+    /// `StopMaster`
+    fn stop_master(
+        &self,
+        _request: StopMasterRequest,
+    ) -> ::core::result::Result<StopMasterResponse, Self::Failure> {
+        Err(self.unsupported("StopMaster"))
+    }
+    /// `IsMasterInMaintenanceMode`
+    fn is_master_in_maintenance_mode(
+        &self,
+        _request: IsInMaintenanceModeRequest,
+    ) -> ::core::result::Result<IsInMaintenanceModeResponse, Self::Failure> {
+        Err(self.unsupported("IsMasterInMaintenanceMode"))
+    }
+    /// `Balance`
+    fn balance(
+        &self,
+        _request: BalanceRequest,
+    ) -> ::core::result::Result<BalanceResponse, Self::Failure> {
+        Err(self.unsupported("Balance"))
+    }
+    /// `SetBalancerRunning`
+    fn set_balancer_running(
+        &self,
+        _request: SetBalancerRunningRequest,
+    ) -> ::core::result::Result<SetBalancerRunningResponse, Self::Failure> {
+        Err(self.unsupported("SetBalancerRunning"))
+    }
+    /// `IsBalancerEnabled`
+    fn is_balancer_enabled(
+        &self,
+        _request: IsBalancerEnabledRequest,
+    ) -> ::core::result::Result<IsBalancerEnabledResponse, Self::Failure> {
+        Err(self.unsupported("IsBalancerEnabled"))
+    }
+    /// `SetSplitOrMergeEnabled`
+    fn set_split_or_merge_enabled(
+        &self,
+        _request: SetSplitOrMergeEnabledRequest,
+    ) -> ::core::result::Result<SetSplitOrMergeEnabledResponse, Self::Failure> {
+        Err(self.unsupported("SetSplitOrMergeEnabled"))
+    }
+    /// `IsSplitOrMergeEnabled`
+    fn is_split_or_merge_enabled(
+        &self,
+        _request: IsSplitOrMergeEnabledRequest,
+    ) -> ::core::result::Result<IsSplitOrMergeEnabledResponse, Self::Failure> {
+        Err(self.unsupported("IsSplitOrMergeEnabled"))
+    }
+    /// `Normalize`
+    fn normalize(
+        &self,
+        _request: NormalizeRequest,
+    ) -> ::core::result::Result<NormalizeResponse, Self::Failure> {
+        Err(self.unsupported("Normalize"))
+    }
+    /// `SetNormalizerRunning`
+    fn set_normalizer_running(
+        &self,
+        _request: SetNormalizerRunningRequest,
+    ) -> ::core::result::Result<SetNormalizerRunningResponse, Self::Failure> {
+        Err(self.unsupported("SetNormalizerRunning"))
+    }
+    /// `IsNormalizerEnabled`
+    fn is_normalizer_enabled(
+        &self,
+        _request: IsNormalizerEnabledRequest,
+    ) -> ::core::result::Result<IsNormalizerEnabledResponse, Self::Failure> {
+        Err(self.unsupported("IsNormalizerEnabled"))
+    }
+    /// `RunCatalogScan`
+    fn run_catalog_scan(
+        &self,
+        _request: RunCatalogScanRequest,
+    ) -> ::core::result::Result<RunCatalogScanResponse, Self::Failure> {
+        Err(self.unsupported("RunCatalogScan"))
+    }
+    /// `EnableCatalogJanitor`
+    fn enable_catalog_janitor(
+        &self,
+        _request: EnableCatalogJanitorRequest,
+    ) -> ::core::result::Result<EnableCatalogJanitorResponse, Self::Failure> {
+        Err(self.unsupported("EnableCatalogJanitor"))
+    }
+    /// `IsCatalogJanitorEnabled`
+    fn is_catalog_janitor_enabled(
+        &self,
+        _request: IsCatalogJanitorEnabledRequest,
+    ) -> ::core::result::Result<IsCatalogJanitorEnabledResponse, Self::Failure> {
+        Err(self.unsupported("IsCatalogJanitorEnabled"))
+    }
+    /// `RunCleanerChore`
+    fn run_cleaner_chore(
+        &self,
+        _request: RunCleanerChoreRequest,
+    ) -> ::core::result::Result<RunCleanerChoreResponse, Self::Failure> {
+        Err(self.unsupported("RunCleanerChore"))
+    }
+    /// `SetCleanerChoreRunning`
+    fn set_cleaner_chore_running(
+        &self,
+        _request: SetCleanerChoreRunningRequest,
+    ) -> ::core::result::Result<SetCleanerChoreRunningResponse, Self::Failure> {
+        Err(self.unsupported("SetCleanerChoreRunning"))
+    }
+    /// `IsCleanerChoreEnabled`
+    fn is_cleaner_chore_enabled(
+        &self,
+        _request: IsCleanerChoreEnabledRequest,
+    ) -> ::core::result::Result<IsCleanerChoreEnabledResponse, Self::Failure> {
+        Err(self.unsupported("IsCleanerChoreEnabled"))
+    }
+    /// `ExecMasterService`
+    fn exec_master_service(
+        &self,
+        _request: CoprocessorServiceRequest,
+    ) -> ::core::result::Result<CoprocessorServiceResponse, Self::Failure> {
+        Err(self.unsupported("ExecMasterService"))
+    }
+    /// `Snapshot`
+    fn snapshot(
+        &self,
+        _request: SnapshotRequest,
+    ) -> ::core::result::Result<SnapshotResponse, Self::Failure> {
+        Err(self.unsupported("Snapshot"))
+    }
+    /// `GetCompletedSnapshots`
+    fn get_completed_snapshots(
+        &self,
+        _request: GetCompletedSnapshotsRequest,
+    ) -> ::core::result::Result<GetCompletedSnapshotsResponse, Self::Failure> {
+        Err(self.unsupported("GetCompletedSnapshots"))
+    }
+    /// `DeleteSnapshot`
+    fn delete_snapshot(
+        &self,
+        _request: DeleteSnapshotRequest,
+    ) -> ::core::result::Result<DeleteSnapshotResponse, Self::Failure> {
+        Err(self.unsupported("DeleteSnapshot"))
+    }
+    /// `IsSnapshotDone`
+    fn is_snapshot_done(
+        &self,
+        _request: IsSnapshotDoneRequest,
+    ) -> ::core::result::Result<IsSnapshotDoneResponse, Self::Failure> {
+        Err(self.unsupported("IsSnapshotDone"))
+    }
+    /// `RestoreSnapshot`
+    fn restore_snapshot(
+        &self,
+        _request: RestoreSnapshotRequest,
+    ) -> ::core::result::Result<RestoreSnapshotResponse, Self::Failure> {
+        Err(self.unsupported("RestoreSnapshot"))
+    }
+    /// `SwitchSnapshotCleanup`
+    fn switch_snapshot_cleanup(
+        &self,
+        _request: SetSnapshotCleanupRequest,
+    ) -> ::core::result::Result<SetSnapshotCleanupResponse, Self::Failure> {
+        Err(self.unsupported("SwitchSnapshotCleanup"))
+    }
+    /// `IsSnapshotCleanupEnabled`
+    fn is_snapshot_cleanup_enabled(
+        &self,
+        _request: IsSnapshotCleanupEnabledRequest,
+    ) -> ::core::result::Result<IsSnapshotCleanupEnabledResponse, Self::Failure> {
+        Err(self.unsupported("IsSnapshotCleanupEnabled"))
+    }
+    /// `ExecProcedure`
+    fn exec_procedure(
+        &self,
+        _request: ExecProcedureRequest,
+    ) -> ::core::result::Result<ExecProcedureResponse, Self::Failure> {
+        Err(self.unsupported("ExecProcedure"))
+    }
+    /// `ExecProcedureWithRet`
+    fn exec_procedure_with_ret(
+        &self,
+        _request: ExecProcedureRequest,
+    ) -> ::core::result::Result<ExecProcedureResponse, Self::Failure> {
+        Err(self.unsupported("ExecProcedureWithRet"))
+    }
+    /// `IsProcedureDone`
+    fn is_procedure_done(
+        &self,
+        _request: IsProcedureDoneRequest,
+    ) -> ::core::result::Result<IsProcedureDoneResponse, Self::Failure> {
+        Err(self.unsupported("IsProcedureDone"))
+    }
+    /// `ModifyNamespace`
+    fn modify_namespace(
+        &self,
+        _request: ModifyNamespaceRequest,
+    ) -> ::core::result::Result<ModifyNamespaceResponse, Self::Failure> {
+        Err(self.unsupported("ModifyNamespace"))
+    }
+    /// `CreateNamespace`
+    fn create_namespace(
+        &self,
+        _request: CreateNamespaceRequest,
+    ) -> ::core::result::Result<CreateNamespaceResponse, Self::Failure> {
+        Err(self.unsupported("CreateNamespace"))
+    }
+    /// `DeleteNamespace`
+    fn delete_namespace(
+        &self,
+        _request: DeleteNamespaceRequest,
+    ) -> ::core::result::Result<DeleteNamespaceResponse, Self::Failure> {
+        Err(self.unsupported("DeleteNamespace"))
+    }
+    /// `GetNamespaceDescriptor`
+    fn get_namespace_descriptor(
+        &self,
+        _request: GetNamespaceDescriptorRequest,
+    ) -> ::core::result::Result<GetNamespaceDescriptorResponse, Self::Failure> {
+        Err(self.unsupported("GetNamespaceDescriptor"))
+    }
+    /// `ListNamespaceDescriptors`
+    fn list_namespace_descriptors(
+        &self,
+        _request: ListNamespaceDescriptorsRequest,
+    ) -> ::core::result::Result<ListNamespaceDescriptorsResponse, Self::Failure> {
+        Err(self.unsupported("ListNamespaceDescriptors"))
+    }
+    /// `ListTableDescriptorsByNamespace`
+    fn list_table_descriptors_by_namespace(
+        &self,
+        _request: ListTableDescriptorsByNamespaceRequest,
+    ) -> ::core::result::Result<ListTableDescriptorsByNamespaceResponse, Self::Failure> {
+        Err(self.unsupported("ListTableDescriptorsByNamespace"))
+    }
+    /// `ListTableNamesByNamespace`
+    fn list_table_names_by_namespace(
+        &self,
+        _request: ListTableNamesByNamespaceRequest,
+    ) -> ::core::result::Result<ListTableNamesByNamespaceResponse, Self::Failure> {
+        Err(self.unsupported("ListTableNamesByNamespace"))
+    }
+    /// `GetTableState`
+    fn get_table_state(
+        &self,
+        _request: GetTableStateRequest,
+    ) -> ::core::result::Result<GetTableStateResponse, Self::Failure> {
+        Err(self.unsupported("GetTableState"))
+    }
+    /// `SetQuota`
+    fn set_quota(
+        &self,
+        _request: SetQuotaRequest,
+    ) -> ::core::result::Result<SetQuotaResponse, Self::Failure> {
+        Err(self.unsupported("SetQuota"))
+    }
+    /// `getLastMajorCompactionTimestamp`
+    fn get_last_major_compaction_timestamp(
+        &self,
+        _request: MajorCompactionTimestampRequest,
+    ) -> ::core::result::Result<MajorCompactionTimestampResponse, Self::Failure> {
+        Err(self.unsupported("getLastMajorCompactionTimestamp"))
+    }
+    /// `getLastMajorCompactionTimestampForRegion`
+    fn get_last_major_compaction_timestamp_for_region(
+        &self,
+        _request: MajorCompactionTimestampForRegionRequest,
+    ) -> ::core::result::Result<MajorCompactionTimestampResponse, Self::Failure> {
+        Err(self.unsupported("getLastMajorCompactionTimestampForRegion"))
+    }
+    /// `getProcedureResult`
+    fn get_procedure_result(
+        &self,
+        _request: GetProcedureResultRequest,
+    ) -> ::core::result::Result<GetProcedureResultResponse, Self::Failure> {
+        Err(self.unsupported("getProcedureResult"))
+    }
+    /// `getSecurityCapabilities`
+    fn get_security_capabilities(
+        &self,
+        _request: SecurityCapabilitiesRequest,
+    ) -> ::core::result::Result<SecurityCapabilitiesResponse, Self::Failure> {
+        Err(self.unsupported("getSecurityCapabilities"))
+    }
+    /// `AbortProcedure`
+    fn abort_procedure(
+        &self,
+        _request: AbortProcedureRequest,
+    ) -> ::core::result::Result<AbortProcedureResponse, Self::Failure> {
+        Err(self.unsupported("AbortProcedure"))
+    }
+    /// `GetProcedures`
+    fn get_procedures(
+        &self,
+        _request: GetProceduresRequest,
+    ) -> ::core::result::Result<GetProceduresResponse, Self::Failure> {
+        Err(self.unsupported("GetProcedures"))
+    }
+    /// `GetLocks`
+    fn get_locks(
+        &self,
+        _request: GetLocksRequest,
+    ) -> ::core::result::Result<GetLocksResponse, Self::Failure> {
+        Err(self.unsupported("GetLocks"))
+    }
+    /// `AddReplicationPeer`
+    fn add_replication_peer(
+        &self,
+        _request: AddReplicationPeerRequest,
+    ) -> ::core::result::Result<AddReplicationPeerResponse, Self::Failure> {
+        Err(self.unsupported("AddReplicationPeer"))
+    }
+    /// `RemoveReplicationPeer`
+    fn remove_replication_peer(
+        &self,
+        _request: RemoveReplicationPeerRequest,
+    ) -> ::core::result::Result<RemoveReplicationPeerResponse, Self::Failure> {
+        Err(self.unsupported("RemoveReplicationPeer"))
+    }
+    /// `EnableReplicationPeer`
+    fn enable_replication_peer(
+        &self,
+        _request: EnableReplicationPeerRequest,
+    ) -> ::core::result::Result<EnableReplicationPeerResponse, Self::Failure> {
+        Err(self.unsupported("EnableReplicationPeer"))
+    }
+    /// `DisableReplicationPeer`
+    fn disable_replication_peer(
+        &self,
+        _request: DisableReplicationPeerRequest,
+    ) -> ::core::result::Result<DisableReplicationPeerResponse, Self::Failure> {
+        Err(self.unsupported("DisableReplicationPeer"))
+    }
+    /// `GetReplicationPeerConfig`
+    fn get_replication_peer_config(
+        &self,
+        _request: GetReplicationPeerConfigRequest,
+    ) -> ::core::result::Result<GetReplicationPeerConfigResponse, Self::Failure> {
+        Err(self.unsupported("GetReplicationPeerConfig"))
+    }
+    /// `UpdateReplicationPeerConfig`
+    fn update_replication_peer_config(
+        &self,
+        _request: UpdateReplicationPeerConfigRequest,
+    ) -> ::core::result::Result<UpdateReplicationPeerConfigResponse, Self::Failure> {
+        Err(self.unsupported("UpdateReplicationPeerConfig"))
+    }
+    /// `ListReplicationPeers`
+    fn list_replication_peers(
+        &self,
+        _request: ListReplicationPeersRequest,
+    ) -> ::core::result::Result<ListReplicationPeersResponse, Self::Failure> {
+        Err(self.unsupported("ListReplicationPeers"))
+    }
+    /// `IsReplicationPeerEnabled`
+    fn is_replication_peer_enabled(
+        &self,
+        _request: GetReplicationPeerStateRequest,
+    ) -> ::core::result::Result<GetReplicationPeerStateResponse, Self::Failure> {
+        Err(self.unsupported("IsReplicationPeerEnabled"))
+    }
+    /// `ReplicationPeerModificationSwitch`
+    fn replication_peer_modification_switch(
+        &self,
+        _request: ReplicationPeerModificationSwitchRequest,
+    ) -> ::core::result::Result<
+        ReplicationPeerModificationSwitchResponse,
+        Self::Failure,
+    > {
+        Err(self.unsupported("ReplicationPeerModificationSwitch"))
+    }
+    /// `GetReplicationPeerModificationProcedures`
+    fn get_replication_peer_modification_procedures(
+        &self,
+        _request: GetReplicationPeerModificationProceduresRequest,
+    ) -> ::core::result::Result<
+        GetReplicationPeerModificationProceduresResponse,
+        Self::Failure,
+    > {
+        Err(self.unsupported("GetReplicationPeerModificationProcedures"))
+    }
+    /// `IsReplicationPeerModificationEnabled`
+    fn is_replication_peer_modification_enabled(
+        &self,
+        _request: IsReplicationPeerModificationEnabledRequest,
+    ) -> ::core::result::Result<
+        IsReplicationPeerModificationEnabledResponse,
+        Self::Failure,
+    > {
+        Err(self.unsupported("IsReplicationPeerModificationEnabled"))
+    }
+    /// `ListDecommissionedRegionServers`
+    fn list_decommissioned_region_servers(
+        &self,
+        _request: ListDecommissionedRegionServersRequest,
+    ) -> ::core::result::Result<ListDecommissionedRegionServersResponse, Self::Failure> {
+        Err(self.unsupported("ListDecommissionedRegionServers"))
+    }
+    /// `DecommissionRegionServers`
+    fn decommission_region_servers(
+        &self,
+        _request: DecommissionRegionServersRequest,
+    ) -> ::core::result::Result<DecommissionRegionServersResponse, Self::Failure> {
+        Err(self.unsupported("DecommissionRegionServers"))
+    }
+    /// `RecommissionRegionServer`
+    fn recommission_region_server(
+        &self,
+        _request: RecommissionRegionServerRequest,
+    ) -> ::core::result::Result<RecommissionRegionServerResponse, Self::Failure> {
+        Err(self.unsupported("RecommissionRegionServer"))
+    }
+    /// `GetSpaceQuotaRegionSizes`
+    fn get_space_quota_region_sizes(
+        &self,
+        _request: GetSpaceQuotaRegionSizesRequest,
+    ) -> ::core::result::Result<GetSpaceQuotaRegionSizesResponse, Self::Failure> {
+        Err(self.unsupported("GetSpaceQuotaRegionSizes"))
+    }
+    /// `GetQuotaStates`
+    fn get_quota_states(
+        &self,
+        _request: GetQuotaStatesRequest,
+    ) -> ::core::result::Result<GetQuotaStatesResponse, Self::Failure> {
+        Err(self.unsupported("GetQuotaStates"))
+    }
+    /// `ClearDeadServers`
+    fn clear_dead_servers(
+        &self,
+        _request: ClearDeadServersRequest,
+    ) -> ::core::result::Result<ClearDeadServersResponse, Self::Failure> {
+        Err(self.unsupported("ClearDeadServers"))
+    }
+    /// `SwitchRpcThrottle`
+    fn switch_rpc_throttle(
+        &self,
+        _request: SwitchRpcThrottleRequest,
+    ) -> ::core::result::Result<SwitchRpcThrottleResponse, Self::Failure> {
+        Err(self.unsupported("SwitchRpcThrottle"))
+    }
+    /// `IsRpcThrottleEnabled`
+    fn is_rpc_throttle_enabled(
+        &self,
+        _request: IsRpcThrottleEnabledRequest,
+    ) -> ::core::result::Result<IsRpcThrottleEnabledResponse, Self::Failure> {
+        Err(self.unsupported("IsRpcThrottleEnabled"))
+    }
+    /// `SwitchExceedThrottleQuota`
+    fn switch_exceed_throttle_quota(
+        &self,
+        _request: SwitchExceedThrottleQuotaRequest,
+    ) -> ::core::result::Result<SwitchExceedThrottleQuotaResponse, Self::Failure> {
+        Err(self.unsupported("SwitchExceedThrottleQuota"))
+    }
+    /// `Grant`
+    fn grant(
+        &self,
+        _request: GrantRequest,
+    ) -> ::core::result::Result<GrantResponse, Self::Failure> {
+        Err(self.unsupported("Grant"))
+    }
+    /// `Revoke`
+    fn revoke(
+        &self,
+        _request: RevokeRequest,
+    ) -> ::core::result::Result<RevokeResponse, Self::Failure> {
+        Err(self.unsupported("Revoke"))
+    }
+    /// `GetUserPermissions`
+    fn get_user_permissions(
+        &self,
+        _request: GetUserPermissionsRequest,
+    ) -> ::core::result::Result<GetUserPermissionsResponse, Self::Failure> {
+        Err(self.unsupported("GetUserPermissions"))
+    }
+    /// `HasUserPermissions`
+    fn has_user_permissions(
+        &self,
+        _request: HasUserPermissionsRequest,
+    ) -> ::core::result::Result<HasUserPermissionsResponse, Self::Failure> {
+        Err(self.unsupported("HasUserPermissions"))
+    }
+    /// `ListNamespaces`
+    fn list_namespaces(
+        &self,
+        _request: ListNamespacesRequest,
+    ) -> ::core::result::Result<ListNamespacesResponse, Self::Failure> {
+        Err(self.unsupported("ListNamespaces"))
+    }
+    /// `GetLogEntries`
+    fn get_log_entries(
+        &self,
+        _request: LogRequest,
+    ) -> ::core::result::Result<LogEntry, Self::Failure> {
+        Err(self.unsupported("GetLogEntries"))
+    }
+    /// `ModifyTableStoreFileTracker`
+    fn modify_table_store_file_tracker(
+        &self,
+        _request: ModifyTableStoreFileTrackerRequest,
+    ) -> ::core::result::Result<ModifyTableStoreFileTrackerResponse, Self::Failure> {
+        Err(self.unsupported("ModifyTableStoreFileTracker"))
+    }
+    /// `ModifyColumnStoreFileTracker`
+    fn modify_column_store_file_tracker(
+        &self,
+        _request: ModifyColumnStoreFileTrackerRequest,
+    ) -> ::core::result::Result<ModifyColumnStoreFileTrackerResponse, Self::Failure> {
+        Err(self.unsupported("ModifyColumnStoreFileTracker"))
+    }
+    /// `FlushMasterStore`
+    fn flush_master_store(
+        &self,
+        _request: FlushMasterStoreRequest,
+    ) -> ::core::result::Result<FlushMasterStoreResponse, Self::Failure> {
+        Err(self.unsupported("FlushMasterStore"))
+    }
+}
+impl MasterServiceMethod {
+    /// Decodes the request, runs the handler, and passes its response to `reply`.
+    pub fn answer<H: MasterServiceHandlers>(
+        self,
+        handlers: &H,
+        request: ::prost::bytes::Bytes,
+        reply: &mut impl super::Reply,
+    ) -> ::core::result::Result<(), H::Failure> {
+        match self {
+            Self::GetSchemaAlterStatus => {
+                let request = ::prost::Message::decode(request).map_err(H::undecodable)?;
+                reply.message(&handlers.get_schema_alter_status(request)?);
+            }
+            Self::GetTableDescriptors => {
+                let request = ::prost::Message::decode(request).map_err(H::undecodable)?;
+                reply.message(&handlers.get_table_descriptors(request)?);
+            }
+            Self::ListTableDescriptorsByState => {
+                let request = ::prost::Message::decode(request).map_err(H::undecodable)?;
+                reply.message(&handlers.list_table_descriptors_by_state(request)?);
+            }
+            Self::GetTableNames => {
+                let request = ::prost::Message::decode(request).map_err(H::undecodable)?;
+                reply.message(&handlers.get_table_names(request)?);
+            }
+            Self::ListTableNamesByState => {
+                let request = ::prost::Message::decode(request).map_err(H::undecodable)?;
+                reply.message(&handlers.list_table_names_by_state(request)?);
+            }
+            Self::GetClusterStatus => {
+                let request = ::prost::Message::decode(request).map_err(H::undecodable)?;
+                reply.message(&handlers.get_cluster_status(request)?);
+            }
+            Self::IsMasterRunning => {
+                let request = ::prost::Message::decode(request).map_err(H::undecodable)?;
+                reply.message(&handlers.is_master_running(request)?);
+            }
+            Self::AddColumn => {
+                let request = ::prost::Message::decode(request).map_err(H::undecodable)?;
+                reply.message(&handlers.add_column(request)?);
+            }
+            Self::DeleteColumn => {
+                let request = ::prost::Message::decode(request).map_err(H::undecodable)?;
+                reply.message(&handlers.delete_column(request)?);
+            }
+            Self::ModifyColumn => {
+                let request = ::prost::Message::decode(request).map_err(H::undecodable)?;
+                reply.message(&handlers.modify_column(request)?);
+            }
+            Self::MoveRegion => {
+                let request = ::prost::Message::decode(request).map_err(H::undecodable)?;
+                reply.message(&handlers.move_region(request)?);
+            }
+            Self::MergeTableRegions => {
+                let request = ::prost::Message::decode(request).map_err(H::undecodable)?;
+                reply.message(&handlers.merge_table_regions(request)?);
+            }
+            Self::AssignRegion => {
+                let request = ::prost::Message::decode(request).map_err(H::undecodable)?;
+                reply.message(&handlers.assign_region(request)?);
+            }
+            Self::UnassignRegion => {
+                let request = ::prost::Message::decode(request).map_err(H::undecodable)?;
+                reply.message(&handlers.unassign_region(request)?);
+            }
+            Self::OfflineRegion => {
+                let request = ::prost::Message::decode(request).map_err(H::undecodable)?;
+                reply.message(&handlers.offline_region(request)?);
+            }
+            Self::SplitRegion => {
+                let request = ::prost::Message::decode(request).map_err(H::undecodable)?;
+                reply.message(&handlers.split_region(request)?);
+            }
+            Self::TruncateRegion => {
+                let request = ::prost::Message::decode(request).map_err(H::undecodable)?;
+                reply.message(&handlers.truncate_region(request)?);
+            }
+            Self::DeleteTable => {
+                let request = ::prost::Message::decode(request).map_err(H::undecodable)?;
+                reply.message(&handlers.delete_table(request)?);
+            }
+            Self::TruncateTable => {
+                let request = ::prost::Message::decode(request).map_err(H::undecodable)?;
+                reply.message(&handlers.truncate_table(request)?);
+            }
+            Self::EnableTable => {
+                let request = ::prost::Message::decode(request).map_err(H::undecodable)?;
+                reply.message(&handlers.enable_table(request)?);
+            }
+            Self::DisableTable => {
+                let request = ::prost::Message::decode(request).map_err(H::undecodable)?;
+                reply.message(&handlers.disable_table(request)?);
+            }
+            Self::ModifyTable => {
+                let request = ::prost::Message::decode(request).map_err(H::undecodable)?;
+                reply.message(&handlers.modify_table(request)?);
+            }
+            Self::FlushTable => {
+                let request = ::prost::Message::decode(request).map_err(H::undecodable)?;
+                reply.message(&handlers.flush_table(request)?);
+            }
+            Self::CreateTable => {
+                let request = ::prost::Message::decode(request).map_err(H::undecodable)?;
+                reply.message(&handlers.create_table(request)?);
+            }
+            Self::Shutdown => {
+                let request = ::prost::Message::decode(request).map_err(H::undecodable)?;
+                reply.message(&handlers.shutdown(request)?);
+            }
+            Self::StopMaster => {
+                let request = ::prost::Message::decode(request).map_err(H::undecodable)?;
+                reply.message(&handlers.stop_master(request)?);
+            }
+            Self::IsMasterInMaintenanceMode => {
+                let request = ::prost::Message::decode(request).map_err(H::undecodable)?;
+                reply.message(&handlers.is_master_in_maintenance_mode(request)?);
+            }
+            Self::Balance => {
+                let request = ::prost::Message::decode(request).map_err(H::undecodable)?;
+                reply.message(&handlers.balance(request)?);
+            }
+            Self::SetBalancerRunning => {
+                let request = ::prost::Message::decode(request).map_err(H::undecodable)?;
+                reply.message(&handlers.set_balancer_running(request)?);
+            }
+            Self::IsBalancerEnabled => {
+                let request = ::prost::Message::decode(request).map_err(H::undecodable)?;
+                reply.message(&handlers.is_balancer_enabled(request)?);
+            }
+            Self::SetSplitOrMergeEnabled => {
+                let request = ::prost::Message::decode(request).map_err(H::undecodable)?;
+                reply.message(&handlers.set_split_or_merge_enabled(request)?);
+            }
+            Self::IsSplitOrMergeEnabled => {
+                let request = ::prost::Message::decode(request).map_err(H::undecodable)?;
+                reply.message(&handlers.is_split_or_merge_enabled(request)?);
+            }
+            Self::Normalize => {
+                let request = ::prost::Message::decode(request).map_err(H::undecodable)?;
+                reply.message(&handlers.normalize(request)?);
+            }
+            Self::SetNormalizerRunning => {
+                let request = ::prost::Message::decode(request).map_err(H::undecodable)?;
+                reply.message(&handlers.set_normalizer_running(request)?);
+            }
+            Self::IsNormalizerEnabled => {
+                let request = ::prost::Message::decode(request).map_err(H::undecodable)?;
+                reply.message(&handlers.is_normalizer_enabled(request)?);
+            }
+            Self::RunCatalogScan => {
+                let request = ::prost::Message::decode(request).map_err(H::undecodable)?;
+                reply.message(&handlers.run_catalog_scan(request)?);
+            }
+            Self::EnableCatalogJanitor => {
+                let request = ::prost::Message::decode(request).map_err(H::undecodable)?;
+                reply.message(&handlers.enable_catalog_janitor(request)?);
+            }
+            Self::IsCatalogJanitorEnabled => {
+                let request = ::prost::Message::decode(request).map_err(H::undecodable)?;
+                reply.message(&handlers.is_catalog_janitor_enabled(request)?);
+            }
+            Self::RunCleanerChore => {
+                let request = ::prost::Message::decode(request).map_err(H::undecodable)?;
+                reply.message(&handlers.run_cleaner_chore(request)?);
+            }
+            Self::SetCleanerChoreRunning => {
+                let request = ::prost::Message::decode(request).map_err(H::undecodable)?;
+                reply.message(&handlers.set_cleaner_chore_running(request)?);
+            }
+            Self::IsCleanerChoreEnabled => {
+                let request = ::prost::Message::decode(request).map_err(H::undecodable)?;
+                reply.message(&handlers.is_cleaner_chore_enabled(request)?);
+            }
+            Self::ExecMasterService => {
+                let request = ::prost::Message::decode(request).map_err(H::undecodable)?;
+                reply.message(&handlers.exec_master_service(request)?);
+            }
+            Self::Snapshot => {
+                let request = ::prost::Message::decode(request).map_err(H::undecodable)?;
+                reply.message(&handlers.snapshot(request)?);
+            }
+            Self::GetCompletedSnapshots => {
+                let request = ::prost::Message::decode(request).map_err(H::undecodable)?;
+                reply.message(&handlers.get_completed_snapshots(request)?);
+            }
+            Self::DeleteSnapshot => {
+                let request = ::prost::Message::decode(request).map_err(H::undecodable)?;
+                reply.message(&handlers.delete_snapshot(request)?);
+            }
+            Self::IsSnapshotDone => {
+                let request = ::prost::Message::decode(request).map_err(H::undecodable)?;
+                reply.message(&handlers.is_snapshot_done(request)?);
+            }
+            Self::RestoreSnapshot => {
+                let request = ::prost::Message::decode(request).map_err(H::undecodable)?;
+                reply.message(&handlers.restore_snapshot(request)?);
+            }
+            Self::SwitchSnapshotCleanup => {
+                let request = ::prost::Message::decode(request).map_err(H::undecodable)?;
+                reply.message(&handlers.switch_snapshot_cleanup(request)?);
+            }
+            Self::IsSnapshotCleanupEnabled => {
+                let request = ::prost::Message::decode(request).map_err(H::undecodable)?;
+                reply.message(&handlers.is_snapshot_cleanup_enabled(request)?);
+            }
+            Self::ExecProcedure => {
+                let request = ::prost::Message::decode(request).map_err(H::undecodable)?;
+                reply.message(&handlers.exec_procedure(request)?);
+            }
+            Self::ExecProcedureWithRet => {
+                let request = ::prost::Message::decode(request).map_err(H::undecodable)?;
+                reply.message(&handlers.exec_procedure_with_ret(request)?);
+            }
+            Self::IsProcedureDone => {
+                let request = ::prost::Message::decode(request).map_err(H::undecodable)?;
+                reply.message(&handlers.is_procedure_done(request)?);
+            }
+            Self::ModifyNamespace => {
+                let request = ::prost::Message::decode(request).map_err(H::undecodable)?;
+                reply.message(&handlers.modify_namespace(request)?);
+            }
+            Self::CreateNamespace => {
+                let request = ::prost::Message::decode(request).map_err(H::undecodable)?;
+                reply.message(&handlers.create_namespace(request)?);
+            }
+            Self::DeleteNamespace => {
+                let request = ::prost::Message::decode(request).map_err(H::undecodable)?;
+                reply.message(&handlers.delete_namespace(request)?);
+            }
+            Self::GetNamespaceDescriptor => {
+                let request = ::prost::Message::decode(request).map_err(H::undecodable)?;
+                reply.message(&handlers.get_namespace_descriptor(request)?);
+            }
+            Self::ListNamespaceDescriptors => {
+                let request = ::prost::Message::decode(request).map_err(H::undecodable)?;
+                reply.message(&handlers.list_namespace_descriptors(request)?);
+            }
+            Self::ListTableDescriptorsByNamespace => {
+                let request = ::prost::Message::decode(request).map_err(H::undecodable)?;
+                reply.message(&handlers.list_table_descriptors_by_namespace(request)?);
+            }
+            Self::ListTableNamesByNamespace => {
+                let request = ::prost::Message::decode(request).map_err(H::undecodable)?;
+                reply.message(&handlers.list_table_names_by_namespace(request)?);
+            }
+            Self::GetTableState => {
+                let request = ::prost::Message::decode(request).map_err(H::undecodable)?;
+                reply.message(&handlers.get_table_state(request)?);
+            }
+            Self::SetQuota => {
+                let request = ::prost::Message::decode(request).map_err(H::undecodable)?;
+                reply.message(&handlers.set_quota(request)?);
+            }
+            Self::GetLastMajorCompactionTimestamp => {
+                let request = ::prost::Message::decode(request).map_err(H::undecodable)?;
+                reply.message(&handlers.get_last_major_compaction_timestamp(request)?);
+            }
+            Self::GetLastMajorCompactionTimestampForRegion => {
+                let request = ::prost::Message::decode(request).map_err(H::undecodable)?;
+                reply
+                    .message(
+                        &handlers
+                            .get_last_major_compaction_timestamp_for_region(request)?,
+                    );
+            }
+            Self::GetProcedureResult => {
+                let request = ::prost::Message::decode(request).map_err(H::undecodable)?;
+                reply.message(&handlers.get_procedure_result(request)?);
+            }
+            Self::GetSecurityCapabilities => {
+                let request = ::prost::Message::decode(request).map_err(H::undecodable)?;
+                reply.message(&handlers.get_security_capabilities(request)?);
+            }
+            Self::AbortProcedure => {
+                let request = ::prost::Message::decode(request).map_err(H::undecodable)?;
+                reply.message(&handlers.abort_procedure(request)?);
+            }
+            Self::GetProcedures => {
+                let request = ::prost::Message::decode(request).map_err(H::undecodable)?;
+                reply.message(&handlers.get_procedures(request)?);
+            }
+            Self::GetLocks => {
+                let request = ::prost::Message::decode(request).map_err(H::undecodable)?;
+                reply.message(&handlers.get_locks(request)?);
+            }
+            Self::AddReplicationPeer => {
+                let request = ::prost::Message::decode(request).map_err(H::undecodable)?;
+                reply.message(&handlers.add_replication_peer(request)?);
+            }
+            Self::RemoveReplicationPeer => {
+                let request = ::prost::Message::decode(request).map_err(H::undecodable)?;
+                reply.message(&handlers.remove_replication_peer(request)?);
+            }
+            Self::EnableReplicationPeer => {
+                let request = ::prost::Message::decode(request).map_err(H::undecodable)?;
+                reply.message(&handlers.enable_replication_peer(request)?);
+            }
+            Self::DisableReplicationPeer => {
+                let request = ::prost::Message::decode(request).map_err(H::undecodable)?;
+                reply.message(&handlers.disable_replication_peer(request)?);
+            }
+            Self::GetReplicationPeerConfig => {
+                let request = ::prost::Message::decode(request).map_err(H::undecodable)?;
+                reply.message(&handlers.get_replication_peer_config(request)?);
+            }
+            Self::UpdateReplicationPeerConfig => {
+                let request = ::prost::Message::decode(request).map_err(H::undecodable)?;
+                reply.message(&handlers.update_replication_peer_config(request)?);
+            }
+            Self::ListReplicationPeers => {
+                let request = ::prost::Message::decode(request).map_err(H::undecodable)?;
+                reply.message(&handlers.list_replication_peers(request)?);
+            }
+            Self::IsReplicationPeerEnabled => {
+                let request = ::prost::Message::decode(request).map_err(H::undecodable)?;
+                reply.message(&handlers.is_replication_peer_enabled(request)?);
+            }
+            Self::ReplicationPeerModificationSwitch => {
+                let request = ::prost::Message::decode(request).map_err(H::undecodable)?;
+                reply.message(&handlers.replication_peer_modification_switch(request)?);
+            }
+            Self::GetReplicationPeerModificationProcedures => {
+                let request = ::prost::Message::decode(request).map_err(H::undecodable)?;
+                reply
+                    .message(
+                        &handlers.get_replication_peer_modification_procedures(request)?,
+                    );
+            }
+            Self::IsReplicationPeerModificationEnabled => {
+                let request = ::prost::Message::decode(request).map_err(H::undecodable)?;
+                reply
+                    .message(
+                        &handlers.is_replication_peer_modification_enabled(request)?,
+                    );
+            }
+            Self::ListDecommissionedRegionServers => {
+                let request = ::prost::Message::decode(request).map_err(H::undecodable)?;
+                reply.message(&handlers.list_decommissioned_region_servers(request)?);
+            }
+            Self::DecommissionRegionServers => {
+                let request = ::prost::Message::decode(request).map_err(H::undecodable)?;
+                reply.message(&handlers.decommission_region_servers(request)?);
+            }
+            Self::RecommissionRegionServer => {
+                let request = ::prost::Message::decode(request).map_err(H::undecodable)?;
+                reply.message(&handlers.recommission_region_server(request)?);
+            }
+            Self::GetSpaceQuotaRegionSizes => {
+                let request = ::prost::Message::decode(request).map_err(H::undecodable)?;
+                reply.message(&handlers.get_space_quota_region_sizes(request)?);
+            }
+            Self::GetQuotaStates => {
+                let request = ::prost::Message::decode(request).map_err(H::undecodable)?;
+                reply.message(&handlers.get_quota_states(request)?);
+            }
+            Self::ClearDeadServers => {
+                let request = ::prost::Message::decode(request).map_err(H::undecodable)?;
+                reply.message(&handlers.clear_dead_servers(request)?);
+            }
+            Self::SwitchRpcThrottle => {
+                let request = ::prost::Message::decode(request).map_err(H::undecodable)?;
+                reply.message(&handlers.switch_rpc_throttle(request)?);
+            }
+            Self::IsRpcThrottleEnabled => {
+                let request = ::prost::Message::decode(request).map_err(H::undecodable)?;
+                reply.message(&handlers.is_rpc_throttle_enabled(request)?);
+            }
+            Self::SwitchExceedThrottleQuota => {
+                let request = ::prost::Message::decode(request).map_err(H::undecodable)?;
+                reply.message(&handlers.switch_exceed_throttle_quota(request)?);
+            }
+            Self::Grant => {
+                let request = ::prost::Message::decode(request).map_err(H::undecodable)?;
+                reply.message(&handlers.grant(request)?);
+            }
+            Self::Revoke => {
+                let request = ::prost::Message::decode(request).map_err(H::undecodable)?;
+                reply.message(&handlers.revoke(request)?);
+            }
+            Self::GetUserPermissions => {
+                let request = ::prost::Message::decode(request).map_err(H::undecodable)?;
+                reply.message(&handlers.get_user_permissions(request)?);
+            }
+            Self::HasUserPermissions => {
+                let request = ::prost::Message::decode(request).map_err(H::undecodable)?;
+                reply.message(&handlers.has_user_permissions(request)?);
+            }
+            Self::ListNamespaces => {
+                let request = ::prost::Message::decode(request).map_err(H::undecodable)?;
+                reply.message(&handlers.list_namespaces(request)?);
+            }
+            Self::GetLogEntries => {
+                let request = ::prost::Message::decode(request).map_err(H::undecodable)?;
+                reply.message(&handlers.get_log_entries(request)?);
+            }
+            Self::ModifyTableStoreFileTracker => {
+                let request = ::prost::Message::decode(request).map_err(H::undecodable)?;
+                reply.message(&handlers.modify_table_store_file_tracker(request)?);
+            }
+            Self::ModifyColumnStoreFileTracker => {
+                let request = ::prost::Message::decode(request).map_err(H::undecodable)?;
+                reply.message(&handlers.modify_column_store_file_tracker(request)?);
+            }
+            Self::FlushMasterStore => {
+                let request = ::prost::Message::decode(request).map_err(H::undecodable)?;
+                reply.message(&handlers.flush_master_store(request)?);
+            }
+        }
+        Ok(())
+    }
+}
 /// Methods of HBase's `ClientMetaService`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ClientMetaServiceMethod {
@@ -5267,6 +6732,83 @@ impl ClientMetaServiceMethod {
                 _ => return None,
             },
         )
+    }
+}
+/// Handlers of `ClientMetaService`, one for each method. A method without a handler of its own is refused.
+pub trait ClientMetaServiceHandlers {
+    /// Why a call fails.
+    type Failure;
+    /// Refuses a method that has no handler.
+    fn unsupported(&self, method: &'static str) -> Self::Failure;
+    /// Refuses a request that cannot be decoded.
+    fn undecodable(error: ::prost::DecodeError) -> Self::Failure;
+    /// `GetClusterId`
+    fn get_cluster_id(
+        &self,
+        _request: GetClusterIdRequest,
+    ) -> ::core::result::Result<GetClusterIdResponse, Self::Failure> {
+        Err(self.unsupported("GetClusterId"))
+    }
+    /// `GetActiveMaster`
+    fn get_active_master(
+        &self,
+        _request: GetActiveMasterRequest,
+    ) -> ::core::result::Result<GetActiveMasterResponse, Self::Failure> {
+        Err(self.unsupported("GetActiveMaster"))
+    }
+    /// `GetMasters`
+    fn get_masters(
+        &self,
+        _request: GetMastersRequest,
+    ) -> ::core::result::Result<GetMastersResponse, Self::Failure> {
+        Err(self.unsupported("GetMasters"))
+    }
+    /// `GetMetaRegionLocations`
+    fn get_meta_region_locations(
+        &self,
+        _request: GetMetaRegionLocationsRequest,
+    ) -> ::core::result::Result<GetMetaRegionLocationsResponse, Self::Failure> {
+        Err(self.unsupported("GetMetaRegionLocations"))
+    }
+    /// `GetBootstrapNodes`
+    fn get_bootstrap_nodes(
+        &self,
+        _request: GetBootstrapNodesRequest,
+    ) -> ::core::result::Result<GetBootstrapNodesResponse, Self::Failure> {
+        Err(self.unsupported("GetBootstrapNodes"))
+    }
+}
+impl ClientMetaServiceMethod {
+    /// Decodes the request, runs the handler, and passes its response to `reply`.
+    pub fn answer<H: ClientMetaServiceHandlers>(
+        self,
+        handlers: &H,
+        request: ::prost::bytes::Bytes,
+        reply: &mut impl super::Reply,
+    ) -> ::core::result::Result<(), H::Failure> {
+        match self {
+            Self::GetClusterId => {
+                let request = ::prost::Message::decode(request).map_err(H::undecodable)?;
+                reply.message(&handlers.get_cluster_id(request)?);
+            }
+            Self::GetActiveMaster => {
+                let request = ::prost::Message::decode(request).map_err(H::undecodable)?;
+                reply.message(&handlers.get_active_master(request)?);
+            }
+            Self::GetMasters => {
+                let request = ::prost::Message::decode(request).map_err(H::undecodable)?;
+                reply.message(&handlers.get_masters(request)?);
+            }
+            Self::GetMetaRegionLocations => {
+                let request = ::prost::Message::decode(request).map_err(H::undecodable)?;
+                reply.message(&handlers.get_meta_region_locations(request)?);
+            }
+            Self::GetBootstrapNodes => {
+                let request = ::prost::Message::decode(request).map_err(H::undecodable)?;
+                reply.message(&handlers.get_bootstrap_nodes(request)?);
+            }
+        }
+        Ok(())
     }
 }
 /// Methods of HBase's `MultiRowMutationService`.
@@ -5350,6 +6892,45 @@ impl AggregateServiceMethod {
                 "GetAvg" => Self::GetAvg,
                 "GetStd" => Self::GetStd,
                 "GetMedian" => Self::GetMedian,
+                _ => return None,
+            },
+        )
+    }
+}
+/// Methods of HBase's `SecureBulkLoadService`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum SecureBulkLoadServiceMethod {
+    /// `PrepareBulkLoad`: [`PrepareBulkLoadRequest`] to [`PrepareBulkLoadResponse`].
+    PrepareBulkLoad,
+    /// `SecureBulkLoadHFiles`: [`SecureBulkLoadHFilesRequest`] to [`SecureBulkLoadHFilesResponse`].
+    SecureBulkLoadHFiles,
+    /// `CleanupBulkLoad`: [`CleanupBulkLoadRequest`] to [`CleanupBulkLoadResponse`].
+    CleanupBulkLoad,
+}
+impl SecureBulkLoadServiceMethod {
+    /// The name in a connection header.
+    pub const SERVICE: &'static str = "SecureBulkLoadService";
+    /// All methods, in HBase's order.
+    pub const ALL: &'static [Self] = &[
+        Self::PrepareBulkLoad,
+        Self::SecureBulkLoadHFiles,
+        Self::CleanupBulkLoad,
+    ];
+    /// The name in a request header.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::PrepareBulkLoad => "PrepareBulkLoad",
+            Self::SecureBulkLoadHFiles => "SecureBulkLoadHFiles",
+            Self::CleanupBulkLoad => "CleanupBulkLoad",
+        }
+    }
+    /// The method of that name, which is case sensitive.
+    pub fn from_name(name: &str) -> ::core::option::Option<Self> {
+        Some(
+            match name {
+                "PrepareBulkLoad" => Self::PrepareBulkLoad,
+                "SecureBulkLoadHFiles" => Self::SecureBulkLoadHFiles,
+                "CleanupBulkLoad" => Self::CleanupBulkLoad,
                 _ => return None,
             },
         )

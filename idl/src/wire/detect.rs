@@ -121,8 +121,9 @@ fn is_name_len(len: u32) -> bool {
 const HBASE_PREAMBLES: [&[u8; 4]; 3] = [b"HBas", b"Regi", b"Secu"];
 
 /// ZooKeeper's four-letter words, which monitoring sends.
-const ZOOKEEPER_WORDS: [&[u8; 4]; 9] = [
-    b"ruok", b"srvr", b"stat", b"mntr", b"conf", b"isro", b"envi", b"cons", b"dump",
+const ZOOKEEPER_WORDS: [&[u8; 4]; 18] = [
+    b"conf", b"cons", b"crst", b"dirs", b"dump", b"envi", b"gtmk", b"hash", b"isro", b"mntr", b"ruok",
+    b"srst", b"srvr", b"stat", b"stmk", b"wchc", b"wchp", b"wchs",
 ];
 
 fn detect_letters(first: &[u8]) -> Detected {

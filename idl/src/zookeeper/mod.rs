@@ -12,6 +12,10 @@
 //! take a packet without its length. Nothing here does I/O, and no decoder allocates: strings and
 //! buffers are slices of the packet.
 
+mod multi;
+
+pub use multi::{MultiOp, MultiOps, MultiResult};
+
 /// Longest packet that is accepted: requests have a path and a few numbers.
 pub const PACKET_BYTES_MAX: usize = 64 << 10;
 
@@ -30,6 +34,12 @@ pub enum ZkError {
     NoNode = -101,
     /// Not allowed: every change.
     NoAuth = -102,
+    /// A path without a slash in front, or too much in one packet.
+    BadArguments = -8,
+    /// The node has another version.
+    BadVersion = -103,
+    /// An operation of a transaction behind the one that failed.
+    RuntimeInconsistency = -2,
 }
 
 /// A malformed packet.
@@ -112,12 +122,47 @@ pub enum Operation<'a> {
     Ping,
     /// Ends the session.
     Close,
-    /// Registers authentication or watches. Accepted without effect.
+    /// Registers authentication or watches, or removes a watch. Accepted without effect.
     Register,
-    /// A change of a node: create, delete, setData, setACL, multi.
-    Change,
+    /// Registers a watch; unlike [`Self::Register`], its answer has a body.
+    AddWatch,
+    /// The permissions of a node.
+    GetAcl(&'a [u8]),
+    /// Waits until the server has all changes.
+    Sync(&'a [u8]),
+    /// The number of nodes below a node.
+    CountBelow(&'a [u8]),
+    /// The session's own nodes that end with it.
+    GetEphemerals,
+    /// The client, as the server knows it.
+    WhoAmI,
+    /// Operations of which all are done or none; with `reads`, any number of reads.
+    Multi {
+        /// The operations.
+        operations: MultiOps<'a>,
+        /// Whether they are reads, which succeed or fail one by one.
+        reads: bool,
+    },
+    /// The version of a node.
+    Check {
+        /// Path of the node.
+        path: &'a [u8],
+        /// The version that it should have; -1: any.
+        version: i32,
+    },
+    /// A change of a node.
+    Change(Change<'a>),
     /// Not served.
     Other(i32),
+}
+
+/// A change of a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Change<'a> {
+    /// Path of the node.
+    pub path: &'a [u8],
+    /// Whether it creates or deletes the node, which changes the node above it, too.
+    pub of_parent: bool,
 }
 
 /// A request after the first.
@@ -143,8 +188,25 @@ impl<'a> ZkRequest<'a> {
             },
             11 => Operation::Ping,
             -11 => Operation::Close,
-            100 | 101 | 105 => Operation::Register,
-            1 | 2 | 5 | 7 | 13 | 14 | 15 => Operation::Change,
+            17 | 18 | 100 | 101 | 105 => Operation::Register,
+            106 => Operation::AddWatch,
+            6 => Operation::GetAcl(reader.buffer("path")?),
+            9 => Operation::Sync(reader.buffer("path")?),
+            104 => Operation::CountBelow(reader.buffer("path")?),
+            103 => Operation::GetEphemerals,
+            107 => Operation::WhoAmI,
+            code @ (14 | 22) => Operation::Multi {
+                operations: MultiOps::new(reader),
+                reads: code == 22,
+            },
+            13 => Operation::Check {
+                path: reader.buffer("path")?,
+                version: reader.int("version")?,
+            },
+            code @ (1 | 2 | 5 | 7 | 15 | 19 | 20 | 21) => Operation::Change(Change {
+                path: reader.buffer("path")?,
+                of_parent: !matches!(code, 5 | 7),
+            }),
             other => Operation::Other(other),
         };
         Ok(Self { xid, operation })
@@ -213,6 +275,48 @@ impl Responses<'_> {
         end_packet(at, self.out);
     }
 
+    /// The answer to getACL: everybody has these permissions.
+    pub fn acl(&mut self, xid: i32, permissions: i32, stat: Stat) {
+        let at = self.begin(xid, None);
+        self.out.extend_from_slice(&1_i32.to_be_bytes());
+        self.out.extend_from_slice(&permissions.to_be_bytes());
+        put_buffer(b"world", self.out);
+        put_buffer(b"anyone", self.out);
+        put_stat(stat, self.out);
+        end_packet(at, self.out);
+    }
+
+    /// The answer to sync.
+    pub fn path(&mut self, xid: i32, path: &[u8]) {
+        let at = self.begin(xid, None);
+        put_buffer(path, self.out);
+        end_packet(at, self.out);
+    }
+
+    /// A number: the answer to getAllChildrenNumber, and with 0 those to addWatch and getEphemerals.
+    pub fn number(&mut self, xid: i32, number: i32) {
+        let at = self.begin(xid, None);
+        self.out.extend_from_slice(&number.to_be_bytes());
+        end_packet(at, self.out);
+    }
+
+    /// The answer to whoAmI: one scheme with its user.
+    pub fn identity(&mut self, xid: i32, scheme: &str, user: &str) {
+        let at = self.begin(xid, None);
+        self.out.extend_from_slice(&1_i32.to_be_bytes());
+        put_buffer(scheme.as_bytes(), self.out);
+        put_buffer(user.as_bytes(), self.out);
+        end_packet(at, self.out);
+    }
+
+    /// The answer to a multi.
+    pub fn multi<'n>(&mut self, xid: i32, results: impl Iterator<Item = MultiResult<'n>>) {
+        let at = self.begin(xid, None);
+        results.for_each(|result| result.put(self.out));
+        MultiResult::put_end(self.out);
+        end_packet(at, self.out);
+    }
+
     fn begin(&mut self, xid: i32, error: Option<ZkError>) -> usize {
         let at = begin_packet(self.out);
         self.out.extend_from_slice(&xid.to_be_bytes());
@@ -254,6 +358,8 @@ fn put_buffer(bytes: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(bytes);
 }
 
+/// Reads the parts of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Reader<'a>(&'a [u8]);
 
 impl<'a> Reader<'a> {
@@ -267,6 +373,12 @@ impl<'a> Reader<'a> {
         let (value, rest) = self.0.split_first_chunk::<8>().ok_or(PacketError(what))?;
         self.0 = rest;
         Ok(i64::from_be_bytes(*value))
+    }
+
+    fn bool(&mut self, what: &'static str) -> Result<bool, PacketError> {
+        let (value, rest) = self.0.split_first().ok_or(PacketError(what))?;
+        self.0 = rest;
+        Ok(*value != 0)
     }
 
     /// A string or buffer; null reads as empty.

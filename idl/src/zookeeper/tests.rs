@@ -75,7 +75,25 @@ fn requests_are_told_apart() {
         (11, Operation::Ping),
         (-11, Operation::Close),
         (101, Operation::Register),
-        (1, Operation::Change),
+        (
+            1,
+            Operation::Change(Change {
+                path: b"/hbase",
+                of_parent: true,
+            }),
+        ),
+        (
+            5,
+            Operation::Change(Change {
+                path: b"/hbase",
+                of_parent: false,
+            }),
+        ),
+        (6, Operation::GetAcl(b"/hbase")),
+        (9, Operation::Sync(b"/hbase")),
+        (18, Operation::Register),
+        (104, Operation::CountBelow(b"/hbase")),
+        (107, Operation::WhoAmI),
         (77, Operation::Other(77)),
     ] {
         let packet = request(5, code, b"/hbase");
@@ -122,4 +140,122 @@ fn responses_have_zookeepers_layout() {
     responses.out.clear();
     responses.empty(1, Some(ZkError::NoNode));
     assert_eq!(responses.out[16..20], (-101_i32).to_be_bytes());
+}
+
+/// A multi in the form of Java: a header with the type in front of each operation, and one that ends them.
+#[test]
+fn the_operations_of_a_multi_are_read_to_its_end() {
+    let header = |kind: i32, done: u8| [&kind.to_be_bytes()[..], &[done], &(-1_i32).to_be_bytes()].concat();
+    let path = |path: &[u8]| {
+        let mut out = Vec::new();
+        put_buffer(path, &mut out);
+        out
+    };
+    let int = |value: i32| value.to_be_bytes().to_vec();
+    let acl = [int(1), int(31), path(b"world"), path(b"anyone")].concat();
+    let packet = [
+        [int(5), int(14)].concat(),
+        header(1, 0),
+        path(b"/a"),
+        path(b"data"),
+        acl.clone(),
+        int(0),
+        header(21, 0),
+        path(b"/ttl"),
+        path(b""),
+        acl,
+        int(5),
+        [0; 8].to_vec(),
+        header(2, 0),
+        path(b"/b"),
+        int(-1),
+        header(5, 0),
+        path(b"/c"),
+        path(b"data"),
+        int(3),
+        header(13, 0),
+        path(b"/d"),
+        int(7),
+        header(4, 0),
+        path(b"/e"),
+        vec![0],
+        header(8, 0),
+        path(b"/f"),
+        vec![1],
+        header(-1, 1),
+    ]
+    .concat();
+    let read = |packet: &[u8]| -> Result<Vec<String>, PacketError> {
+        let Operation::Multi { operations, reads } = ZkRequest::decode(packet)?.operation else {
+            panic!("a multi");
+        };
+        assert!(!reads);
+        operations
+            .map(|operation| operation.map(|operation| format!("{operation:?}")))
+            .collect()
+    };
+    let change =
+        |path: &'static [u8], of_parent| format!("{:?}", MultiOp::Change(Change { path, of_parent }));
+    assert_eq!(
+        read(&packet).unwrap(),
+        [
+            change(b"/a", true),
+            change(b"/ttl", true),
+            change(b"/b", true),
+            change(b"/c", false),
+            format!(
+                "{:?}",
+                MultiOp::Check {
+                    path: b"/d",
+                    version: 7
+                }
+            ),
+            format!("{:?}", MultiOp::GetData(b"/e")),
+            format!("{:?}", MultiOp::GetChildren(b"/f")),
+        ]
+    );
+    for length in 8..packet.len() {
+        assert!(read(&packet[..length]).is_err(), "{length}");
+    }
+    let unknown = [[int(5), int(14)].concat(), header(99, 0), path(b"/a")].concat();
+    assert_eq!(read(&unknown), Err(PacketError("type of an operation")));
+}
+
+#[test]
+fn the_results_of_a_multi_have_zookeepers_layout() {
+    let stat = Stat {
+        zxid: 3,
+        time_ms: 4,
+        data_length: 2,
+        children: 0,
+    };
+    let mut out = Vec::new();
+    let mut responses = Responses {
+        zxid: 3,
+        out: &mut out,
+    };
+    let names = ["x".to_owned()];
+    let results = [
+        MultiResult::Checked,
+        MultiResult::Data(b"ab", stat),
+        MultiResult::Children(&names),
+        MultiResult::Failed(Some(ZkError::NoAuth)),
+        MultiResult::Failed(None),
+    ];
+    responses.multi(1, results.into_iter());
+    let body = &out[20..];
+    let error = |code: i32| {
+        [
+            &(-1_i32).to_be_bytes()[..],
+            &[0],
+            &code.to_be_bytes(),
+            &code.to_be_bytes(),
+        ]
+        .concat()
+    };
+    assert_eq!(body[..9], *b"\0\0\0\x0d\0\0\0\0\0");
+    assert_eq!(body[9..24], *b"\0\0\0\x04\0\0\0\0\0\0\0\0\x02ab");
+    assert_eq!(body[92..110], *b"\0\0\0\x08\0\0\0\0\0\0\0\0\x01\0\0\0\x01x");
+    assert_eq!(body[110..136], [error(-102), error(0)].concat());
+    assert_eq!(body[136..], *b"\xff\xff\xff\xff\x01\xff\xff\xff\xff");
 }

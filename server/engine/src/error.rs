@@ -19,6 +19,11 @@ pub type Result<T> = std::result::Result<T, Error>;
 /// Advice for an operator about a store file that cannot be used.
 pub(crate) const DAMAGE_REMEDY: &str = "Put the file back from a copy of the data directory and start the server again; or disable the table and restore a snapshot of it, truncate it or drop it";
 
+/// Advice for an operator whose data directory may be a copy of one that a server was using.
+pub const COPIED_REMEDY: &str = "If this directory was copied while a server was using it, the copy is of several moments and cannot be made \
+     whole. Copy the directory again while its server is stopped, or from a snapshot that the file system takes at one moment; or copy the \
+     tables of the running server with HBase's CopyTable or Export (moving-data.md)";
+
 /// The caller's remedy for an [`Error`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -60,6 +65,14 @@ pub enum Error {
         /// The family, escaped for people.
         family: String,
     },
+    /// A flush was asked for of families that the table does not have. The text is HBase's.
+    #[error("Column families [{families}] don't exist in table {table}")]
+    NoSuchFamilies {
+        /// The table.
+        table: TableName,
+        /// The families, escaped for people.
+        families: String,
+    },
     /// A change of families that the schema does not allow (adding one that exists, dropping one
     /// that does not, dropping the last).
     #[error("{0}")]
@@ -85,6 +98,12 @@ pub enum Error {
     /// A rule of the schema forbids the call.
     #[error("{0}")]
     Constraint(String),
+    /// A change of a system table that HBase answers with a class of its own.
+    #[error("{0}")]
+    CatalogTable(String),
+    /// A quota of the namespace forbids another table or region.
+    #[error("{0}")]
+    QuotaExceeded(String),
     /// The request breaks a stated limit or rule; the text names both.
     #[error("{0}")]
     InvalidArgument(String),

@@ -171,7 +171,7 @@ pub mod internals;
 
 pub use cell::{Cell, CellType, Key};
 pub use engine::{Builder, Engine, Row, Rows, Table};
-pub use error::{Error, Kind, Result};
+pub use error::{COPIED_REMEDY, Error, Kind, Result};
 pub use id::RegionId;
 pub use manifest::SnapshotMeta;
 pub use metrics::{CompactionEvent, EventListener, FlushEvent};

@@ -7,8 +7,8 @@
 //!
 //! A nonce is kept for [`KEPT`] after the operation, also over a restart:
 //!
-//! 1. It stands in the log, in the edit of its operation, with the wall-clock time. After a crash the
-//!    log has both or none.
+//! 1. It stands in the log, in the edit of its operation, with the time. After a crash the log has both
+//!    or none.
 //! 2. When a flush has made log segments obsolete, the nonces in them that are still kept are first
 //!    logged again, in an edit of their own, and synced ([`Nonces::logged_up_to`],
 //!    [`Nonces::logged_again`]). So all nonces are in the log, and neither store files nor the manifest
@@ -22,8 +22,11 @@
 //! Bounds: beyond a maximum number, the oldest nonces are dropped before they expire. Each takes at
 //! most 100 bytes.
 //!
-//! Ages are measured with the monotonic clock, and over a restart with the wall clock: a clock that
-//! was set back makes nonces expire later, one that was set forward makes them expire earlier.
+//! The times in the log are the server's *lived time*: it begins at the wall-clock time of the first
+//! start, advances with the monotonic clock while the server runs, and continues after a restart at the
+//! latest time in the log. So a wall clock that is set, before, during or after a restart, changes no
+//! age, and neither does the time for which the server was down or wrote no nonce before it went down:
+//! a nonce is never kept for less than [`KEPT`].
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::time::Duration;
@@ -44,6 +47,8 @@ pub(crate) struct Nonces {
     shards: [Mutex<Shard>; SHARDS],
     /// Maximum number in one shard.
     shard_max: usize,
+    /// Lived time, in milliseconds, and monotonic time at the start.
+    began: (u64, Duration),
 }
 
 #[derive(Debug, Default)]
@@ -80,12 +85,20 @@ fn millis(time: Duration) -> u64 {
 }
 
 impl Nonces {
-    /// No nonces, and at most about `max` of them at a time.
-    pub(crate) fn new(max: usize) -> Self {
+    /// No nonces, and at most about `max` of them at a time. `lived_ms` is the lived time at the
+    /// monotonic time `now`.
+    pub(crate) fn new(max: usize, lived_ms: u64, now: Duration) -> Self {
         Self {
             shards: std::array::from_fn(|_| Mutex::default()),
             shard_max: max.div_ceil(SHARDS),
+            began: (lived_ms, now),
         }
+    }
+
+    /// The lived time, which stands in the log with a nonce.
+    pub(crate) fn lived_ms(&self, now: Duration) -> u64 {
+        let (lived_ms, began) = self.began;
+        lived_ms.saturating_add(millis(now.saturating_sub(began)))
     }
 
     /// Whether the operation was applied. `now` is monotonic time, as in all methods.
@@ -181,26 +194,27 @@ impl Shard {
 /// Collects the nonces of a log that is read back.
 #[derive(Debug)]
 pub(crate) struct Replay {
-    /// Time when the operation was applied, by the wall clock, and the last edit that has the
-    /// nonce.
+    /// Lived time when the operation was applied, and the last edit that has the nonce.
     found: HashMap<Nonce, (u64, SeqId)>,
     max: usize,
-    now_ms: u64,
+    /// The latest time in the log.
+    latest_ms: Option<u64>,
 }
 
 impl Replay {
-    /// Begins to read at the wall-clock time `now_ms`; keeps about the `max` latest.
-    pub(crate) fn new(max: usize, now_ms: u64) -> Self {
+    /// Begins to read; keeps about the `max` latest.
+    pub(crate) fn new(max: usize) -> Self {
         Self {
             found: HashMap::new(),
             max: max.max(1),
-            now_ms,
+            latest_ms: None,
         }
     }
 
     /// Records the nonce of an operation applied at `applied_ms`, which the edit `logged` has.
     /// REQUIRES: sequence ids grow from call to call.
     pub(crate) fn note(&mut self, nonce: Nonce, applied_ms: u64, logged: SeqId) {
+        self.latest_ms = self.latest_ms.max(Some(applied_ms));
         if self.age_ms(applied_ms) >= kept_ms() {
             return;
         }
@@ -211,11 +225,16 @@ impl Replay {
         }
     }
 
-    /// The nonces, at the monotonic time `now`.
-    pub(crate) fn finish(self, now: Duration) -> Nonces {
-        let nonces = Nonces::new(self.max);
+    /// The nonces, at the monotonic time `now`. The lived time of a log without nonces begins at the
+    /// wall-clock time `wall_ms`.
+    pub(crate) fn finish(self, now: Duration, wall_ms: u64) -> Nonces {
+        let nonces = Nonces::new(self.max, self.latest_ms.unwrap_or(wall_ms), now);
         for (nonce, (applied_ms, logged)) in self.latest() {
-            let expires_ms = millis(now) + kept_ms() - self.age_ms(applied_ms);
+            let left_ms = kept_ms().saturating_sub(self.age_ms(applied_ms));
+            if left_ms == 0 {
+                continue;
+            }
+            let expires_ms = millis(now) + left_ms;
             let mut shard = nonces.shard(nonce).lock();
             shard.add(nonce, expires_ms, logged, nonces.shard_max);
         }
@@ -230,7 +249,8 @@ impl Replay {
     }
 
     fn age_ms(&self, applied_ms: u64) -> u64 {
-        self.now_ms.saturating_sub(applied_ms)
+        self.latest_ms
+            .map_or(0, |latest_ms| latest_ms.saturating_sub(applied_ms))
     }
 }
 
@@ -248,7 +268,7 @@ mod tests {
 
     #[test]
     fn a_nonce_is_known_for_its_time_and_only_with_its_group() {
-        let nonces = Nonces::new(100);
+        let nonces = Nonces::new(100, 0, seconds(0));
         nonces.note(nonce(1), SeqId(5), seconds(10));
         let stranger = Nonce { group: 8, number: 1 };
         assert!(!nonces.is_known(stranger, seconds(10)));
@@ -260,7 +280,7 @@ mod tests {
 
     #[test]
     fn beyond_the_maximum_the_oldest_go() {
-        let nonces = Nonces::new(SHARDS * 4);
+        let nonces = Nonces::new(SHARDS * 4, 0, seconds(0));
         let all = SHARDS as u64 * 8;
         for number in 0..all {
             nonces.note(nonce(number), SeqId(number), seconds(1));
@@ -273,7 +293,7 @@ mod tests {
 
     #[test]
     fn nonces_of_old_edits_are_logged_again_once() {
-        let nonces = Nonces::new(100);
+        let nonces = Nonces::new(100, 0, seconds(0));
         nonces.note(nonce(1), SeqId(5), seconds(0));
         nonces.note(nonce(2), SeqId(9), seconds(60));
         let kept = nonces.logged_up_to(SeqId(5), seconds(90));
@@ -291,12 +311,12 @@ mod tests {
     #[test]
     fn a_replay_goes_on_with_the_age_that_a_nonce_had() {
         let start_ms = 1_000_000_000;
-        let mut replay = Replay::new(100, start_ms);
+        let mut replay = Replay::new(100);
         replay.note(nonce(1), start_ms - 60_000, SeqId(1));
         replay.note(nonce(2), start_ms - kept_ms(), SeqId(2));
-        replay.note(nonce(3), start_ms + 5_000, SeqId(3));
+        replay.note(nonce(3), start_ms, SeqId(3));
         replay.note(nonce(1), start_ms - 60_000, SeqId(4));
-        let nonces = replay.finish(seconds(100));
+        let nonces = replay.finish(seconds(100), 0);
         assert_eq!(nonces.len(), 2, "one is too old, one was logged twice");
         assert!(nonces.is_known(nonce(1), seconds(100 + 19 * 60 - 1)));
         assert!(!nonces.is_known(nonce(1), seconds(100 + 19 * 60)));
@@ -308,13 +328,25 @@ mod tests {
     }
 
     #[test]
+    fn lived_time_continues_where_the_log_ends_whatever_the_wall_clock_says() {
+        for wall_ms in [0, 2_000_000_000] {
+            let nonces = Replay::new(100).finish(seconds(7), wall_ms);
+            assert_eq!(nonces.lived_ms(seconds(9)), wall_ms + 2_000);
+            let mut replay = Replay::new(100);
+            replay.note(nonce(1), 1_000_000_000, SeqId(1));
+            let nonces = replay.finish(seconds(7), wall_ms);
+            assert_eq!(nonces.lived_ms(seconds(9)), 1_000_002_000);
+        }
+    }
+
+    #[test]
     fn a_replay_is_bounded_and_keeps_the_latest() {
-        let mut replay = Replay::new(SHARDS * 10, 1_000_000);
+        let mut replay = Replay::new(SHARDS * 10);
         for number in 0..10_000 {
             replay.note(nonce(number), 900_000 + number, SeqId(number));
             assert!(replay.found.len() < SHARDS * 20);
         }
-        let nonces = replay.finish(seconds(1));
+        let nonces = replay.finish(seconds(1), 0);
         assert!(nonces.len() <= SHARDS * 10);
         assert!(nonces.is_known(nonce(9_999), seconds(1)));
         assert!(!nonces.is_known(nonce(0), seconds(1)));

@@ -46,6 +46,16 @@ impl Totals {
     };
 }
 
+/// How a table is treated whose options name code of users that this server does not run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum UnknownUserCode {
+    /// Refused, unless its `hbase.table.sanity.checks` is false.
+    #[default]
+    Refuse,
+    /// Accepted, with a notice to the listener; the code does not run.
+    Ignore,
+}
+
 /// All settings. `Default` has the values that `basalt serve` runs with.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -132,6 +142,8 @@ pub struct Options {
     /// Maximum number of nonces that are kept; beyond it the oldest are dropped before they expire. Each
     /// takes up to 100 bytes.
     pub nonces_max: usize,
+    /// How tables are treated that name code of users which this server does not run.
+    pub unknown_user_code: UnknownUserCode,
     /// Where background work runs.
     pub background: Background,
 }
@@ -174,6 +186,7 @@ impl Default for Options {
             cell_max_bytes: 10 << 20,
             row_max_bytes: 1 << 30,
             nonces_max: 1 << 20,
+            unknown_user_code: UnknownUserCode::Refuse,
             background: Background::Threads,
         }
     }

@@ -4,6 +4,7 @@ use std::error::Error;
 use std::io::Write as _;
 use std::process::ExitCode;
 
+use basalt_engine::COPIED_REMEDY;
 use clap::Parser as _;
 
 use crate::VERSION;
@@ -58,9 +59,17 @@ fn serve(arguments: Serve, before_threads: fn() -> bool) -> Outcome {
     for line in config.lines() {
         tracing::info!("setting {line}");
     }
-    serve::run(config, Reload::new(inputs, filter), home)?;
+    serve::run(config, Reload::new(inputs, filter), home).map_err(with_advice)?;
     log_queue::flush();
     Ok(ExitCode::SUCCESS)
+}
+
+/// Adds advice to the error of a start with a damaged directory.
+fn with_advice(error: Box<dyn Error + Send + Sync>) -> Box<dyn Error + Send + Sync> {
+    match error.downcast_ref() {
+        Some(basalt_engine::Error::Corrupt { .. }) => format!("{error}. {COPIED_REMEDY}").into(),
+        _ => error,
+    }
 }
 
 /// Prints the text of a command to standard output.

@@ -82,6 +82,13 @@ impl Range {
         }
     }
 
+    pub(super) const fn zero_or_between(min: u64, max: u64) -> Self {
+        Self {
+            or_zero: true,
+            ..Self::between(min, max)
+        }
+    }
+
     pub(super) fn holds(self, number: u64) -> bool {
         (self.or_zero && number == 0) || (number >= self.min && self.max.is_none_or(|max| number <= max))
     }

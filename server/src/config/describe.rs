@@ -7,7 +7,7 @@ use std::fmt;
 use toml::Value;
 
 use super::ConfigError;
-use super::declaration::{Field, Kind, Section};
+use super::declaration::{Field, Kind, Range, Section};
 use super::sections::SECTIONS;
 use super::units::Unit;
 
@@ -119,12 +119,14 @@ impl Setting {
     /// Refuses a number out of range.
     pub(super) fn check(self, value: &Value) -> Result<(), ConfigError> {
         let number = value.as_integer().and_then(|number| u64::try_from(number).ok());
-        match (self.field.range, number) {
-            (Some(range), Some(number)) if !range.holds(number) => {
-                let message = format!("is {number}, and must be {}", range.text(self.unit()));
+        let ranges = [self.field.range, Some(Range::between(0, self.unit().largest()))];
+        let refuses = |range: &Range| number.is_some_and(|number| !range.holds(number));
+        match ranges.into_iter().flatten().find(refuses) {
+            Some(range) => {
+                let message = format!("is {value}, and must be {}", range.text(self.unit()));
                 Err(ConfigError::new(self.name(), message))
             }
-            _ => Ok(()),
+            None => Ok(()),
         }
     }
 

@@ -28,7 +28,7 @@ pub use print::{Format, print};
 pub use sections::{
     BlockCache, Bulkload, Compaction, Config, Data, Disk, Flush, Http, KeyVisualizer, Log, Memory, Memstore,
     Metrics, Quota, Region, Rehearsal, Requests, Row, Scanner, Server, SlowLog, Store, Thrift,
-    ThriftProtocol, ThriftTransport, Wal, WalSync,
+    ThriftProtocol, ThriftTransport, UnknownUserCode, UserCode, Wal, WalSync,
 };
 
 /// Least `memory.total_bytes`: less does not hold a few flushes, messages and blocks of largest cells.
@@ -227,6 +227,10 @@ impl Config {
             row_lock_wait: Duration::from_millis(self.row.lock_wait_ms),
             cell_max_bytes: self.row.cell_max_bytes,
             row_max_bytes: self.row.max_bytes,
+            unknown_user_code: match self.user_code.unknown {
+                UnknownUserCode::Refuse => basalt_engine::options::UnknownUserCode::Refuse,
+                UnknownUserCode::Ignore => basalt_engine::options::UnknownUserCode::Ignore,
+            },
             ..basalt_engine::options::Options::default()
         }
     }
@@ -275,6 +279,41 @@ mod tests {
         ] {
             let error = load(&[bad]).unwrap_err().to_string();
             assert!(error.contains(bad), "{error}");
+        }
+    }
+
+    /// Goal: a value that no server can run with is refused by `config check`, with the limit. Method: each
+    /// number at the largest value that TOML has, and known absurdities.
+    #[test]
+    fn absurd_values_are_refused() {
+        for setting in Setting::all().filter(|setting| setting.kind() == declaration::Kind::Number) {
+            let name = setting.name();
+            let refused = match load(&[&format!("{name}={}", i64::MAX)]) {
+                // The type of the setting holds less.
+                Err(error) => error.to_string(),
+                // A large total makes its parts large, too.
+                Ok(config) => config
+                    .problems()
+                    .iter()
+                    .map(|problem| format!("{problem}\n"))
+                    .collect(),
+            };
+            assert!(refused.contains(&name), "{name}: {refused}");
+        }
+        for (set, limit) in [
+            (
+                "wal.segment_bytes=2TB",
+                "wal.segment_bytes: is 2000000000000, and must be 1MiB to 4GiB",
+            ),
+            ("thrift.max_message_bytes=3GiB", "must be 1KiB to 2147483647"),
+            ("thrift.message_timeout_ms=0", "must be at least 1ms"),
+            ("wal.stall_ms=200000d", "must be at most 36500d"),
+            ("block_cache.bytes=1000TiB", "must be at most 64TiB"),
+            ("compaction.threads=0", "must be 1 to 256"),
+            ("flush.threads=100000", "must be 1 to 256"),
+        ] {
+            let refused = load(&[set]).unwrap().validate().unwrap_err().to_string();
+            assert!(refused.contains(limit), "{set}: {refused}");
         }
     }
 

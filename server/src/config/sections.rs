@@ -8,6 +8,18 @@ use serde::{Deserialize, Serialize};
 use super::declaration::{Described, Field, Kind, Range, Section};
 use super::{Address, CONNECTIONS_MAX, KEY_VISUALIZER_BYTES_MIN, OPEN_FILES_MIN, TOTAL_BYTES_MIN};
 
+/// Largest message: its length is a signed number of four bytes in all protocols.
+const MESSAGE_BYTES_MAX: u64 = (1 << 31) - 1;
+
+/// Largest log segment: the space of each is reserved when it begins, and a start reads it whole.
+const SEGMENT_BYTES_MAX: u64 = 4 << 30;
+
+/// More memory than a machine has.
+const MEMORY_BYTES_MAX: u64 = 64 << 40;
+
+/// Maximum number of threads of one kind.
+const THREADS_MAX: u64 = 256;
+
 /// Most virtual servers: each has series of its own in the metrics.
 const SERVERS_MAX: u64 = 64;
 
@@ -66,6 +78,7 @@ macro_rules! words {
 words!(ThriftProtocol: "auto" "binary" "compact");
 words!(ThriftTransport: "auto" "framed" "unframed");
 words!(WalSync: "fsync" "os");
+words!(UnknownUserCode: "refuse" "ignore");
 
 /// An address of this machine that others cannot reach.
 fn loopback(port: u16) -> Address {
@@ -108,6 +121,16 @@ pub enum WalSync {
     Os,
 }
 
+/// How a table is treated whose options name a coprocessor that this server does not run.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+pub enum UnknownUserCode {
+    /// As by an HBase that cannot load the class.
+    Refuse,
+    /// Accepted, with a log line.
+    Ignore,
+}
+
 settings! {
     /// Where the data lies.
     data: Data {
@@ -148,21 +171,21 @@ settings! {
         max_connections: usize = 10_000 => Range::between(1, CONNECTIONS_MAX),
         /// Largest message, framed or not. With `memory.total_bytes` a third of
         /// `requests.memory_bytes`, if less.
-        max_message_bytes: usize = 64 << 20 => Range::at_least(1 << 10),
+        max_message_bytes: usize = 64 << 20 => Range::between(1 << 10, MESSAGE_BYTES_MAX),
         /// Maximum number of cells of one call of puts, deletes, increments or appends.
-        max_cells_per_call: usize = (64 << 20) / 64,
+        max_cells_per_call: usize = (64 << 20) / 64 => Range::at_least(1),
         /// A message that has begun must be complete after this; sooner if slow and others need
         /// memory.
-        message_timeout_ms: u64 = 30_000,
+        message_timeout_ms: u64 = 30_000 => Range::at_least(1),
         /// A connection without a call is closed after this, on both ports. 0: never; TCP
         /// keepalive, and `TCP_USER_TIMEOUT` during an answer, end dead ones after two minutes.
         idle_timeout_ms: u64 = 0,
         /// A client that takes nothing of its answer for this long is disconnected.
-        write_timeout_ms: u64 = 30_000,
+        write_timeout_ms: u64 = 30_000 => Range::at_least(1),
         /// Maximum bytes of cells in the answer to a get or multi-get; `getScannerResults` and
         /// `scannerGetList` begin no further row at it. With `memory.total_bytes` a third of
         /// `requests.memory_bytes`, if less.
-        max_response_bytes: usize = 64 << 20,
+        max_response_bytes: usize = 64 << 20 => Range::between(1 << 10, MESSAGE_BYTES_MAX),
         /// Accepts addresses that other machines can reach, for both ports, although there is no
         /// authentication.
         insecure_no_auth: bool = false,
@@ -188,7 +211,7 @@ settings! {
     requests: Requests {
         /// Maximum bytes of messages, arguments, results and replies of current calls. At least
         /// `thrift.max_message_bytes`.
-        memory_bytes: u64 = 512 * MIB,
+        memory_bytes: u64 = 512 * MIB => Range::between(1, MEMORY_BYTES_MAX),
         /// Maximum number of calls that wait for a thread, for the disk or for row locks. Further
         /// ones are refused.
         max_waiting: usize = 2_000 => Range::at_least(1),
@@ -206,7 +229,7 @@ settings! {
         /// Longest delay of a call over a limit of a quota or of a virtual server. A call that
         /// would have to wait longer is refused.
         max_wait_ms: u64 = 10_000,
-        /// The user whose quotas count for all calls, since there is no authentication.
+        /// The user whose quotas count for calls that name no user: those of Thrift.
         user: String = "hbase".into(),
     }
 
@@ -253,7 +276,7 @@ settings! {
         /// When a write is acknowledged: `fsync` (on disk) or `os` (in the page cache).
         sync: WalSync = WalSync::Fsync,
         /// Size of a log segment. With `memory.total_bytes` a sixteenth of it, if less.
-        segment_bytes: u64 = 32 * MIB => Range::at_least(MIB),
+        segment_bytes: u64 = 32 * MIB => Range::between(MIB, SEGMENT_BYTES_MAX),
         /// While the log waits for the disk for longer than this, new writes are refused with
         /// RegionTooBusyException.
         stall_ms: u64 = 5_000 => Range::at_least(1),
@@ -271,15 +294,15 @@ settings! {
         /// A region with more in its memstores is flushed. A table's MEMSTORE_FLUSHSIZE wins.
         flush_bytes: u64 = 128 * MIB => Range::at_least(MIB),
         /// A region with this many times its flush size refuses writes.
-        block_multiplier: u64 = 4 => Range::at_least(1),
+        block_multiplier: u64 = 4 => Range::between(1, 1_000),
         /// All memstores together; writes are refused above. At least `memstore.flush_bytes`.
-        total_bytes: u64 = 1024 * MIB,
+        total_bytes: u64 = 1024 * MIB => Range::between(MIB, MEMORY_BYTES_MAX),
     }
 
     /// Block cache.
     block_cache: BlockCache {
         /// Capacity of the block cache.
-        bytes: u64 = 1024 * MIB,
+        bytes: u64 = 1024 * MIB => Range::between(0, MEMORY_BYTES_MAX),
         /// Gets read blocks past the system's page cache (`O_DIRECT`) where the file system can;
         /// scans, flushes and compactions use the page cache.
         direct_reads: bool = false,
@@ -314,24 +337,24 @@ settings! {
     /// Flushes.
     flush: Flush {
         /// Threads for flushes.
-        threads: usize = 1,
+        threads: usize = 1 => Range::between(1, THREADS_MAX),
     }
 
     /// Compactions.
     compaction: Compaction {
         /// Threads for short compactions and splits.
-        threads: usize = 1,
+        threads: usize = 1 => Range::between(1, THREADS_MAX),
         /// Threads for long compactions.
-        long_threads: usize = 1,
+        long_threads: usize = 1 => Range::between(1, THREADS_MAX),
         /// A compaction that reads this many bytes is long, and delays only other long ones and
         /// compactions of all files of its store. 0: all are.
         long_bytes: u64 = 2560 * MIB,
         /// Whether stores are compacted without a request.
         enabled: bool = true,
         /// Smallest number of files of a minor compaction; in stripes, twice as many.
-        min_files: usize = 3 => Range::at_least(2),
+        min_files: usize = 3 => Range::between(2, 10_000),
         /// Largest number of files of one compaction. At least `compaction.min_files`.
-        max_files: usize = 10,
+        max_files: usize = 10 => Range::between(2, 10_000),
         /// From this share of overwritten versions on, all files of a store or a stripe are merged.
         /// 0: not for that reason, as for tables that name one of HBase's compaction policies.
         overwritten: f64 = 0.2,
@@ -341,19 +364,27 @@ settings! {
         min_bytes: u64 = 128 * MIB,
         /// From this many files of the same rows in a store on, its region's flushes wait for
         /// compaction, 90 seconds at most, and not when memory is short.
-        blocking_files: usize = 16,
+        blocking_files: usize = 16 => Range::at_least(1),
         /// A store of twice this size is cut by rows into stripes of at least about this size, each
         /// compacted by itself, so that compactions need less space at a time (HBase:
         /// `StripeStoreEngine`). A table's or family's `hbase.hstore.engine.class` decides before
         /// this. 0: no stripes.
         stripe_bytes: u64 = 64 * MIB,
         /// Largest number of stripes of a store; a large one has larger stripes.
-        stripes_max: u64 = 32 => Range::at_least(2),
+        stripes_max: u64 = 32 => Range::between(2, 1_000),
         /// Bytes that all compactions together write in a second. 0: no limit.
         max_bytes_per_second: u64 = 0,
         /// A store is compacted into one file after this, half a period earlier or later. 0: only
         /// on request.
         major_period_seconds: u64 = 7 * 24 * 3600,
+    }
+
+    /// Code of users.
+    user_code: UserCode {
+        /// A table whose options name a coprocessor that this server does not run: `refuse`, as an
+        /// HBase that cannot load the class, or `ignore`, with a log line. A table's
+        /// `hbase.table.sanity.checks` = false counts as `ignore`.
+        unknown: UnknownUserCode = UnknownUserCode::Refuse,
     }
 
     /// The disk.
@@ -376,7 +407,7 @@ settings! {
         enabled: bool = true,
         /// Maximum number of records, each with up to about 1 KiB of arguments; the oldest is
         /// dropped.
-        entries: usize = 256 => Range::at_least(1),
+        entries: usize = 256 => Range::between(1, 1_000_000),
         /// A call that takes longer is slow. 0: every call.
         threshold_ms: u64 = 10_000,
         /// A call with a larger answer is large. 0: every call.
@@ -387,7 +418,7 @@ settings! {
     key_visualizer: KeyVisualizer {
         /// Memory of the key visualizer: some 400 keys for each ten seconds of the last hour, two
         /// minutes of twelve hours and half hour of a week, shared by the busy tables. 0: off.
-        bytes: usize = 16 << 20 => Range::zero_or_at_least(KEY_VISUALIZER_BYTES_MIN as u64),
+        bytes: usize = 16 << 20 => Range::zero_or_between(KEY_VISUALIZER_BYTES_MIN as u64, 1 << 30),
         /// One row in this many is a sample. With 1, the first thousands of rows of each ten
         /// seconds are all counted.
         sample_every: u32 = 1 => Range::at_least(1),

@@ -52,6 +52,19 @@ impl Unit {
         }
     }
 
+    /// The largest number that a setting of this unit can have, whatever its range: beyond it, sums of sizes
+    /// and times overflow.
+    pub(super) const fn largest(self) -> u64 {
+        const DAY_SECONDS: u64 = 86_400;
+        const YEARS_DAYS: u64 = 36_500;
+        match self {
+            Self::Count => 1_000_000_000_000,
+            Self::Bytes => 1 << 60,
+            Self::Milliseconds => YEARS_DAYS * DAY_SECONDS * 1_000,
+            Self::Seconds => YEARS_DAYS * DAY_SECONDS,
+        }
+    }
+
     /// Reads a text as a number of this unit. The error names the mistake and the valid forms.
     pub(super) fn parse(self, text: &str) -> Result<u64, String> {
         let text = text.trim();

@@ -22,8 +22,8 @@ mod guard;
 mod testing;
 mod thrift;
 
-/// All that the HTTP port answers. Java's Thrift 2 client posts to `/`: HBase's port has nothing but
-/// its servlet.
+/// All that the HTTP port answers. Clients of Thrift 1 (Hue) and of Thrift 2 (Java) post to `/`: HBase's
+/// port has nothing but its servlet.
 pub(crate) fn site(
     server: Arc<Server>,
     recorder: PrometheusHandle,
@@ -39,7 +39,7 @@ pub(crate) fn site(
         stop,
     };
     Router::new()
-        .route("/", get(console::overview).post(thrift::thrift2))
+        .route("/", get(console::overview).post(thrift::either))
         .route("/thrift1", post(thrift::thrift1))
         .route("/thrift2", post(thrift::thrift2))
         .route("/metrics", get(metrics))

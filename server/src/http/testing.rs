@@ -1,5 +1,5 @@
-//! Calls for tests as POST requests, for clients without Thrift: `/test/reset`, `/test/clock` with
-//! `{"advance_ms": 60000}`, and `/test/faults` with a list of faults ([`crate::ephemeral::faults`]), which
+//! Calls for tests as POST requests, for clients without Thrift: `/test/reset`, optionally with
+//! `{"keep_clock": true}`, `/test/clock` with `{"advance_ms": 60000}`, and `/test/faults` with a list of faults ([`crate::ephemeral::faults`]), which
 //! GET shows. Only an ephemeral server answers them; others refuse with 403. Answers are JSON objects; an
 //! error has the member `error`.
 
@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 
 use crate::console::Site;
 use crate::ephemeral::faults::{from_json, to_json};
+use crate::server::Server;
 use crate::service::{Failure, Kind, testing};
 
 /// The routes of this module.
@@ -64,10 +65,32 @@ async fn set_faults(State(site): State<Site>, body: Bytes) -> Response {
     answer(set())
 }
 
+/// What a reset keeps.
+#[derive(Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Reset {
+    keep_clock: bool,
+}
+
 /// Makes the server empty, and lists the removed objects.
-async fn reset(State(site): State<Site>) -> Response {
+async fn reset(State(site): State<Site>, body: Bytes) -> Response {
     let began = Instant::now();
-    let removed = site.server.on_pool(testing::reset).await;
+    let wanted = if body.is_empty() {
+        Ok(Reset::default())
+    } else {
+        serde_json::from_slice::<Reset>(&body).map_err(|error| {
+            Failure::illegal_argument(format!(
+                "the body must be empty or like {{\"keep_clock\": true}}: {error}"
+            ))
+        })
+    };
+    let removed = match wanted {
+        Ok(Reset { keep_clock }) => {
+            let reset = move |server: &Server| testing::reset(server, keep_clock);
+            site.server.on_pool(reset).await
+        }
+        Err(failure) => Err(failure),
+    };
     answer(removed.map(|removed| {
         json!({
             "tables": removed.tables,

@@ -1,7 +1,8 @@
 //! Thrift calls over HTTP, as HBase's HTTP mode has them: one POST is one call, its body the message,
 //! unframed.
 //!
-//! The path selects one of HBase's services. The protocol is detected by the first bytes, as on the
+//! The path selects one of HBase's services. At `/`, where HBase has its servlet of either service, each
+//! call decides, as on the main port. The protocol is detected by the first bytes, as on the
 //! Thrift port; the content type is ignored, as in HBase's servlet. Answers are in Thrift wherever
 //! possible, with status 200, errors too: Thrift clients show nothing of an HTTP error but its
 //! number.
@@ -33,8 +34,9 @@ use tokio_util::task::AbortOnDropHandle;
 
 use crate::console::Site;
 use crate::limits::admission::{Busy, MemoryPermit, SlowClient, dropped};
+use crate::security::{Caller, Owner};
 use crate::server::Server;
-use crate::service::Caller;
+use crate::service::Sender;
 use crate::thrift::Client;
 
 /// The content type of messages of Thrift's libraries.
@@ -74,17 +76,22 @@ impl IntoResponse for Refusal {
     }
 }
 
+/// A call of either service of HBase's, or ours.
+pub(super) async fn either(State(site): State<Site>, request: Request) -> Response {
+    respond(site, None, request).await
+}
+
 /// A call of Thrift 1's service, or ours.
 pub(super) async fn thrift1(State(site): State<Site>, request: Request) -> Response {
-    respond(site, Service::Thrift1, request).await
+    respond(site, Some(Service::Thrift1), request).await
 }
 
 /// A call of Thrift 2's service, or ours.
 pub(super) async fn thrift2(State(site): State<Site>, request: Request) -> Response {
-    respond(site, Service::Thrift2, request).await
+    respond(site, Some(Service::Thrift2), request).await
 }
 
-async fn respond(site: Site, service: Service, request: Request) -> Response {
+async fn respond(site: Site, service: Option<Service>, request: Request) -> Response {
     let server = Arc::clone(&site.server);
     let connections = server.connections();
     match call(site, service, request).await {
@@ -100,7 +107,7 @@ async fn respond(site: Site, service: Service, request: Request) -> Response {
     }
 }
 
-async fn call(site: Site, service: Service, request: Request) -> Result<Answer, Refusal> {
+async fn call(site: Site, service: Option<Service>, request: Request) -> Result<Answer, Refusal> {
     check_headers(request.headers())?;
     let config = &site.server.config().thrift;
     let limit = Duration::from_millis(config.message_timeout_ms);
@@ -116,18 +123,26 @@ async fn call(site: Site, service: Service, request: Request) -> Result<Answer, 
     let message = received.map_err(|_| Refusal::Slow(limit))??;
     let protocol = protocol_of(&message)?;
     let server = Arc::clone(&site.server);
-    let caller = Caller::over_http(site.server.admission().memory()).at(peer);
-    let told = Told(caller.gone());
-    let mut client = Client::of(service, caller);
+    let sender = Sender::new(
+        Caller::anonymous(Owner::Http, peer),
+        site.server.admission().memory(),
+    );
+    let told = Told(Arc::clone(&sender.gone));
+    let mut client = match service {
+        Some(service) => Client::of(service, sender),
+        None => Client::of_both(sender),
+    };
     // In a task of its own: when the client closes the connection, this future is dropped, but a write must
     // go on to its end.
     let answer = site.tasks.spawn(async move {
         let mut answer = Vec::new();
         permit.set(message.len());
         server.call(&mut client, protocol, message, &mut answer).await;
-        permit.join(client.caller.reply());
+        if let Some(mut reply) = client.take_reply() {
+            permit.join(&mut reply);
+        }
         permit.set(answer.capacity());
-        if client.caller.is_cut {
+        if client.is_cut {
             return Err(closing);
         }
         Ok(Answer::new(answer, permit, peer_ip, closing))

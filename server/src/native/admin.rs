@@ -1,6 +1,6 @@
 //! AdminService: administration of regions and of the region server.
-
-use std::sync::Arc;
+//!
+//! The handlers convert; `service::admin` has the calls. `basalt_idl` generates the dispatch.
 
 use basalt_engine::engine::{Compacting, Work};
 use basalt_idl::native::messages as pb;
@@ -9,22 +9,24 @@ use basalt_idl::native::messages::get_region_info_response::CompactionState;
 use bytes::Bytes;
 
 use super::reply::Reply;
-use super::request::decode;
-use super::{region, registry, schema, server_name, slow_log, status};
+use super::{region, registry, schema, server_name, slow_log, status, upkeep};
 use crate::observe::slow_log::Kind;
-use crate::server::Server;
-use crate::service::Failure;
+use crate::service::admin::{cluster, regions};
+use crate::service::{AdminCall, Failure};
+
+type Result<T> = std::result::Result<T, Failure>;
 
 /// Answers a call of AdminService.
 pub(super) async fn call(
-    server: &Arc<Server>,
+    admin: &AdminCall,
     method: Method,
     parameter: Bytes,
     reply: &mut Reply,
-) -> Result<(), Failure> {
+) -> Result<()> {
+    let call = admin.clone();
     reply
-        .fill_on_pool(server, move |server, reply| {
-            answer(server, method, parameter, reply)
+        .fill_on_pool(admin.server(), move |reply| {
+            method.answer(&call, parameter, reply)
         })
         .await
 }
@@ -39,98 +41,146 @@ fn compaction_state(compacting: Compacting) -> CompactionState {
     }
 }
 
-fn answer(server: &Server, method: Method, parameter: Bytes, reply: &mut Reply) -> Result<(), Failure> {
-    let engine = server.engine();
-    match method {
-        Method::GetRegionInfo => {
-            let call: pb::GetRegionInfoRequest = decode(parameter)?;
-            let region = region::by_name(server, &call.region)?;
-            reply.message(&pb::GetRegionInfoResponse {
-                region_info: schema::to_region(&region),
-                compaction_state: Some(compaction_state(engine.compactions_of(region.id)).into()),
-                splittable: Some(true),
-                mergeable: Some(true),
-                best_split_row: None,
-            });
+impl pb::AdminServiceHandlers for AdminCall {
+    type Failure = Failure;
+
+    fn unsupported(&self, method: &'static str) -> Failure {
+        super::unsupported(self, method)
+    }
+
+    fn undecodable(error: prost::DecodeError) -> Failure {
+        super::request::undecodable(error).into()
+    }
+
+    fn get_region_info(&self, request: pb::GetRegionInfoRequest) -> Result<pb::GetRegionInfoResponse> {
+        if let Some(table) = upkeep::mob_table(&request.region) {
+            return upkeep::mob_info(self, &table);
         }
-        Method::GetRegionLoad => {
-            let call: pb::GetRegionLoadRequest = decode(parameter)?;
-            let table = call.table_name.as_ref().map(schema::table_name).transpose()?;
-            let regions = match &table {
-                Some(table) => engine.table_region_stats(table)?,
-                None => engine.region_stats(),
-            };
-            reply.message(&pb::GetRegionLoadResponse {
-                region_loads: regions.iter().map(status::region_load).collect(),
-            });
-        }
-        Method::GetOnlineRegion => {
-            let regions = engine.region_stats();
-            let of_users = regions.iter().map(|region| schema::to_region(&region.region));
-            reply.message(&pb::GetOnlineRegionResponse {
-                region_info: std::iter::once(registry::meta_region()).chain(of_users).collect(),
-            });
-        }
-        Method::GetServerInfo => reply.message(&pb::GetServerInfoResponse {
+        let region = regions::named(self, region::name(&request.region))?;
+        Ok(pb::GetRegionInfoResponse {
+            region_info: schema::to_region(&region),
+            compaction_state: Some(compaction_state(regions::compactions(self, &region)?).into()),
+            splittable: Some(true),
+            mergeable: Some(true),
+            best_split_row: None,
+        })
+    }
+
+    fn get_region_load(&self, request: pb::GetRegionLoadRequest) -> Result<pb::GetRegionLoadResponse> {
+        let table = request.table_name.as_ref().map(schema::table_name).transpose()?;
+        let regions = regions::stats(self, table.as_ref())?;
+        Ok(pb::GetRegionLoadResponse {
+            region_loads: status::region_loads(self, &regions)?,
+        })
+    }
+
+    fn get_online_region(&self, _: pb::GetOnlineRegionRequest) -> Result<pb::GetOnlineRegionResponse> {
+        let regions = regions::stats(self, None)?;
+        let of_users = regions.iter().map(|region| schema::to_region(&region.region));
+        Ok(pb::GetOnlineRegionResponse {
+            region_info: std::iter::once(registry::meta_region()).chain(of_users).collect(),
+        })
+    }
+
+    fn get_server_info(&self, _: pb::GetServerInfoRequest) -> Result<pb::GetServerInfoResponse> {
+        cluster::ask(self, |server| pb::GetServerInfoResponse {
             server_info: pb::ServerInfo {
                 server_name: server_name(server),
                 webui_port: Some(u32::from(server.config().http.listen.port())),
             },
-        }),
-        Method::FlushRegion => {
-            let call: pb::FlushRegionRequest = decode(parameter)?;
-            let region = region::by_name(server, &call.region)?;
-            engine
-                .flush_region(region.id)
-                .map_err(|error| region::gone(error, &call.region))?;
-            reply.message(&pb::FlushRegionResponse {
-                last_flush_time: engine.clock().wall_ms(),
-                flushed: Some(true),
-                wrote_flush_wal_marker: Some(false),
-            });
+        })
+    }
+
+    fn flush_region(&self, request: pb::FlushRegionRequest) -> Result<pb::FlushRegionResponse> {
+        regions::flush_named(self, region::name(&request.region), request.family.as_ref())?;
+        Ok(pb::FlushRegionResponse {
+            last_flush_time: cluster::wall_ms(self),
+            flushed: Some(true),
+            wrote_flush_wal_marker: Some(false),
+        })
+    }
+
+    fn compact_region(&self, request: pb::CompactRegionRequest) -> Result<pb::CompactRegionResponse> {
+        if let Some(table) = upkeep::mob_table(&request.region) {
+            upkeep::compact_mob(self, &table, &request)?;
+            return Ok(pb::CompactRegionResponse {});
         }
-        Method::CompactRegion => {
-            let call: pb::CompactRegionRequest = decode(parameter)?;
-            let region = region::by_name(server, &call.region)?;
-            let family = call.family.as_deref().filter(|family| !family.is_empty());
-            engine
-                .compact_region(region.id, family, call.major == Some(true), false)
-                .map_err(|error| region::gone(error, &call.region))?;
-            reply.message(&pb::CompactRegionResponse {});
+        let family = request.family.as_deref().filter(|family| !family.is_empty());
+        let name = region::name(&request.region);
+        regions::compact_named(self, name, family, request.major == Some(true))?;
+        Ok(pb::CompactRegionResponse {})
+    }
+
+    fn get_store_file(&self, request: pb::GetStoreFileRequest) -> Result<pb::GetStoreFileResponse> {
+        upkeep::store_files(self, &request)
+    }
+
+    fn compaction_switch(
+        &self,
+        request: pb::CompactionSwitchRequest,
+    ) -> Result<pb::CompactionSwitchResponse> {
+        let was_paused = cluster::pause(self, Work::Compactions, !request.enabled)?;
+        Ok(pb::CompactionSwitchResponse {
+            prev_state: !was_paused,
+        })
+    }
+
+    fn clear_region_block_cache(
+        &self,
+        request: pb::ClearRegionBlockCacheRequest,
+    ) -> Result<pb::ClearRegionBlockCacheResponse> {
+        let mut evicted = 0;
+        for name in &request.region {
+            let region = regions::named(self, region::name(name))?;
+            evicted += cluster::clear_block_cache(self, Some(&region.table))?;
         }
-        Method::CompactionSwitch => {
-            let call: pb::CompactionSwitchRequest = decode(parameter)?;
-            let was_paused = engine.pause(Work::Compactions, !call.enabled);
-            reply.message(&pb::CompactionSwitchResponse {
-                prev_state: !was_paused,
-            });
-        }
-        Method::ClearRegionBlockCache => {
-            let call: pb::ClearRegionBlockCacheRequest = decode(parameter)?;
-            let mut evicted = 0;
-            for name in &call.region {
-                evicted += engine.clear_block_cache(Some(&region::by_name(server, name)?.table))?;
-            }
-            reply.message(&pb::ClearRegionBlockCacheResponse {
+        cluster::operate(self, |server| {
+            Ok(pb::ClearRegionBlockCacheResponse {
                 stats: pb::CacheEvictionStats {
                     evicted_blocks: Some(evicted as i64),
                     max_cache_size: Some(server.config().block_cache.bytes as i64),
                     ..pb::CacheEvictionStats::default()
                 },
-            });
-        }
-        Method::ClearCompactionQueues => reply.message(&pb::ClearCompactionQueuesResponse {}),
-        Method::RollWALWriter => reply.message(&pb::RollWalWriterResponse::default()),
-        Method::UpdateConfiguration => reply.message(&pb::UpdateConfigurationResponse {}),
-        Method::GetLogEntries => reply.message(&slow_log::entries(server, parameter)?),
-        Method::GetSlowLogResponses => {
-            reply.message(&slow_log::responses(server, parameter, Some(Kind::Slow))?);
-        }
-        Method::GetLargeLogResponses => {
-            reply.message(&slow_log::responses(server, parameter, Some(Kind::Large))?);
-        }
-        Method::ClearSlowLogsResponses => reply.message(&slow_log::clear(server)),
-        other => return Err(Failure::unsupported(other.name())),
+            })
+        })
     }
-    Ok(())
+
+    fn clear_compaction_queues(
+        &self,
+        _: pb::ClearCompactionQueuesRequest,
+    ) -> Result<pb::ClearCompactionQueuesResponse> {
+        cluster::operate(self, |_| Ok(pb::ClearCompactionQueuesResponse {}))
+    }
+
+    fn roll_wal_writer(&self, _: pb::RollWalWriterRequest) -> Result<pb::RollWalWriterResponse> {
+        cluster::operate(self, |_| Ok(pb::RollWalWriterResponse::default()))
+    }
+
+    fn update_configuration(
+        &self,
+        _: pb::UpdateConfigurationRequest,
+    ) -> Result<pb::UpdateConfigurationResponse> {
+        cluster::operate(self, |_| Ok(pb::UpdateConfigurationResponse {}))
+    }
+
+    fn get_log_entries(&self, request: pb::LogRequest) -> Result<pb::LogEntry> {
+        slow_log::entries(self, request)
+    }
+
+    fn get_slow_log_responses(&self, request: pb::SlowLogResponseRequest) -> Result<pb::SlowLogResponses> {
+        slow_log::responses(self, &request, Some(Kind::Slow))
+    }
+
+    fn get_large_log_responses(&self, request: pb::SlowLogResponseRequest) -> Result<pb::SlowLogResponses> {
+        slow_log::responses(self, &request, Some(Kind::Large))
+    }
+
+    fn clear_slow_logs_responses(
+        &self,
+        _: pb::ClearSlowLogResponseRequest,
+    ) -> Result<pb::ClearSlowLogResponses> {
+        Ok(pb::ClearSlowLogResponses {
+            is_cleaned: cluster::clear_slow_log(self)?,
+        })
+    }
 }

@@ -3,43 +3,58 @@
 
 use std::sync::Arc;
 
+use basalt_idl::native::Reply as _;
 use basalt_idl::native::messages::ClientServiceMethod;
 
-use super::call::Call;
+use super::arrived::Arrived;
 use super::reply::Reply;
 use super::state::Connection;
 use super::{coprocessor, load, multi, scan, single};
-use crate::service::Failure;
+use crate::service::{Call, Failure};
 
 /// Answers a call of ClientService. Handlers are boxed, but for plain writes: a pipelining client has
 /// many calls in flight, and what they share is as large as this future.
 pub(super) async fn call(
     connection: &Arc<Connection>,
     method: ClientServiceMethod,
-    call: &Call,
+    arrived: &Arrived,
+    call: &mut Call<'_>,
     reply: &mut Reply,
 ) -> Result<(), Failure> {
     match method {
-        ClientServiceMethod::Get => Box::pin(single::get(connection, call.decode()?, reply)).await,
-        ClientServiceMethod::Mutate => single::mutate(connection, call, reply).await,
+        ClientServiceMethod::Get => Box::pin(single::get(connection, call, arrived.decode()?, reply)).await,
+        ClientServiceMethod::Mutate => single::mutate(connection, call, arrived, reply).await,
         ClientServiceMethod::Scan => {
-            let (bytes, deadline) = (call.arguments_bytes, call.deadline);
-            Box::pin(scan::call(connection, call.decode()?, bytes, deadline, reply)).await
+            Box::pin(scan::call(
+                connection,
+                call,
+                arrived.decode()?,
+                arrived.deadline,
+                reply,
+            ))
+            .await
         }
         ClientServiceMethod::Multi => {
-            Box::pin(multi::call(connection, call.decode()?, call.cells.clone(), reply)).await
+            let cells = arrived.cells.clone();
+            Box::pin(multi::call(connection, call, arrived.decode()?, cells, reply)).await
         }
         ClientServiceMethod::ExecService => {
-            let bytes = call.arguments_bytes;
-            Box::pin(coprocessor::on_region(connection, call.decode()?, bytes, reply)).await
+            Box::pin(coprocessor::on_region(connection, call, arrived.decode()?, reply)).await
         }
-        ClientServiceMethod::ExecRegionServerService => Err(coprocessor::on_region_server(&call.decode()?)),
+        ClientServiceMethod::ExecRegionServerService => {
+            coprocessor::on_region_server(connection, &arrived.decode()?)
+        }
         ClientServiceMethod::PrepareBulkLoad => {
-            Box::pin(load::prepare(&connection.server, call.decode()?, reply)).await
+            reply.message(&Box::pin(load::prepare(connection, arrived.decode()?)).await?);
+            Ok(())
         }
-        ClientServiceMethod::BulkLoadHFile => Box::pin(load::load(connection, call.decode()?, reply)).await,
+        ClientServiceMethod::BulkLoadHFile => {
+            reply.message(&Box::pin(load::load(connection, arrived.decode()?)).await?);
+            Ok(())
+        }
         ClientServiceMethod::CleanupBulkLoad => {
-            Box::pin(load::clean_up(&connection.server, call.decode()?, reply)).await
+            reply.message(&Box::pin(load::clean_up(connection, arrived.decode()?)).await?);
+            Ok(())
         }
     }
 }

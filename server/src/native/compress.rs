@@ -1,4 +1,5 @@
-//! Compressed cell blocks of requests and responses, within the memory for calls.
+//! Cell blocks that are compressed, or of another form than KeyValueCodec's, in requests and responses,
+//! within the memory for calls.
 //!
 //! A small block is packed or unpacked on the network thread. A large one, or one that turns out to
 //! be large or has to wait for memory, goes to the pool, where it takes a place as any data call.
@@ -7,7 +8,8 @@ use std::sync::Arc;
 
 use basalt_engine::Error;
 use basalt_engine::cell::{Account, Budget, OnShortage};
-use basalt_idl::native::compress::{Compressor, Room, UnpackError};
+use basalt_idl::native::compress::{Room, UnpackError};
+use basalt_idl::native::forms::Packing;
 use bytes::Bytes;
 
 use crate::limits::admission::{Class, Memory, MemoryPermit};
@@ -22,18 +24,18 @@ const INLINE_PLAIN: usize = 128 << 10;
 /// Unpacks the cells of a call. Their memory is added to `permit`.
 pub(super) async fn unpack(
     server: &Arc<Server>,
-    compressor: Option<Compressor>,
+    packing: Option<Packing>,
     cells: Bytes,
     permit: &mut MemoryPermit,
 ) -> Result<Bytes, Failure> {
-    let Some(compressor) = compressor.filter(|_| !cells.is_empty()) else {
+    let Some(packing) = packing.filter(|_| !cells.is_empty()) else {
         return Ok(cells);
     };
     let max = server.config().thrift.max_message_bytes;
     let memory = Arc::clone(server.admission().memory());
     if cells.len() <= INLINE_PACKED {
         let mut room = Reserved::new(&memory, OnShortage::Leave);
-        match compressor.unpack(&cells, max.min(INLINE_PLAIN), &mut room) {
+        match packing.unpack(&cells, max.min(INLINE_PLAIN), &mut room) {
             Ok(plain) => return Ok(room.hand_over(plain, permit)),
             Err(UnpackError::TooLarge(_) | UnpackError::NoRoom(_)) => {}
             Err(error) => return Err(failure(&error, None)),
@@ -43,7 +45,7 @@ pub(super) async fn unpack(
     let unpacked = server
         .run_queued(Class::User, move |_| {
             let mut room = Reserved::new(&memory, OnShortage::Wait);
-            match compressor.unpack(&cells, max, &mut room) {
+            match packing.unpack(&cells, max, &mut room) {
                 Ok(plain) => Ok((plain, room)),
                 Err(error) => Err(failure(&error, room.refused)),
             }
@@ -61,19 +63,19 @@ pub(super) async fn unpack(
 pub(super) async fn pack(
     server: &Arc<Server>,
     class: Class,
-    compressor: Compressor,
+    packing: Packing,
     plain: Vec<u8>,
 ) -> Result<Vec<u8>, Failure> {
-    let pack = move |plain: &[u8]| {
-        let packed = compressor.pack(plain);
-        packed.map_err(|error| Failure::do_not_retry(format!("the response cannot be compressed: {error}")))
+    let pack = move |plain: Vec<u8>| {
+        let packed = packing.pack(plain);
+        packed.map_err(|error| Failure::do_not_retry(format!("the response cannot be packed: {error}")))
     };
     if plain.len() <= INLINE_PLAIN {
-        return pack(&plain);
+        return pack(plain);
     }
     // The call has been served, so it is not refused any more.
     let _place = server.admission().permit_again(class).await;
-    server.on_pool(move |_| pack(&plain)).await
+    server.on_pool(move |_| pack(plain)).await
 }
 
 /// Memory that is reserved while a block is unpacked.

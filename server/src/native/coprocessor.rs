@@ -4,6 +4,7 @@
 //! | --- | --- | --- |
 //! | `AggregateService` | GetMax, GetMin, GetSum, GetRowNum, GetAvg, GetStd, GetMedian | `aggregate` |
 //! | `MultiRowMutationService` | MutateRows | `multi_row` |
+//! | `SecureBulkLoadService` | PrepareBulkLoad, SecureBulkLoadHFiles, CleanupBulkLoad | `load` |
 //!
 //! A service is known by its simple name, as HBase registers those of its own package. Endpoints of
 //! the region server and of the master do not exist here: each such call is refused.
@@ -12,17 +13,20 @@ use std::sync::Arc;
 
 use basalt_engine::engine::RegionInfo;
 use basalt_engine::schema::Escaped;
+use basalt_idl::native::Reply as _;
 use basalt_idl::native::messages::{
     AggregateServiceMethod, CoprocessorServiceCall, CoprocessorServiceRequest, CoprocessorServiceResponse,
-    MultiRowMutationServiceMethod, NameBytesPair, RegionSpecifier, region_specifier::RegionSpecifierType,
+    MultiRowMutationServiceMethod, NameBytesPair, RegionSpecifier, SecureBulkLoadServiceMethod,
+    region_specifier::RegionSpecifierType,
 };
 use bytes::Bytes;
 use prost::Message;
 
 use super::reply::Reply;
 use super::state::Connection;
-use super::{aggregate, arguments, multi_row, region, request};
-use crate::service::Failure;
+use super::{aggregate, arguments, load, multi_row, region, request};
+use crate::service::admin::cluster;
+use crate::service::{Call, Failure};
 
 /// The endpoints of all regions in HBase's list of loaded ones: the names of their classes, sorted.
 pub(super) const LOADED: [&str; 2] = ["AggregateImplementation", "MultiRowMutationEndpoint"];
@@ -33,13 +37,13 @@ const PROTOS: &str = "org.apache.hadoop.hbase.protobuf.generated.";
 /// Answers a call of an endpoint of a region.
 pub(super) async fn on_region(
     connection: &Arc<Connection>,
+    running: &mut Call<'_>,
     call: CoprocessorServiceRequest,
-    arguments_bytes: usize,
     reply: &mut Reply,
 ) -> Result<(), Failure> {
-    let region = region::serving(&connection.server, &call.region, None)?;
+    let region = region::serving(connection, &call.region, None)?;
     let name = region.name();
-    let value = answer(connection, region, call.call, arguments_bytes).await?;
+    let value = answer(connection, running, region, call.call).await?;
     reply.message(&CoprocessorServiceResponse {
         region: RegionSpecifier {
             r#type: RegionSpecifierType::RegionName.into(),
@@ -53,33 +57,41 @@ pub(super) async fn on_region(
 /// Answers a call of an endpoint that is an action of a Multi.
 pub(super) async fn in_batch(
     connection: &Arc<Connection>,
+    running: &mut Call<'_>,
     region: &Arc<RegionInfo>,
     call: CoprocessorServiceCall,
 ) -> Result<NameBytesPair, Failure> {
-    let arguments_bytes = arguments::endpoint_bytes(&call.request);
+    running.arguments_bytes = arguments::endpoint_bytes(&call.request);
     // Boxed: few batches have such actions.
-    Box::pin(answer(connection, region.clone(), call, arguments_bytes)).await
+    Box::pin(answer(connection, running, region.clone(), call)).await
 }
 
 async fn answer(
     connection: &Arc<Connection>,
+    running: &mut Call<'_>,
     region: Arc<RegionInfo>,
     call: CoprocessorServiceCall,
-    arguments_bytes: usize,
 ) -> Result<NameBytesPair, Failure> {
+    cluster::exec(&connection.admin(), &region.table)?;
     match call.service_name.as_str() {
         AggregateServiceMethod::SERVICE => {
             let method =
                 AggregateServiceMethod::from_name(&call.method_name).ok_or_else(|| unknown_method(&call))?;
             let wanted = request::decode(call.request)?;
-            let totals = aggregate::run(connection, &region, method, wanted, arguments_bytes).await?;
+            let totals = aggregate::run(connection, running, &region, method, wanted).await?;
             Ok(pair("AggregateProtos$AggregateResponse", &totals))
         }
         MultiRowMutationServiceMethod::SERVICE => {
             MultiRowMutationServiceMethod::from_name(&call.method_name)
                 .ok_or_else(|| unknown_method(&call))?;
-            let done = multi_row::mutate(connection, &region, request::decode(call.request)?).await?;
+            let done =
+                multi_row::mutate(connection, running, &region, request::decode(call.request)?).await?;
             Ok(pair("MultiRowMutationProtos$MutateRowsResponse", &done))
+        }
+        SecureBulkLoadServiceMethod::SERVICE => {
+            let method = SecureBulkLoadServiceMethod::from_name(&call.method_name)
+                .ok_or_else(|| unknown_method(&call))?;
+            load::secure(connection, region, method, call.request).await
         }
         unknown => Err(Failure::unknown_protocol(format!(
             "No registered coprocessor service found for {unknown} in region {}",
@@ -95,7 +107,8 @@ fn unknown_method(call: &CoprocessorServiceCall) -> Failure {
     ))
 }
 
-fn pair(class: &str, answer: &impl Message) -> NameBytesPair {
+/// An answer with its Java class, without the package of HBase's messages.
+pub(super) fn pair(class: &str, answer: &impl Message) -> NameBytesPair {
     NameBytesPair {
         name: format!("{PROTOS}{class}"),
         value: Some(Bytes::from(answer.encode_to_vec())),
@@ -103,11 +116,16 @@ fn pair(class: &str, answer: &impl Message) -> NameBytesPair {
 }
 
 /// Refuses a call of an endpoint of the region server.
-pub(super) fn on_region_server(call: &CoprocessorServiceRequest) -> Failure {
-    Failure::unknown_protocol(format!(
-        "No registered coprocessor executorService found for {}",
-        call.call.service_name
-    ))
+pub(super) fn on_region_server(
+    connection: &Connection,
+    call: &CoprocessorServiceRequest,
+) -> Result<(), Failure> {
+    cluster::operate(&connection.admin(), |_| {
+        Err(Failure::unknown_protocol(format!(
+            "No registered coprocessor executorService found for {}",
+            call.call.service_name
+        )))
+    })
 }
 
 /// Refuses a call of an endpoint of the master.

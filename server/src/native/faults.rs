@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use basalt_engine::schema::TableName;
+use basalt_idl::native::Reply as _;
 use basalt_idl::native::messages::{
     BulkLoadHFileRequest, ClientServiceMethod, CoprocessorServiceRequest, GetRequest, MultiRequest,
     MultiResponse, MutateRequest, RegionActionResult, RegionSpecifier, ScanRequest,
@@ -86,7 +87,7 @@ struct Described {
 impl Described {
     fn of(connection: &Connection, region: &RegionSpecifier) -> Result<Self, Failure> {
         Ok(Self {
-            table: region::table(&connection.server, region)?,
+            table: region::table(connection, region)?,
             scanner: None,
             scan: None,
         })

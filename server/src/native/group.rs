@@ -27,10 +27,10 @@ use super::request;
 use super::state::Connection;
 use crate::limits::admission::Class;
 use crate::server::Server;
-use crate::service::Failure;
 use crate::service::group::{self as groups, GroupDone, Step};
 use crate::service::reads::FilterMemory;
 use crate::service::writes;
+use crate::service::{Call, Failure};
 
 /// A group as it arrived. All rows are in `region`.
 #[expect(clippy::struct_field_names, reason = "HBase calls it a nonce group")]
@@ -45,7 +45,11 @@ pub(super) struct Group {
 
 /// Applies a group and waits until it is durable. The outcome has one row of new cells for each
 /// increment and append that returns results.
-pub(super) async fn apply(connection: &Connection, mut group: Group) -> Result<GroupDone, Failure> {
+pub(super) async fn apply(
+    connection: &Connection,
+    call: &mut Call<'_>,
+    mut group: Group,
+) -> Result<GroupDone, Failure> {
     let server = &connection.server;
     let memory = Arc::clone(server.admission().memory());
     let cells = CellBatch::charged_to(memory as Arc<dyn Budget>);
@@ -60,7 +64,7 @@ pub(super) async fn apply(connection: &Connection, mut group: Group) -> Result<G
     let nonce = nonce(&group);
     let conditions = Conditions::decode(server, &group.conditions).await?;
     let arguments = (group, conditions);
-    writes::group(server, cells, arguments, move |(group, conditions)| {
+    writes::group(server, call, cells, arguments, move |(group, conditions)| {
         let mut block = Cells::new(&group.cells);
         let steps = group.mutations.iter().map(|mutation| step(mutation, &mut block));
         Ok(groups::Group {

@@ -5,6 +5,8 @@
 //!    engine copies them and makes them part of the region, all or none.
 //! 3. The client has the staging directory removed (CleanupBulkLoad).
 //!
+//! Older clients call the same three as the endpoint `SecureBulkLoadService` ([`secure`]).
+//!
 //! `staging` decides which files may be read. They are never moved or changed, whatever `copy_file`
 //! says. The load always gets a sequence id of its own, whatever `assign_seq_num` says.
 //!
@@ -16,55 +18,56 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use basalt_engine::Error;
-use basalt_engine::engine::LoadFile;
-use basalt_engine::schema::TableState;
+use basalt_engine::engine::{LoadFile, RegionInfo};
+use basalt_idl::native::messages::bulk_load_h_file_request::FamilyPath;
+use basalt_idl::native::messages::region_specifier::RegionSpecifierType;
 use basalt_idl::native::messages::{
     BulkLoadHFileRequest, BulkLoadHFileResponse, CleanupBulkLoadRequest, CleanupBulkLoadResponse,
-    PrepareBulkLoadRequest, PrepareBulkLoadResponse,
+    NameBytesPair, PrepareBulkLoadRequest, PrepareBulkLoadResponse, RegionSpecifier,
+    SecureBulkLoadHFilesRequest, SecureBulkLoadHFilesResponse, SecureBulkLoadServiceMethod,
 };
+use bytes::Bytes;
 
-use super::reply::Reply;
 use super::staging::Staging;
 use super::state::Connection;
-use super::{region, schema};
+use super::{coprocessor, region, request, schema};
 use crate::server::Server;
 use crate::service::Failure;
+use crate::service::admin::{cluster, regions};
 
 /// Most files of one call.
 const FILES_MAX: usize = 10_000;
 
 /// Makes a staging directory.
 pub(super) async fn prepare(
-    server: &Arc<Server>,
+    connection: &Connection,
     call: PrepareBulkLoadRequest,
-    reply: &mut Reply,
-) -> Result<(), Failure> {
+) -> Result<PrepareBulkLoadResponse, Failure> {
     let table = schema::table_name(&call.table_name)?;
-    let (_, state) = server.engine().describe_table(&table)?;
-    if state != TableState::Enabled {
-        let state = state.as_str();
-        return Err(Error::TableNotEnabled { table, state }.into());
-    }
-    reply
-        .fill_on_pool(server, move |server, reply| {
+    let admin = connection.admin();
+    regions::check_loadable(&admin, &table)?;
+    connection
+        .server
+        .on_pool(move |server| {
             let bulk_token = Staging::of(server.config())?.create(&table)?;
-            reply.message(&PrepareBulkLoadResponse { bulk_token });
-            Ok(())
+            Ok(PrepareBulkLoadResponse { bulk_token })
         })
         .await
 }
 
 /// Removes a staging directory.
 pub(super) async fn clean_up(
-    server: &Arc<Server>,
+    connection: &Connection,
     call: CleanupBulkLoadRequest,
-    reply: &mut Reply,
-) -> Result<(), Failure> {
-    reply
-        .fill_on_pool(server, move |server, reply| {
-            Staging::of(server.config())?.remove(&call.bulk_token)?;
-            reply.message(&CleanupBulkLoadResponse {});
-            Ok(())
+) -> Result<CleanupBulkLoadResponse, Failure> {
+    let admin = connection.admin();
+    connection
+        .server
+        .on_pool(move |_| {
+            cluster::load(&admin, |server| {
+                Staging::of(server.config())?.remove(&call.bulk_token)
+            })?;
+            Ok(CleanupBulkLoadResponse {})
         })
         .await
 }
@@ -73,15 +76,58 @@ pub(super) async fn clean_up(
 pub(super) async fn load(
     connection: &Arc<Connection>,
     call: BulkLoadHFileRequest,
-    reply: &mut Reply,
-) -> Result<(), Failure> {
+) -> Result<BulkLoadHFileResponse, Failure> {
+    connection.server.admission().admit()?;
+    let region = region::serving(connection, &call.region, None)?;
+    let loaded = load_files(connection, region, call.region, call.family_path).await?;
+    Ok(BulkLoadHFileResponse { loaded })
+}
+
+/// The calls of clients before HBase 2 with `SecureBulkLoadEndpoint` in their configuration: the same
+/// three steps as an endpoint of a region. The delegation token is ignored.
+pub(super) async fn secure(
+    connection: &Arc<Connection>,
+    region: Arc<RegionInfo>,
+    method: SecureBulkLoadServiceMethod,
+    request: Bytes,
+) -> Result<NameBytesPair, Failure> {
+    const PROTOS: &str = "SecureBulkLoadProtos$";
     let server = &connection.server;
-    server.admission().admit()?;
-    let region = region::serving(server, &call.region, None)?;
-    if call.family_path.len() > FILES_MAX {
+    Ok(match method {
+        SecureBulkLoadServiceMethod::PrepareBulkLoad => {
+            let made = prepare(connection, request::decode(request)?).await?;
+            coprocessor::pair(&format!("{PROTOS}PrepareBulkLoadResponse"), &made)
+        }
+        SecureBulkLoadServiceMethod::CleanupBulkLoad => {
+            let done = clean_up(connection, request::decode(request)?).await?;
+            coprocessor::pair(&format!("{PROTOS}CleanupBulkLoadResponse"), &done)
+        }
+        SecureBulkLoadServiceMethod::SecureBulkLoadHFiles => {
+            server.admission().admit()?;
+            let call: SecureBulkLoadHFilesRequest = request::decode(request)?;
+            let specifier = RegionSpecifier {
+                r#type: RegionSpecifierType::RegionName.into(),
+                value: Bytes::from(region.name()),
+            };
+            let loaded = load_files(connection, region, specifier, call.family_path).await?;
+            let done = SecureBulkLoadHFilesResponse { loaded };
+            coprocessor::pair(&format!("{PROTOS}SecureBulkLoadHFilesResponse"), &done)
+        }
+    })
+}
+
+/// Loads files into a region. False: some of their rows are outside it, and nothing was loaded.
+async fn load_files(
+    connection: &Arc<Connection>,
+    region: Arc<RegionInfo>,
+    specifier: RegionSpecifier,
+    family_path: Vec<FamilyPath>,
+) -> Result<bool, Failure> {
+    let server = &connection.server;
+    if family_path.len() > FILES_MAX {
         return Err(Failure::do_not_retry(format!(
             "{} files in one call; the limit is {FILES_MAX}: load them in several calls",
-            call.family_path.len()
+            family_path.len()
         )));
     }
     let _permit = server
@@ -89,37 +135,28 @@ pub(super) async fn load(
         .acquire()
         .await
         .map_err(|_| Error::ShuttingDown)?;
-    let gone = connection.caller().gone();
-    reply
-        .fill_on_pool(server, move |server, reply| {
-            let files = files(server, &call)?;
-            let loaded = match server.engine().bulk_load(region.id, &files, &gone) {
-                Ok(cells) => {
-                    let (name, count) = (&region.encoded_name, files.len());
-                    tracing::info!("bulk load: {count} files with {cells} cells into region {name}");
-                    true
-                }
-                Err(Error::WrongRegion(what)) => {
-                    tracing::info!("bulk load: nothing was loaded: {what}");
-                    false
-                }
-                // The region may have been split or merged while the call waited.
-                Err(error) => return Err(region::gone(error, &call.region)),
-            };
-            reply.message(&BulkLoadHFileResponse { loaded });
-            Ok(())
+    let (admin, gone) = (connection.admin(), Arc::clone(&connection.sender.gone));
+    server
+        .on_pool(move |server| {
+            let files = files(server, &family_path)?;
+            let loaded = regions::load(&admin, &region, region::name(&specifier), &files, &gone)?;
+            if let Some(cells) = loaded {
+                let (name, count) = (&region.encoded_name, files.len());
+                tracing::info!("bulk load: {count} files with {cells} cells into region {name}");
+            }
+            Ok(loaded.is_some())
         })
         .await
 }
 
 /// The files of a call, if all of them may be read.
-fn files(server: &Server, call: &BulkLoadHFileRequest) -> Result<Vec<LoadFile>, Failure> {
+fn files(server: &Server, family_path: &[FamilyPath]) -> Result<Vec<LoadFile>, Failure> {
     let staging = Staging::of(server.config())?;
-    let file = |family: &bytes::Bytes, path: PathBuf| LoadFile {
+    let file = |family: &Bytes, path: PathBuf| LoadFile {
         family: family.to_vec(),
         path,
     };
-    call.family_path
+    family_path
         .iter()
         .map(|offered| Ok(file(&offered.family, staging.readable(&offered.path)?)))
         .collect()

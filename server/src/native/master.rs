@@ -3,449 +3,98 @@
 //! Every change is complete when its call returns, so the procedure id in its response is that of a
 //! finished operation. Queries about features that Basalt lacks are answered as by an idle, healthy
 //! cluster; changes to such features are refused with the name of the method.
+//!
+//! The handlers convert; `service::admin` has the calls. `basalt_idl` generates the dispatch.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use basalt_engine::schema::{TableName, TableState};
+use basalt_engine::Error;
+use basalt_engine::schema::{Switch, TableDescriptor, TableName, TableState};
 use basalt_idl::native::messages as pb;
 use basalt_idl::native::messages::MasterServiceMethod as Method;
 use bytes::Bytes;
 
 use super::reply::Reply;
-use super::request::decode;
-use super::{coprocessor, places, quota, region, schema, status};
-use crate::server::{MasterState, Server};
-use crate::service::Failure;
-use crate::service::quotas;
+use super::{coprocessor, normalizer, places, procedures, quota, region, schema, status, upkeep};
+use crate::server::MasterState;
+use crate::service::admin::{cluster, namespaces, regions, snapshots, tables};
+use crate::service::{AdminCall, Failure};
 
 /// Time limit that clients apply when they wait for an operation, ms. HBase's own value.
-const EXPECTED_TIMEOUT_MS: i64 = 300_000;
+pub(super) const EXPECTED_TIMEOUT_MS: i64 = 300_000;
 
-/// Signature of the procedure by which clients before 2.6 flush a table.
-const FLUSH_SIGNATURE: &str = "flush-table-proc";
+/// Package and outer class of the messages in log entries.
+const MASTER_PROTOS: &str = "org.apache.hadoop.hbase.shaded.protobuf.generated.MasterProtos$";
 
-/// Runs `change` unless a call with this nonce has run it; returns the procedure id.
-fn change(
-    master: &MasterState,
-    nonce: (Option<u64>, Option<u64>),
-    change: impl FnOnce() -> Result<(), Failure>,
-) -> Result<Option<u64>, Failure> {
-    master.change(nonce, change)
-}
+type Result<T> = std::result::Result<T, Failure>;
 
 /// Answers a call of MasterService.
 pub(super) async fn call(
-    server: &Arc<Server>,
+    admin: &AdminCall,
     method: Method,
     parameter: Bytes,
     reply: &mut Reply,
-) -> Result<(), Failure> {
-    match method {
-        // Java's clients send it before each other call.
-        Method::IsMasterRunning => {
-            reply.message(&pb::IsMasterRunningResponse {
-                is_master_running: true,
-            });
-            return Ok(());
-        }
-        Method::GetProcedureResult => return procedure_result(server, parameter, reply),
-        _ => {}
+) -> Result<()> {
+    // Java's clients send the first before each other call, and poll the second: a change may keep the
+    // pool's threads busy meanwhile.
+    if matches!(method, Method::IsMasterRunning | Method::GetProcedureResult) {
+        return method.answer(admin, parameter, reply);
     }
+    let call = admin.clone();
     reply
-        .fill_on_pool(server, move |server, reply| {
-            tables(server, method, parameter, reply)
+        .fill_on_pool(admin.server(), move |reply| {
+            method.answer(&call, parameter, reply)
         })
         .await
 }
 
-/// The state of a procedure, which clients poll: a change may keep the pool's threads busy meanwhile.
-fn procedure_result(server: &Server, parameter: Bytes, reply: &mut Reply) -> Result<(), Failure> {
-    let call: pb::GetProcedureResultRequest = decode(parameter)?;
-    let state = if server.master().procedures.is_finished(call.proc_id) {
-        pb::get_procedure_result_response::State::Finished
-    } else {
-        pb::get_procedure_result_response::State::NotFound
-    };
-    reply.message(&pb::GetProcedureResultResponse {
-        state: state.into(),
-        ..pb::GetProcedureResultResponse::default()
-    });
-    Ok(())
+/// Runs `change` unless a call with this nonce has run it; returns the procedure id.
+pub(super) fn once(
+    call: &AdminCall,
+    nonce: (Option<u64>, Option<u64>),
+    change: impl FnOnce() -> Result<()>,
+) -> Result<Option<u64>> {
+    call.server().master().change(nonce, change)
 }
 
-/// Answers calls about tables and forwards all others to [`namespaces`].
-fn tables(server: &Server, method: Method, parameter: Bytes, reply: &mut Reply) -> Result<(), Failure> {
-    let (master, engine) = (server.master(), server.engine());
-    match method {
-        Method::GetTableNames => {
-            let call: pb::GetTableNamesRequest = decode(parameter)?;
-            let with_system = call.include_sys_tables == Some(true);
-            let found = schema::matching(
-                server,
-                call.regex.as_deref(),
-                with_system,
-                call.namespace.as_deref(),
-            )?;
-            reply.message(&pb::GetTableNamesResponse {
-                table_names: found
-                    .iter()
-                    .map(|table| schema::to_table_name(&table.name))
-                    .collect(),
-            });
-        }
-        Method::GetTableDescriptors => descriptors(server, &decode(parameter)?, reply)?,
-        Method::ListTableDescriptorsByState => {
-            let call: pb::ListTableDescriptorsByStateRequest = decode(parameter)?;
-            reply.message(&pb::ListTableDescriptorsByStateResponse {
-                table_schema: in_state(server, call.is_enabled)
-                    .iter()
-                    .map(|table| schema::to_table(table))
-                    .collect(),
-            });
-        }
-        Method::ListTableNamesByState => {
-            let call: pb::ListTableNamesByStateRequest = decode(parameter)?;
-            let names = in_state(server, call.is_enabled);
-            reply.message(&pb::ListTableNamesByStateResponse {
-                table_names: names
-                    .iter()
-                    .map(|table| schema::to_table_name(&table.name))
-                    .collect(),
-            });
-        }
-        Method::GetTableState => {
-            let call: pb::GetTableStateRequest = decode(parameter)?;
-            let (_, state) = engine.describe_table(&schema::table_name(&call.table_name)?)?;
-            reply.message(&pb::GetTableStateResponse {
-                table_state: schema::to_state(state),
-            });
-        }
-        Method::CreateTable => {
-            let call: pb::CreateTableRequest = decode(parameter)?;
-            let splits = call.split_keys.iter().map(|key| key.to_vec()).collect();
-            let table = crate::service::schema::for_creation(schema::table(&call.table_schema)?);
-            let proc_id = change(master, (call.nonce_group, call.nonce), || {
-                Ok(engine.create_table(table, splits)?)
-            })?;
-            reply.message(&pb::CreateTableResponse { proc_id });
-        }
-        Method::DeleteTable => {
-            let call: pb::DeleteTableRequest = decode(parameter)?;
-            let table = schema::table_name(&call.table_name)?;
-            let proc_id = change(master, (call.nonce_group, call.nonce), || {
-                engine.drop_table(&table)?;
-                quotas::remove_for_table(server, table)
-            })?;
-            reply.message(&pb::DeleteTableResponse { proc_id });
-        }
-        Method::EnableTable => {
-            let call: pb::EnableTableRequest = decode(parameter)?;
-            let table = schema::table_name(&call.table_name)?;
-            let proc_id = change(master, (call.nonce_group, call.nonce), || {
-                Ok(engine.enable_table(&table)?)
-            })?;
-            reply.message(&pb::EnableTableResponse { proc_id });
-        }
-        Method::DisableTable => {
-            let call: pb::DisableTableRequest = decode(parameter)?;
-            let table = schema::table_name(&call.table_name)?;
-            let proc_id = change(master, (call.nonce_group, call.nonce), || {
-                Ok(engine.disable_table(&table)?)
-            })?;
-            reply.message(&pb::DisableTableResponse { proc_id });
-        }
-        Method::TruncateTable => {
-            let call: pb::TruncateTableRequest = decode(parameter)?;
-            let (table, keep) = (
-                schema::table_name(&call.table_name)?,
-                call.preserve_splits == Some(true),
-            );
-            let proc_id = change(master, (call.nonce_group, call.nonce), || {
-                Ok(engine.truncate_table(&table, keep)?)
-            })?;
-            reply.message(&pb::TruncateTableResponse { proc_id });
-        }
-        Method::ModifyTable => {
-            let call: pb::ModifyTableRequest = decode(parameter)?;
-            let mut table = schema::table(&call.table_schema)?;
-            table.name = schema::table_name(&call.table_name)?;
-            let proc_id = change(master, (call.nonce_group, call.nonce), || {
-                Ok(engine.alter_table(table)?)
-            })?;
-            reply.message(&pb::ModifyTableResponse { proc_id });
-        }
-        Method::AddColumn => {
-            let call: pb::AddColumnRequest = decode(parameter)?;
-            let (table, family) = (
-                schema::table_name(&call.table_name)?,
-                schema::family(&call.column_families)?,
-            );
-            let proc_id = change(master, (call.nonce_group, call.nonce), || {
-                Ok(engine.add_family(&table, family)?)
-            })?;
-            reply.message(&pb::AddColumnResponse { proc_id });
-        }
-        Method::ModifyColumn => {
-            let call: pb::ModifyColumnRequest = decode(parameter)?;
-            let (table, family) = (
-                schema::table_name(&call.table_name)?,
-                schema::family(&call.column_families)?,
-            );
-            let proc_id = change(master, (call.nonce_group, call.nonce), || {
-                Ok(engine.alter_family(&table, family)?)
-            })?;
-            reply.message(&pb::ModifyColumnResponse { proc_id });
-        }
-        Method::DeleteColumn => {
-            let call: pb::DeleteColumnRequest = decode(parameter)?;
-            let table = schema::table_name(&call.table_name)?;
-            let proc_id = change(master, (call.nonce_group, call.nonce), || {
-                Ok(engine.drop_family(&table, &call.column_name)?)
-            })?;
-            reply.message(&pb::DeleteColumnResponse { proc_id });
-        }
-        Method::GetSchemaAlterStatus => {
-            let call: pb::GetSchemaAlterStatusRequest = decode(parameter)?;
-            let regions = engine.regions(&schema::table_name(&call.table_name)?)?.len();
-            reply.message(&pb::GetSchemaAlterStatusResponse {
-                yet_to_update_regions: Some(0),
-                total_regions: Some(regions as u32),
-            });
-        }
-        Method::FlushTable => {
-            let call: pb::FlushTableRequest = decode(parameter)?;
-            let table = schema::table_name(&call.table_name)?;
-            let proc_id = change(master, (call.nonce_group, call.nonce), || {
-                Ok(engine.flush(&table)?)
-            })?;
-            reply.message(&pb::FlushTableResponse { proc_id });
-        }
-        _ => return namespaces(server, method, parameter, reply),
-    }
-    Ok(())
+/// The tables that match, of one namespace if it is given.
+fn matching(
+    call: &AdminCall,
+    regex: Option<&str>,
+    with_system: Option<bool>,
+    namespace: Option<&str>,
+) -> Result<Vec<Arc<TableDescriptor>>> {
+    let mut found = tables::list_matching(call, regex, with_system == Some(true))?;
+    found.retain(|table| namespace.is_none_or(|namespace| table.name.namespace() == namespace));
+    Ok(found)
 }
 
-fn descriptors(
-    server: &Server,
-    call: &pb::GetTableDescriptorsRequest,
-    reply: &mut Reply,
-) -> Result<(), Failure> {
-    let mut table_schema = Vec::new();
-    if call.table_names.is_empty() {
-        let with_system = call.include_sys_tables == Some(true);
-        let found = schema::matching(
-            server,
-            call.regex.as_deref(),
-            with_system,
-            call.namespace.as_deref(),
-        )?;
-        table_schema.extend(found.iter().map(|table| schema::to_table(table)));
-    }
-    // Missing tables are left out: clients raise TableNotFoundException on an empty list.
-    for name in &call.table_names {
-        if let Ok((table, _)) = server.engine().describe_table(&schema::table_name(name)?) {
-            table_schema.push(schema::to_table(&table));
-        }
-    }
-    reply.message(&pb::GetTableDescriptorsResponse { table_schema });
-    Ok(())
-}
-
-fn in_state(server: &Server, is_enabled: bool) -> Vec<Arc<basalt_engine::schema::TableDescriptor>> {
+fn in_state(call: &AdminCall, is_enabled: bool) -> Result<Vec<Arc<TableDescriptor>>> {
     let wanted = if is_enabled {
         TableState::Enabled
     } else {
         TableState::Disabled
     };
-    let tables = server.engine().tables().into_iter();
+    let tables = tables::list(call)?.into_iter();
     let of_users = tables.filter(|(table, state)| *state == wanted && !table.name.is_system());
-    of_users.map(|(table, _)| table).collect()
+    Ok(of_users.map(|(table, _)| table).collect())
 }
 
-/// Answers calls about namespaces and procedures and forwards all others to [`snapshots`].
-fn namespaces(server: &Server, method: Method, parameter: Bytes, reply: &mut Reply) -> Result<(), Failure> {
-    let (master, engine) = (server.master(), server.engine());
-    match method {
-        Method::CreateNamespace => {
-            let call: pb::CreateNamespaceRequest = decode(parameter)?;
-            let namespace = schema::namespace(&call.namespace_descriptor)?;
-            let proc_id = change(master, (call.nonce_group, call.nonce), || {
-                Ok(engine.create_namespace(namespace)?)
-            })?;
-            reply.message(&pb::CreateNamespaceResponse { proc_id });
-        }
-        Method::ModifyNamespace => {
-            let call: pb::ModifyNamespaceRequest = decode(parameter)?;
-            let namespace = schema::namespace(&call.namespace_descriptor)?;
-            let proc_id = change(master, (call.nonce_group, call.nonce), || {
-                Ok(engine.alter_namespace(namespace)?)
-            })?;
-            reply.message(&pb::ModifyNamespaceResponse { proc_id });
-        }
-        Method::DeleteNamespace => {
-            let call: pb::DeleteNamespaceRequest = decode(parameter)?;
-            let proc_id = change(master, (call.nonce_group, call.nonce), || {
-                engine.drop_namespace(&call.namespace_name)?;
-                quotas::remove_for_namespace(server, &call.namespace_name)
-            })?;
-            reply.message(&pb::DeleteNamespaceResponse { proc_id });
-        }
-        Method::GetNamespaceDescriptor => {
-            let call: pb::GetNamespaceDescriptorRequest = decode(parameter)?;
-            let found = namespace(server, &call.namespace_name)?;
-            reply.message(&pb::GetNamespaceDescriptorResponse {
-                namespace_descriptor: schema::to_namespace(&found),
-            });
-        }
-        Method::ListNamespaceDescriptors => reply.message(&pb::ListNamespaceDescriptorsResponse {
-            namespace_descriptor: engine.namespaces().iter().map(schema::to_namespace).collect(),
-        }),
-        Method::ListNamespaces => reply.message(&pb::ListNamespacesResponse {
-            namespace_name: engine
-                .namespaces()
-                .into_iter()
-                .map(|namespace| namespace.name)
-                .collect(),
-        }),
-        Method::ListTableDescriptorsByNamespace => {
-            let call: pb::ListTableDescriptorsByNamespaceRequest = decode(parameter)?;
-            namespace(server, &call.namespace_name)?;
-            let found = schema::matching(server, None, true, Some(&call.namespace_name))?;
-            reply.message(&pb::ListTableDescriptorsByNamespaceResponse {
-                table_schema: found.iter().map(|table| schema::to_table(table)).collect(),
-            });
-        }
-        Method::ListTableNamesByNamespace => {
-            let call: pb::ListTableNamesByNamespaceRequest = decode(parameter)?;
-            namespace(server, &call.namespace_name)?;
-            let found = schema::matching(server, None, true, Some(&call.namespace_name))?;
-            reply.message(&pb::ListTableNamesByNamespaceResponse {
-                table_name: found
-                    .iter()
-                    .map(|table| schema::to_table_name(&table.name))
-                    .collect(),
-            });
-        }
-        Method::ExecProcedure | Method::ExecProcedureWithRet => {
-            let call: pb::ExecProcedureRequest = decode(parameter)?;
-            check_signature(&call.procedure.signature)?;
-            let table = TableName::parse(call.procedure.instance.unwrap_or_default().as_bytes())?;
-            engine.flush(&table)?;
-            reply.message(&pb::ExecProcedureResponse {
-                expected_timeout: Some(EXPECTED_TIMEOUT_MS),
-                return_data: None,
-            });
-        }
-        Method::IsProcedureDone => {
-            let call: pb::IsProcedureDoneRequest = decode(parameter)?;
-            let procedure = call.procedure.unwrap_or_default();
-            check_signature(&procedure.signature)?;
-            reply.message(&pb::IsProcedureDoneResponse {
-                done: Some(true),
-                snapshot: Some(procedure),
-            });
-        }
-        _ => return snapshots(server, method, parameter, reply),
-    }
-    Ok(())
+fn to_tables(found: &[Arc<TableDescriptor>]) -> Vec<pb::TableSchema> {
+    found.iter().map(|table| schema::to_table(table)).collect()
 }
 
-fn check_signature(signature: &str) -> Result<(), Failure> {
-    if signature == FLUSH_SIGNATURE {
-        return Ok(());
-    }
-    Err(Failure::do_not_retry(format!(
-        "the procedure {signature} is not there; {FLUSH_SIGNATURE} is"
-    )))
+fn to_names(found: &[Arc<TableDescriptor>]) -> Vec<pb::TableName> {
+    found
+        .iter()
+        .map(|table| schema::to_table_name(&table.name))
+        .collect()
 }
 
-fn namespace(server: &Server, name: &str) -> Result<basalt_engine::schema::NamespaceDescriptor, Failure> {
-    let found = server
-        .engine()
-        .namespaces()
-        .into_iter()
-        .find(|namespace| namespace.name == name);
-    found.ok_or_else(|| basalt_engine::Error::NoSuchNamespace(name.to_owned()).into())
-}
-
-/// Answers calls about snapshots and forwards all others to [`regions`].
-fn snapshots(server: &Server, method: Method, parameter: Bytes, reply: &mut Reply) -> Result<(), Failure> {
-    let (master, engine) = (server.master(), server.engine());
-    match method {
-        Method::Snapshot => {
-            let call: pb::SnapshotRequest = decode(parameter)?;
-            let has_nonce = call.nonce.is_some();
-            let proc_id = change(master, (call.nonce_group, call.nonce), || {
-                let table = TableName::parse(call.snapshot.table.clone().unwrap_or_default().as_bytes())?;
-                let flush = call.snapshot.r#type() != pb::snapshot_description::Type::Skipflush;
-                let ttl = u64::try_from(call.snapshot.ttl.unwrap_or_default()).unwrap_or_default();
-                Ok(engine.snapshot(&table, &call.snapshot.name, flush, ttl)?)
-            })?;
-            reply.message(&pb::SnapshotResponse {
-                expected_timeout: EXPECTED_TIMEOUT_MS,
-                // Clients before 2.6 send no nonce and poll IsSnapshotDone instead of the
-                // procedure.
-                proc_id: proc_id.filter(|_| has_nonce).map(|id| id as i64),
-            });
-        }
-        Method::IsSnapshotDone => {
-            let call: pb::IsSnapshotDoneRequest = decode(parameter)?;
-            let name = call.snapshot.unwrap_or_default().name;
-            let snapshots = engine.snapshots();
-            let found = snapshots
-                .iter()
-                .find(|snapshot| snapshot.name == name)
-                .ok_or_else(|| Failure::unknown_snapshot(&name))?;
-            reply.message(&pb::IsSnapshotDoneResponse {
-                done: Some(true),
-                snapshot: Some(to_snapshot(found)),
-            });
-        }
-        Method::GetCompletedSnapshots => reply.message(&pb::GetCompletedSnapshotsResponse {
-            snapshots: engine
-                .snapshots()
-                .iter()
-                .map(|snapshot| to_snapshot(snapshot))
-                .collect(),
-        }),
-        Method::DeleteSnapshot => {
-            let call: pb::DeleteSnapshotRequest = decode(parameter)?;
-            engine.delete_snapshot(&call.snapshot.name)?;
-            reply.message(&pb::DeleteSnapshotResponse {});
-        }
-        Method::RestoreSnapshot => {
-            let call: pb::RestoreSnapshotRequest = decode(parameter)?;
-            let name = call.snapshot.name;
-            let table = TableName::parse(call.snapshot.table.unwrap_or_default().as_bytes())?;
-            let proc_id = change(master, (call.nonce_group, call.nonce), || {
-                let is_own = engine
-                    .snapshots()
-                    .iter()
-                    .any(|snapshot| snapshot.name == name && snapshot.descriptor.name == table);
-                if is_own && engine.describe_table(&table).is_ok() {
-                    Ok(engine.restore_snapshot(&name)?)
-                } else {
-                    Ok(engine.clone_snapshot(&name, &table)?)
-                }
-            })?;
-            reply.message(&pb::RestoreSnapshotResponse {
-                proc_id: proc_id.unwrap_or_default(),
-            });
-        }
-        Method::SwitchSnapshotCleanup => {
-            let call: pb::SetSnapshotCleanupRequest = decode(parameter)?;
-            let before = master.snapshot_cleanup.swap(call.enabled, Ordering::Relaxed);
-            reply.message(&pb::SetSnapshotCleanupResponse {
-                prev_snapshot_cleanup: before,
-            });
-        }
-        Method::IsSnapshotCleanupEnabled => reply.message(&pb::IsSnapshotCleanupEnabledResponse {
-            enabled: master.snapshot_cleanup.load(Ordering::Relaxed),
-        }),
-        _ => return regions(server, method, parameter, reply),
-    }
-    Ok(())
+/// A table's name in a snapshot's description or a procedure.
+fn full_name(name: Option<String>) -> Result<TableName> {
+    Ok(TableName::parse(name.unwrap_or_default().as_bytes())?)
 }
 
 fn to_snapshot(snapshot: &basalt_engine::SnapshotMeta) -> pb::SnapshotDescription {
@@ -460,195 +109,677 @@ fn to_snapshot(snapshot: &basalt_engine::SnapshotMeta) -> pb::SnapshotDescriptio
     }
 }
 
-/// Answers calls about regions and background chores and forwards all others to [`cluster`].
-fn regions(server: &Server, method: Method, parameter: Bytes, reply: &mut Reply) -> Result<(), Failure> {
-    let (master, engine) = (server.master(), server.engine());
-    match method {
-        Method::SplitRegion => {
-            let call: pb::SplitTableRegionRequest = decode(parameter)?;
-            let table = schema::table_name(&call.region_info.table_name)?;
-            let start = call.region_info.start_key.clone().unwrap_or_default();
-            let found = engine.region_of(&table, &start)?;
-            if found.created_ms != call.region_info.region_id {
-                return Err(basalt_engine::Error::NotServingRegion(format!(
-                    "the region of {table} with id {} is gone",
-                    call.region_info.region_id
-                ))
-                .into());
-            }
-            let proc_id = change(master, (call.nonce_group, call.nonce), || {
-                engine.split_region(found.id, call.split_row.as_deref().filter(|row| !row.is_empty()))?;
-                Ok(())
-            })?;
-            reply.message(&pb::SplitTableRegionResponse { proc_id });
-        }
-        Method::MergeTableRegions => {
-            let call: pb::MergeTableRegionsRequest = decode(parameter)?;
-            let proc_id = change(master, (call.nonce_group, call.nonce), || {
-                let regions = call.region.iter().map(|name| region::by_name(server, name));
-                let ids = regions
-                    .map(|region| Ok(region?.id))
-                    .collect::<Result<Vec<_>, Failure>>()?;
-                engine.merge_regions(&ids)?;
-                Ok(())
-            })?;
-            reply.message(&pb::MergeTableRegionsResponse { proc_id });
-        }
-        Method::MoveRegion => {
-            places::move_region(server, &decode(parameter)?)?;
-            reply.message(&pb::MoveRegionResponse {});
-        }
-        Method::AssignRegion => {
-            let call: pb::AssignRegionRequest = decode(parameter)?;
-            places::assign(server, &call.region)?;
-            reply.message(&pb::AssignRegionResponse {});
-        }
-        Method::UnassignRegion => {
-            let call: pb::UnassignRegionRequest = decode(parameter)?;
-            places::unassign(server, &call.region)?;
-            reply.message(&pb::UnassignRegionResponse {});
-        }
-        Method::OfflineRegion => {
-            let call: pb::OfflineRegionRequest = decode(parameter)?;
-            places::offline(server, &call.region)?;
-            reply.message(&pb::OfflineRegionResponse {});
-        }
-        Method::Balance => {
-            let answer = places::balance(server, decode(parameter)?, master.is_balancer_on())?;
-            reply.message(&answer);
-        }
-        Method::SetBalancerRunning => {
-            let call: pb::SetBalancerRunningRequest = decode(parameter)?;
-            let before = master.balancer.swap(call.on, Ordering::Relaxed);
-            reply.message(&pb::SetBalancerRunningResponse {
-                prev_balance_value: Some(before),
-            });
-        }
-        Method::IsBalancerEnabled => reply.message(&pb::IsBalancerEnabledResponse {
-            enabled: master.balancer.load(Ordering::Relaxed),
-        }),
-        Method::Normalize => reply.message(&pb::NormalizeResponse {
-            normalizer_ran: master.normalizer.load(Ordering::Relaxed),
-        }),
-        Method::SetNormalizerRunning => {
-            let call: pb::SetNormalizerRunningRequest = decode(parameter)?;
-            let before = master.normalizer.swap(call.on, Ordering::Relaxed);
-            reply.message(&pb::SetNormalizerRunningResponse {
-                prev_normalizer_value: Some(before),
-            });
-        }
-        Method::IsNormalizerEnabled => reply.message(&pb::IsNormalizerEnabledResponse {
-            enabled: master.normalizer.load(Ordering::Relaxed),
-        }),
-        Method::RunCatalogScan => reply.message(&pb::RunCatalogScanResponse { scan_result: Some(0) }),
-        Method::EnableCatalogJanitor => {
-            let call: pb::EnableCatalogJanitorRequest = decode(parameter)?;
-            let before = master.janitor.swap(call.enable, Ordering::Relaxed);
-            reply.message(&pb::EnableCatalogJanitorResponse {
-                prev_value: Some(before),
-            });
-        }
-        Method::IsCatalogJanitorEnabled => reply.message(&pb::IsCatalogJanitorEnabledResponse {
-            value: master.janitor.load(Ordering::Relaxed),
-        }),
-        Method::RunCleanerChore => reply.message(&pb::RunCleanerChoreResponse {
-            cleaner_chore_ran: true,
-        }),
-        Method::SetCleanerChoreRunning => {
-            let call: pb::SetCleanerChoreRunningRequest = decode(parameter)?;
-            let before = master.cleaner.swap(call.on, Ordering::Relaxed);
-            reply.message(&pb::SetCleanerChoreRunningResponse {
-                prev_value: Some(before),
-            });
-        }
-        Method::IsCleanerChoreEnabled => reply.message(&pb::IsCleanerChoreEnabledResponse {
-            value: master.cleaner.load(Ordering::Relaxed),
-        }),
-        Method::SetSplitOrMergeEnabled => {
-            let call: pb::SetSplitOrMergeEnabledRequest = decode(parameter)?;
-            let switches = call.switch_types().map(|kind| switch(master, kind));
-            let before = switches.map(|switch| switch.swap(call.enabled, Ordering::Relaxed));
-            reply.message(&pb::SetSplitOrMergeEnabledResponse {
-                prev_value: before.collect(),
-            });
-        }
-        Method::IsSplitOrMergeEnabled => {
-            let call: pb::IsSplitOrMergeEnabledRequest = decode(parameter)?;
-            let enabled = switch(master, call.switch_type()).load(Ordering::Relaxed);
-            reply.message(&pb::IsSplitOrMergeEnabledResponse { enabled });
-        }
-        _ => return cluster(server, method, parameter, reply),
-    }
-    Ok(())
+/// Sets a switch of work that the master of a cluster does; returns its value before.
+fn set_switch(call: &AdminCall, of: fn(&MasterState) -> &AtomicBool, on: bool) -> Result<bool> {
+    cluster::operate(call, |server| Ok(of(server.master()).swap(on, Ordering::Relaxed)))
 }
 
-fn switch(master: &MasterState, kind: pb::MasterSwitchType) -> &AtomicBool {
+fn is_on(call: &AdminCall, of: fn(&MasterState) -> &AtomicBool) -> Result<bool> {
+    cluster::ask(call, |server| of(server.master()).load(Ordering::Relaxed))
+}
+
+fn split_or_merge(kind: pb::MasterSwitchType) -> Switch {
     match kind {
-        pb::MasterSwitchType::Split => &master.splits,
-        pb::MasterSwitchType::Merge => &master.merges,
+        pb::MasterSwitchType::Split => Switch::Splits,
+        pb::MasterSwitchType::Merge => Switch::Merges,
     }
 }
 
-/// Package and outer class of the messages in log entries.
-const MASTER_PROTOS: &str = "org.apache.hadoop.hbase.shaded.protobuf.generated.MasterProtos$";
+impl pb::MasterServiceHandlers for AdminCall {
+    type Failure = Failure;
 
-/// Answers calls about the cluster; unknown methods are refused.
-fn cluster(server: &Server, method: Method, parameter: Bytes, reply: &mut Reply) -> Result<(), Failure> {
-    match method {
-        Method::GetClusterStatus => reply.message(&pb::GetClusterStatusResponse {
-            cluster_status: status::cluster(server),
-        }),
-        Method::IsMasterInMaintenanceMode => {
-            reply.message(&pb::IsInMaintenanceModeResponse {
-                in_maintenance_mode: false,
-            });
-        }
-        Method::GetSecurityCapabilities => reply.message(&pb::SecurityCapabilitiesResponse {
-            capabilities: vec![pb::security_capabilities_response::Capability::SimpleAuthentication.into()],
-        }),
-        Method::GetLastMajorCompactionTimestamp | Method::GetLastMajorCompactionTimestampForRegion => {
-            reply.message(&pb::MajorCompactionTimestampResponse {
-                compaction_timestamp: 0,
-            });
-        }
-        Method::AbortProcedure => reply.message(&pb::AbortProcedureResponse {
-            is_procedure_aborted: false,
-        }),
-        Method::GetProcedures => reply.message(&pb::GetProceduresResponse::default()),
-        Method::GetLocks => reply.message(&pb::GetLocksResponse::default()),
-        Method::ListReplicationPeers => reply.message(&pb::ListReplicationPeersResponse::default()),
-        Method::ListDecommissionedRegionServers => {
-            reply.message(&pb::ListDecommissionedRegionServersResponse::default());
-        }
-        Method::ClearDeadServers => reply.message(&pb::ClearDeadServersResponse::default()),
-        Method::IsRpcThrottleEnabled => {
-            // Quotas hold whenever there are some.
-            reply.message(&pb::IsRpcThrottleEnabledResponse {
-                rpc_throttle_enabled: true,
-            });
-        }
-        Method::SetQuota => {
-            quota::set(server, &decode(parameter)?)?;
-            reply.message(&pb::SetQuotaResponse {});
-        }
-        Method::GetQuotaStates => reply.message(&pb::GetQuotaStatesResponse::default()),
-        Method::GetSpaceQuotaRegionSizes => reply.message(&pb::GetSpaceQuotaRegionSizesResponse::default()),
-        Method::GetLogEntries => {
-            let call: pb::LogRequest = decode(parameter)?;
-            let answer = if call.log_class_name.ends_with("BalancerRejectionsRequest") {
-                "BalancerRejectionsResponse"
-            } else {
-                "BalancerDecisionsResponse"
-            };
-            reply.message(&pb::LogEntry {
-                log_class_name: format!("{MASTER_PROTOS}{answer}"),
-                log_message: Bytes::new(),
-            });
-        }
-        Method::ExecMasterService => {
-            return Err(coprocessor::on_master(&decode(parameter)?));
-        }
-        other => return Err(Failure::unsupported(other.name())),
+    fn unsupported(&self, method: &'static str) -> Failure {
+        super::unsupported(self, method)
     }
-    Ok(())
+
+    fn undecodable(error: prost::DecodeError) -> Failure {
+        super::request::undecodable(error).into()
+    }
+
+    fn is_master_running(&self, _: pb::IsMasterRunningRequest) -> Result<pb::IsMasterRunningResponse> {
+        cluster::ask(self, |_| pb::IsMasterRunningResponse {
+            is_master_running: true,
+        })
+    }
+
+    fn get_procedure_result(
+        &self,
+        request: pb::GetProcedureResultRequest,
+    ) -> Result<pb::GetProcedureResultResponse> {
+        use pb::get_procedure_result_response::State;
+        let finished =
+            |server: &crate::server::Server| server.master().procedures.is_finished(request.proc_id);
+        let state = if cluster::ask(self, finished)? {
+            State::Finished
+        } else {
+            State::NotFound
+        };
+        Ok(pb::GetProcedureResultResponse {
+            state: state.into(),
+            ..pb::GetProcedureResultResponse::default()
+        })
+    }
+
+    // Tables.
+
+    fn get_table_names(&self, request: pb::GetTableNamesRequest) -> Result<pb::GetTableNamesResponse> {
+        let (regex, namespace) = (request.regex.as_deref(), request.namespace.as_deref());
+        let found = matching(self, regex, request.include_sys_tables, namespace)?;
+        Ok(pb::GetTableNamesResponse {
+            table_names: to_names(&found),
+        })
+    }
+
+    /// Missing tables are left out: clients raise TableNotFoundException on an empty list.
+    fn get_table_descriptors(
+        &self,
+        request: pb::GetTableDescriptorsRequest,
+    ) -> Result<pb::GetTableDescriptorsResponse> {
+        let mut table_schema = Vec::new();
+        if request.table_names.is_empty() {
+            let (regex, namespace) = (request.regex.as_deref(), request.namespace.as_deref());
+            table_schema = to_tables(&matching(self, regex, request.include_sys_tables, namespace)?);
+        }
+        for name in &request.table_names {
+            if let Some((table, _)) = tables::find(self, &schema::table_name(name)?)? {
+                table_schema.push(schema::to_table(&table));
+            }
+        }
+        Ok(pb::GetTableDescriptorsResponse { table_schema })
+    }
+
+    fn list_table_descriptors_by_state(
+        &self,
+        request: pb::ListTableDescriptorsByStateRequest,
+    ) -> Result<pb::ListTableDescriptorsByStateResponse> {
+        Ok(pb::ListTableDescriptorsByStateResponse {
+            table_schema: to_tables(&in_state(self, request.is_enabled)?),
+        })
+    }
+
+    fn list_table_names_by_state(
+        &self,
+        request: pb::ListTableNamesByStateRequest,
+    ) -> Result<pb::ListTableNamesByStateResponse> {
+        Ok(pb::ListTableNamesByStateResponse {
+            table_names: to_names(&in_state(self, request.is_enabled)?),
+        })
+    }
+
+    fn get_table_state(&self, request: pb::GetTableStateRequest) -> Result<pb::GetTableStateResponse> {
+        let (_, state) = tables::describe(self, &schema::table_name(&request.table_name)?)?;
+        Ok(pb::GetTableStateResponse {
+            table_state: schema::to_state(state),
+        })
+    }
+
+    fn create_table(&self, request: pb::CreateTableRequest) -> Result<pb::CreateTableResponse> {
+        let splits = request.split_keys.iter().map(|key| key.to_vec()).collect();
+        let table = schema::table(&request.table_schema)?;
+        let proc_id = once(self, (request.nonce_group, request.nonce), || {
+            tables::create(self, table, splits)
+        })?;
+        Ok(pb::CreateTableResponse { proc_id })
+    }
+
+    fn delete_table(&self, request: pb::DeleteTableRequest) -> Result<pb::DeleteTableResponse> {
+        let table = schema::table_name(&request.table_name)?;
+        let proc_id = once(self, (request.nonce_group, request.nonce), || {
+            tables::drop(self, &table)
+        })?;
+        Ok(pb::DeleteTableResponse { proc_id })
+    }
+
+    fn enable_table(&self, request: pb::EnableTableRequest) -> Result<pb::EnableTableResponse> {
+        let table = schema::table_name(&request.table_name)?;
+        let proc_id = once(self, (request.nonce_group, request.nonce), || {
+            tables::enable(self, &table)
+        })?;
+        Ok(pb::EnableTableResponse { proc_id })
+    }
+
+    fn disable_table(&self, request: pb::DisableTableRequest) -> Result<pb::DisableTableResponse> {
+        let table = schema::table_name(&request.table_name)?;
+        let proc_id = once(self, (request.nonce_group, request.nonce), || {
+            tables::disable(self, &table)
+        })?;
+        Ok(pb::DisableTableResponse { proc_id })
+    }
+
+    fn truncate_table(&self, request: pb::TruncateTableRequest) -> Result<pb::TruncateTableResponse> {
+        let table = schema::table_name(&request.table_name)?;
+        let keep = request.preserve_splits == Some(true);
+        let proc_id = once(self, (request.nonce_group, request.nonce), || {
+            tables::truncate(self, &table, keep)
+        })?;
+        Ok(pb::TruncateTableResponse { proc_id })
+    }
+
+    fn modify_table(&self, request: pb::ModifyTableRequest) -> Result<pb::ModifyTableResponse> {
+        let mut table = schema::table(&request.table_schema)?;
+        table.name = schema::table_name(&request.table_name)?;
+        let proc_id = once(self, (request.nonce_group, request.nonce), || {
+            tables::alter(self, table)
+        })?;
+        Ok(pb::ModifyTableResponse { proc_id })
+    }
+
+    fn add_column(&self, request: pb::AddColumnRequest) -> Result<pb::AddColumnResponse> {
+        let table = schema::table_name(&request.table_name)?;
+        let family = schema::family(&request.column_families)?;
+        let proc_id = once(self, (request.nonce_group, request.nonce), || {
+            tables::add_family(self, &table, family)
+        })?;
+        Ok(pb::AddColumnResponse { proc_id })
+    }
+
+    fn modify_column(&self, request: pb::ModifyColumnRequest) -> Result<pb::ModifyColumnResponse> {
+        let table = schema::table_name(&request.table_name)?;
+        let family = schema::family(&request.column_families)?;
+        let proc_id = once(self, (request.nonce_group, request.nonce), || {
+            tables::alter_family(self, &table, family)
+        })?;
+        Ok(pb::ModifyColumnResponse { proc_id })
+    }
+
+    fn delete_column(&self, request: pb::DeleteColumnRequest) -> Result<pb::DeleteColumnResponse> {
+        let table = schema::table_name(&request.table_name)?;
+        let proc_id = once(self, (request.nonce_group, request.nonce), || {
+            tables::drop_family(self, &table, &request.column_name)
+        })?;
+        Ok(pb::DeleteColumnResponse { proc_id })
+    }
+
+    fn get_schema_alter_status(
+        &self,
+        request: pb::GetSchemaAlterStatusRequest,
+    ) -> Result<pb::GetSchemaAlterStatusResponse> {
+        let regions = tables::regions(self, &schema::table_name(&request.table_name)?)?.len();
+        Ok(pb::GetSchemaAlterStatusResponse {
+            yet_to_update_regions: Some(0),
+            total_regions: Some(regions as u32),
+        })
+    }
+
+    fn flush_table(&self, request: pb::FlushTableRequest) -> Result<pb::FlushTableResponse> {
+        let table = schema::table_name(&request.table_name)?;
+        let proc_id = once(self, (request.nonce_group, request.nonce), || {
+            tables::flush(self, &table, &request.column_family)
+        })?;
+        Ok(pb::FlushTableResponse { proc_id })
+    }
+
+    // Namespaces.
+
+    fn create_namespace(&self, request: pb::CreateNamespaceRequest) -> Result<pb::CreateNamespaceResponse> {
+        let namespace = schema::namespace(&request.namespace_descriptor)?;
+        let proc_id = once(self, (request.nonce_group, request.nonce), || {
+            namespaces::create(self, namespace)
+        })?;
+        Ok(pb::CreateNamespaceResponse { proc_id })
+    }
+
+    fn modify_namespace(&self, request: pb::ModifyNamespaceRequest) -> Result<pb::ModifyNamespaceResponse> {
+        let namespace = schema::namespace(&request.namespace_descriptor)?;
+        let proc_id = once(self, (request.nonce_group, request.nonce), || {
+            namespaces::alter(self, namespace)
+        })?;
+        Ok(pb::ModifyNamespaceResponse { proc_id })
+    }
+
+    fn delete_namespace(&self, request: pb::DeleteNamespaceRequest) -> Result<pb::DeleteNamespaceResponse> {
+        let proc_id = once(self, (request.nonce_group, request.nonce), || {
+            namespaces::drop(self, &request.namespace_name)
+        })?;
+        Ok(pb::DeleteNamespaceResponse { proc_id })
+    }
+
+    fn get_namespace_descriptor(
+        &self,
+        request: pb::GetNamespaceDescriptorRequest,
+    ) -> Result<pb::GetNamespaceDescriptorResponse> {
+        let found = namespace(self, &request.namespace_name)?;
+        Ok(pb::GetNamespaceDescriptorResponse {
+            namespace_descriptor: schema::to_namespace(&found),
+        })
+    }
+
+    fn list_namespace_descriptors(
+        &self,
+        _: pb::ListNamespaceDescriptorsRequest,
+    ) -> Result<pb::ListNamespaceDescriptorsResponse> {
+        Ok(pb::ListNamespaceDescriptorsResponse {
+            namespace_descriptor: namespaces::list(self)?.iter().map(schema::to_namespace).collect(),
+        })
+    }
+
+    fn list_namespaces(&self, _: pb::ListNamespacesRequest) -> Result<pb::ListNamespacesResponse> {
+        let found = namespaces::list(self)?.into_iter();
+        Ok(pb::ListNamespacesResponse {
+            namespace_name: found.map(|namespace| namespace.name).collect(),
+        })
+    }
+
+    fn list_table_descriptors_by_namespace(
+        &self,
+        request: pb::ListTableDescriptorsByNamespaceRequest,
+    ) -> Result<pb::ListTableDescriptorsByNamespaceResponse> {
+        namespace(self, &request.namespace_name)?;
+        let found = matching(self, None, Some(true), Some(&request.namespace_name))?;
+        Ok(pb::ListTableDescriptorsByNamespaceResponse {
+            table_schema: to_tables(&found),
+        })
+    }
+
+    fn list_table_names_by_namespace(
+        &self,
+        request: pb::ListTableNamesByNamespaceRequest,
+    ) -> Result<pb::ListTableNamesByNamespaceResponse> {
+        namespace(self, &request.namespace_name)?;
+        let found = matching(self, None, Some(true), Some(&request.namespace_name))?;
+        Ok(pb::ListTableNamesByNamespaceResponse {
+            table_name: to_names(&found),
+        })
+    }
+
+    // Procedures.
+
+    fn exec_procedure(&self, request: pb::ExecProcedureRequest) -> Result<pb::ExecProcedureResponse> {
+        procedures::exec(self, &request)
+    }
+
+    fn exec_procedure_with_ret(
+        &self,
+        request: pb::ExecProcedureRequest,
+    ) -> Result<pb::ExecProcedureResponse> {
+        self.exec_procedure(request)
+    }
+
+    fn is_procedure_done(&self, request: pb::IsProcedureDoneRequest) -> Result<pb::IsProcedureDoneResponse> {
+        procedures::is_done(self, request)
+    }
+
+    fn abort_procedure(&self, _: pb::AbortProcedureRequest) -> Result<pb::AbortProcedureResponse> {
+        cluster::operate(self, |_| {
+            Ok(pb::AbortProcedureResponse {
+                is_procedure_aborted: false,
+            })
+        })
+    }
+
+    fn get_procedures(&self, _: pb::GetProceduresRequest) -> Result<pb::GetProceduresResponse> {
+        cluster::operate(self, |_| Ok(pb::GetProceduresResponse::default()))
+    }
+
+    fn get_locks(&self, _: pb::GetLocksRequest) -> Result<pb::GetLocksResponse> {
+        cluster::operate(self, |_| Ok(pb::GetLocksResponse::default()))
+    }
+
+    // Snapshots.
+
+    fn snapshot(&self, request: pb::SnapshotRequest) -> Result<pb::SnapshotResponse> {
+        let (wanted, has_nonce) = (request.snapshot, request.nonce.is_some());
+        let flush = wanted.r#type() != pb::snapshot_description::Type::Skipflush;
+        let ttl = u64::try_from(wanted.ttl.unwrap_or_default()).unwrap_or_default();
+        let table = full_name(wanted.table)?;
+        let proc_id = once(self, (request.nonce_group, request.nonce), || {
+            snapshots::take(self, &table, &wanted.name, flush, ttl)
+        })?;
+        Ok(pb::SnapshotResponse {
+            expected_timeout: EXPECTED_TIMEOUT_MS,
+            // Clients before 2.6 send no nonce and poll IsSnapshotDone instead of the procedure.
+            proc_id: proc_id.filter(|_| has_nonce).map(|id| id as i64),
+        })
+    }
+
+    fn is_snapshot_done(&self, request: pb::IsSnapshotDoneRequest) -> Result<pb::IsSnapshotDoneResponse> {
+        let name = request.snapshot.unwrap_or_default().name;
+        let snapshots = snapshots::list(self)?;
+        let found = snapshots
+            .iter()
+            .find(|snapshot| snapshot.name == name)
+            .ok_or_else(|| Failure::unknown_snapshot(&name))?;
+        Ok(pb::IsSnapshotDoneResponse {
+            done: Some(true),
+            snapshot: Some(to_snapshot(found)),
+        })
+    }
+
+    fn get_completed_snapshots(
+        &self,
+        _: pb::GetCompletedSnapshotsRequest,
+    ) -> Result<pb::GetCompletedSnapshotsResponse> {
+        let snapshots = snapshots::list(self)?;
+        Ok(pb::GetCompletedSnapshotsResponse {
+            snapshots: snapshots.iter().map(|snapshot| to_snapshot(snapshot)).collect(),
+        })
+    }
+
+    fn delete_snapshot(&self, request: pb::DeleteSnapshotRequest) -> Result<pb::DeleteSnapshotResponse> {
+        snapshots::delete(self, &request.snapshot.name)?;
+        Ok(pb::DeleteSnapshotResponse {})
+    }
+
+    fn restore_snapshot(&self, request: pb::RestoreSnapshotRequest) -> Result<pb::RestoreSnapshotResponse> {
+        let name = request.snapshot.name;
+        let table = full_name(request.snapshot.table)?;
+        let proc_id = once(self, (request.nonce_group, request.nonce), || {
+            snapshots::restore_or_clone(self, &name, &table)
+        })?;
+        Ok(pb::RestoreSnapshotResponse {
+            proc_id: proc_id.unwrap_or_default(),
+        })
+    }
+
+    fn switch_snapshot_cleanup(
+        &self,
+        request: pb::SetSnapshotCleanupRequest,
+    ) -> Result<pb::SetSnapshotCleanupResponse> {
+        let prev_snapshot_cleanup = cluster::turn(self, Switch::SnapshotCleanup, request.enabled)?;
+        Ok(pb::SetSnapshotCleanupResponse {
+            prev_snapshot_cleanup,
+        })
+    }
+
+    fn is_snapshot_cleanup_enabled(
+        &self,
+        _: pb::IsSnapshotCleanupEnabledRequest,
+    ) -> Result<pb::IsSnapshotCleanupEnabledResponse> {
+        let enabled = cluster::is_on(self, Switch::SnapshotCleanup)?;
+        Ok(pb::IsSnapshotCleanupEnabledResponse { enabled })
+    }
+
+    // Regions.
+
+    fn split_region(&self, request: pb::SplitTableRegionRequest) -> Result<pb::SplitTableRegionResponse> {
+        let of = &request.region_info;
+        let table = schema::table_name(&of.table_name)?;
+        let start = of.start_key.clone().unwrap_or_default();
+        let key = request.split_row.as_deref().filter(|row| !row.is_empty());
+        let proc_id = once(self, (request.nonce_group, request.nonce), || {
+            regions::split_exact(self, &table, (&start, of.region_id), key)
+        })?;
+        Ok(pb::SplitTableRegionResponse { proc_id })
+    }
+
+    fn merge_table_regions(
+        &self,
+        request: pb::MergeTableRegionsRequest,
+    ) -> Result<pb::MergeTableRegionsResponse> {
+        let proc_id = once(self, (request.nonce_group, request.nonce), || {
+            let named = request
+                .region
+                .iter()
+                .map(|name| regions::named(self, region::name(name)));
+            regions::merge(self, &named.collect::<Result<Vec<_>>>()?)?;
+            Ok(())
+        })?;
+        Ok(pb::MergeTableRegionsResponse { proc_id })
+    }
+
+    fn truncate_region(&self, request: pb::TruncateRegionRequest) -> Result<pb::TruncateRegionResponse> {
+        upkeep::truncate_region(self, &request)
+    }
+
+    fn modify_table_store_file_tracker(
+        &self,
+        request: pb::ModifyTableStoreFileTrackerRequest,
+    ) -> Result<pb::ModifyTableStoreFileTrackerResponse> {
+        upkeep::modify_table_tracker(self, &request)
+    }
+
+    fn modify_column_store_file_tracker(
+        &self,
+        request: pb::ModifyColumnStoreFileTrackerRequest,
+    ) -> Result<pb::ModifyColumnStoreFileTrackerResponse> {
+        upkeep::modify_family_tracker(self, &request)
+    }
+
+    fn move_region(&self, request: pb::MoveRegionRequest) -> Result<pb::MoveRegionResponse> {
+        places::move_region(self, &request)?;
+        Ok(pb::MoveRegionResponse {})
+    }
+
+    fn assign_region(&self, request: pb::AssignRegionRequest) -> Result<pb::AssignRegionResponse> {
+        places::assign(self, &request.region)?;
+        Ok(pb::AssignRegionResponse {})
+    }
+
+    fn unassign_region(&self, request: pb::UnassignRegionRequest) -> Result<pb::UnassignRegionResponse> {
+        places::unassign(self, &request.region)?;
+        Ok(pb::UnassignRegionResponse {})
+    }
+
+    fn offline_region(&self, request: pb::OfflineRegionRequest) -> Result<pb::OfflineRegionResponse> {
+        places::offline(self, &request.region)?;
+        Ok(pb::OfflineRegionResponse {})
+    }
+
+    fn balance(&self, request: pb::BalanceRequest) -> Result<pb::BalanceResponse> {
+        let is_on = cluster::is_on(self, Switch::Balancer)?;
+        places::balance(self, &request, is_on)
+    }
+
+    // Switches and chores.
+
+    fn set_balancer_running(
+        &self,
+        request: pb::SetBalancerRunningRequest,
+    ) -> Result<pb::SetBalancerRunningResponse> {
+        let before = cluster::turn(self, Switch::Balancer, request.on)?;
+        Ok(pb::SetBalancerRunningResponse {
+            prev_balance_value: Some(before),
+        })
+    }
+
+    fn is_balancer_enabled(&self, _: pb::IsBalancerEnabledRequest) -> Result<pb::IsBalancerEnabledResponse> {
+        let enabled = cluster::is_on(self, Switch::Balancer)?;
+        Ok(pb::IsBalancerEnabledResponse { enabled })
+    }
+
+    fn normalize(&self, request: pb::NormalizeRequest) -> Result<pb::NormalizeResponse> {
+        Ok(pb::NormalizeResponse {
+            normalizer_ran: normalizer::run(self, &request)?,
+        })
+    }
+
+    fn set_normalizer_running(
+        &self,
+        request: pb::SetNormalizerRunningRequest,
+    ) -> Result<pb::SetNormalizerRunningResponse> {
+        let before = cluster::turn(self, Switch::Normalizer, request.on)?;
+        Ok(pb::SetNormalizerRunningResponse {
+            prev_normalizer_value: Some(before),
+        })
+    }
+
+    fn is_normalizer_enabled(
+        &self,
+        _: pb::IsNormalizerEnabledRequest,
+    ) -> Result<pb::IsNormalizerEnabledResponse> {
+        let enabled = cluster::is_on(self, Switch::Normalizer)?;
+        Ok(pb::IsNormalizerEnabledResponse { enabled })
+    }
+
+    fn run_catalog_scan(&self, _: pb::RunCatalogScanRequest) -> Result<pb::RunCatalogScanResponse> {
+        cluster::operate(self, |_| Ok(pb::RunCatalogScanResponse { scan_result: Some(0) }))
+    }
+
+    fn enable_catalog_janitor(
+        &self,
+        request: pb::EnableCatalogJanitorRequest,
+    ) -> Result<pb::EnableCatalogJanitorResponse> {
+        let before = set_switch(self, |master| &master.janitor, request.enable)?;
+        Ok(pb::EnableCatalogJanitorResponse {
+            prev_value: Some(before),
+        })
+    }
+
+    fn is_catalog_janitor_enabled(
+        &self,
+        _: pb::IsCatalogJanitorEnabledRequest,
+    ) -> Result<pb::IsCatalogJanitorEnabledResponse> {
+        let value = is_on(self, |master| &master.janitor)?;
+        Ok(pb::IsCatalogJanitorEnabledResponse { value })
+    }
+
+    fn run_cleaner_chore(&self, _: pb::RunCleanerChoreRequest) -> Result<pb::RunCleanerChoreResponse> {
+        cluster::operate(self, |_| {
+            Ok(pb::RunCleanerChoreResponse {
+                cleaner_chore_ran: true,
+            })
+        })
+    }
+
+    fn set_cleaner_chore_running(
+        &self,
+        request: pb::SetCleanerChoreRunningRequest,
+    ) -> Result<pb::SetCleanerChoreRunningResponse> {
+        let before = set_switch(self, |master| &master.cleaner, request.on)?;
+        Ok(pb::SetCleanerChoreRunningResponse {
+            prev_value: Some(before),
+        })
+    }
+
+    fn is_cleaner_chore_enabled(
+        &self,
+        _: pb::IsCleanerChoreEnabledRequest,
+    ) -> Result<pb::IsCleanerChoreEnabledResponse> {
+        let value = is_on(self, |master| &master.cleaner)?;
+        Ok(pb::IsCleanerChoreEnabledResponse { value })
+    }
+
+    fn set_split_or_merge_enabled(
+        &self,
+        request: pb::SetSplitOrMergeEnabledRequest,
+    ) -> Result<pb::SetSplitOrMergeEnabledResponse> {
+        cluster::operate(self, |_| Ok(()))?;
+        let switches = request.switch_types().map(split_or_merge);
+        let before = switches.map(|switch| cluster::turn(self, switch, request.enabled));
+        Ok(pb::SetSplitOrMergeEnabledResponse {
+            prev_value: before.collect::<Result<_>>()?,
+        })
+    }
+
+    fn is_split_or_merge_enabled(
+        &self,
+        request: pb::IsSplitOrMergeEnabledRequest,
+    ) -> Result<pb::IsSplitOrMergeEnabledResponse> {
+        let enabled = cluster::is_on(self, split_or_merge(request.switch_type()))?;
+        Ok(pb::IsSplitOrMergeEnabledResponse { enabled })
+    }
+
+    // The cluster.
+
+    fn get_cluster_status(&self, _: pb::GetClusterStatusRequest) -> Result<pb::GetClusterStatusResponse> {
+        Ok(pb::GetClusterStatusResponse {
+            cluster_status: status::cluster(self)?,
+        })
+    }
+
+    fn is_master_in_maintenance_mode(
+        &self,
+        _: pb::IsInMaintenanceModeRequest,
+    ) -> Result<pb::IsInMaintenanceModeResponse> {
+        cluster::ask(self, |_| pb::IsInMaintenanceModeResponse {
+            in_maintenance_mode: false,
+        })
+    }
+
+    fn get_security_capabilities(
+        &self,
+        _: pb::SecurityCapabilitiesRequest,
+    ) -> Result<pb::SecurityCapabilitiesResponse> {
+        use pb::security_capabilities_response::Capability;
+        cluster::ask(self, |_| pb::SecurityCapabilitiesResponse {
+            capabilities: vec![Capability::SimpleAuthentication.into()],
+        })
+    }
+
+    fn get_last_major_compaction_timestamp(
+        &self,
+        request: pb::MajorCompactionTimestampRequest,
+    ) -> Result<pb::MajorCompactionTimestampResponse> {
+        upkeep::last_major_of_table(self, &request)
+    }
+
+    fn get_last_major_compaction_timestamp_for_region(
+        &self,
+        request: pb::MajorCompactionTimestampForRegionRequest,
+    ) -> Result<pb::MajorCompactionTimestampResponse> {
+        upkeep::last_major_of_region(self, &request)
+    }
+
+    fn list_replication_peers(
+        &self,
+        _: pb::ListReplicationPeersRequest,
+    ) -> Result<pb::ListReplicationPeersResponse> {
+        cluster::operate(self, |_| Ok(pb::ListReplicationPeersResponse::default()))
+    }
+
+    fn list_decommissioned_region_servers(
+        &self,
+        _: pb::ListDecommissionedRegionServersRequest,
+    ) -> Result<pb::ListDecommissionedRegionServersResponse> {
+        cluster::operate(self, |_| {
+            Ok(pb::ListDecommissionedRegionServersResponse::default())
+        })
+    }
+
+    fn clear_dead_servers(&self, _: pb::ClearDeadServersRequest) -> Result<pb::ClearDeadServersResponse> {
+        cluster::operate(self, |_| Ok(pb::ClearDeadServersResponse::default()))
+    }
+
+    /// Quotas hold whenever there are some.
+    fn is_rpc_throttle_enabled(
+        &self,
+        _: pb::IsRpcThrottleEnabledRequest,
+    ) -> Result<pb::IsRpcThrottleEnabledResponse> {
+        cluster::ask(self, |_| pb::IsRpcThrottleEnabledResponse {
+            rpc_throttle_enabled: true,
+        })
+    }
+
+    fn set_quota(&self, request: pb::SetQuotaRequest) -> Result<pb::SetQuotaResponse> {
+        quota::set(self, &request)?;
+        Ok(pb::SetQuotaResponse {})
+    }
+
+    fn get_quota_states(&self, _: pb::GetQuotaStatesRequest) -> Result<pb::GetQuotaStatesResponse> {
+        cluster::operate(self, |_| Ok(pb::GetQuotaStatesResponse::default()))
+    }
+
+    fn get_space_quota_region_sizes(
+        &self,
+        _: pb::GetSpaceQuotaRegionSizesRequest,
+    ) -> Result<pb::GetSpaceQuotaRegionSizesResponse> {
+        cluster::operate(self, |_| Ok(pb::GetSpaceQuotaRegionSizesResponse::default()))
+    }
+
+    fn get_log_entries(&self, request: pb::LogRequest) -> Result<pb::LogEntry> {
+        let answer = if request.log_class_name.ends_with("BalancerRejectionsRequest") {
+            "BalancerRejectionsResponse"
+        } else {
+            "BalancerDecisionsResponse"
+        };
+        cluster::ask(self, |_| pb::LogEntry {
+            log_class_name: format!("{MASTER_PROTOS}{answer}"),
+            log_message: Bytes::new(),
+        })
+    }
+
+    fn exec_master_service(
+        &self,
+        request: pb::CoprocessorServiceRequest,
+    ) -> Result<pb::CoprocessorServiceResponse> {
+        cluster::operate(self, |_| Err(coprocessor::on_master(&request)))
+    }
+}
+
+/// The namespace of that name. The failure is HBase's.
+fn namespace(call: &AdminCall, name: &str) -> Result<basalt_engine::schema::NamespaceDescriptor> {
+    let found = namespaces::list(call)?
+        .into_iter()
+        .find(|namespace| namespace.name == name);
+    found.ok_or_else(|| Error::NoSuchNamespace(name.to_owned()).into())
 }

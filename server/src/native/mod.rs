@@ -5,7 +5,7 @@
 //! | --- | --- |
 //! | `connection` | one connection: preamble, connection header, calls in flight, responses |
 //! | `state` | a connection between calls |
-//! | `call` | a call that has arrived |
+//! | `arrived` | a call that has arrived |
 //! | `compress` | compressed cell blocks, within the memory for calls |
 //! | `deadline` | how long a client waits for an answer |
 //! | `reply` | one response, with its cells in a block or inside the message |
@@ -18,6 +18,7 @@
 //! | `master`, `admin` | MasterService and AdminService; `schema`, `status` and `quota` convert for them |
 //! | `faults` | faults that a test has armed |
 //! | `places` | moves, assignment and the balancer, which `master` serves |
+//! | `upkeep`, `procedures` | truncation of a region, store files, compaction times; procedures by name |
 //! | `slow_log` | the slow log: recording native calls, and the calls that read it |
 //! | `registry` | ClientMetaService: the locations of the master and of `hbase:meta` |
 //!
@@ -28,18 +29,17 @@
 //! contains no engine logic: it converts requests and calls the same functions as the Thrift
 //! services.
 
-use std::time::Duration;
-
 use basalt_idl::native::messages::ServerName;
 
-use crate::observe::metrics::Api;
 use crate::server::Server;
+use crate::service::admin::cluster;
+use crate::service::{AdminCall, Failure};
 use decode::arguments;
 use decode::peer::{self, Service};
 
 mod admin;
 mod aggregate;
-mod call;
+mod arrived;
 mod client;
 mod compress;
 mod connection;
@@ -52,8 +52,12 @@ mod load;
 mod master;
 mod multi;
 mod multi_row;
+mod normalizer;
 mod places;
+mod procedures;
 mod quota;
+#[cfg(test)]
+mod refusals;
 mod region;
 mod registry;
 mod reply;
@@ -68,6 +72,7 @@ mod state;
 mod status;
 #[cfg(test)]
 mod tests;
+mod upkeep;
 
 pub(crate) use connection::run;
 
@@ -79,14 +84,10 @@ pub(crate) fn methods() -> impl Iterator<Item = &'static str> {
     Service::ALL.into_iter().flat_map(Service::methods)
 }
 
-/// Counts a call. `number` is its position in [`methods`], `failed` the class of its exception.
-fn answered(server: &Server, number: usize, took: Duration, failed: Option<&'static str>) {
-    if let Some(method) = server.method(Api::Native, number) {
-        method.answered(took);
-        if let Some(class) = failed {
-            method.failed(class);
-        }
-    }
+/// The failure of a method that is not served.
+fn unsupported(call: &AdminCall, method: &'static str) -> Failure {
+    let refused = cluster::operate(call, |_| Err::<(), _>(Failure::unsupported(method)));
+    refused.err().unwrap_or_else(|| Failure::unsupported(method))
 }
 
 /// Host, port and start code under which clients know this server.

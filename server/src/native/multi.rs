@@ -28,7 +28,7 @@ use super::reply::{CellBlock, Reply, exception_pair};
 use super::single::LaterGets;
 use super::state::Connection;
 use super::{coprocessor, region, request, single};
-use crate::service::{Failure, writes};
+use crate::service::{Call, Failure, writes};
 
 /// A group of a call.
 enum Form {
@@ -40,7 +40,8 @@ enum Form {
 /// Answers a Multi.
 pub(super) async fn call(
     connection: &Arc<Connection>,
-    call: MultiGroups,
+    call: &mut Call<'_>,
+    message: MultiGroups,
     cells: Bytes,
     reply: &mut Reply,
 ) -> Result<(), Failure> {
@@ -50,9 +51,9 @@ pub(super) async fn call(
         ..MultiResults::default()
     };
     let mut sent = Cells::new(&cells);
-    let has_old_condition = call.condition.is_some();
+    let has_old_condition = message.condition.is_some();
     // A malformed group fails the call before anything is applied.
-    let groups = call.region_action.into_iter().map(|group| {
+    let groups = message.region_action.into_iter().map(|group| {
         Ok(match PlainWrites::parse(&group) {
             Some(writes) if !has_old_condition => Form::Plain(writes),
             _ => Form::Decoded(Box::new(request::decode(group)?)),
@@ -65,21 +66,21 @@ pub(super) async fn call(
             Form::Plain(writes) => {
                 writes.skip_cells(&mut sent)?;
                 let own = cells.slice(before.offset()..sent.offset());
-                let message = writes.message().clone();
-                if let Some(result) = apply_plain(connection, writes, own).await {
+                let whole = writes.message().clone();
+                if let Some(result) = apply_plain(connection, call, writes, own).await {
                     answer.region_action_result.push(result);
                     continue;
                 }
                 sent = before;
-                request::decode(message)?
+                request::decode(whole)?
             }
         };
         let is_conditional = group.condition.is_some();
         if group.condition.is_none() {
-            group.condition.clone_from(&call.condition);
+            group.condition.clone_from(&message.condition);
         }
         let own = cells_of(&group, &cells, &mut sent)?;
-        let actions = region_action(connection, group, call.nonce_group, own, &mut block);
+        let actions = region_action(connection, call, group, message.nonce_group, own, &mut block);
         let mut result = match Box::pin(actions).await {
             Ok(result) => result,
             Err(failure) => RegionActionResult {
@@ -109,14 +110,20 @@ pub(super) async fn call(
 
 /// Applies a group of puts and deletes together, and returns its RegionActionResult. `None` if that is
 /// not possible; then nothing has been applied. `cells` are those of the group.
-async fn apply_plain(connection: &Arc<Connection>, writes: PlainWrites, cells: Bytes) -> Option<Bytes> {
-    let region = region::serving(&connection.server, writes.region(), None).ok()?;
+async fn apply_plain(
+    connection: &Arc<Connection>,
+    call: &mut Call<'_>,
+    writes: PlainWrites,
+    cells: Bytes,
+) -> Option<Bytes> {
+    let region = region::serving(connection, writes.region(), None).ok()?;
     if !writes.rows().all(|row| region.contains(row)) {
         return None;
     }
     let done = writes.done();
     let begun = writes::begin(
         &connection.server,
+        call,
         region.table.clone(),
         (writes, cells),
         |(writes, cells)| Ok(writes.mutations(cells)?),
@@ -162,12 +169,13 @@ fn take_cells<'a>(
 
 async fn region_action(
     connection: &Arc<Connection>,
+    call: &mut Call<'_>,
     group: RegionAction,
     nonce_group: Option<u64>,
     cells: Bytes,
     block: &mut CellBlock,
 ) -> Result<RegionActionResult, Failure> {
-    let region = region::serving(&connection.server, &group.region, None)?;
+    let region = region::serving(connection, &group.region, None)?;
     if group.condition.is_some() || group.atomic == Some(true) {
         check_size(connection, block)?;
         let mutations = mutations(group.action)?;
@@ -181,7 +189,7 @@ async fn region_action(
             cells,
             nonce_group,
         };
-        return atomic(connection, group, block).await;
+        return atomic(connection, call, group, block).await;
     }
     let mut results = Vec::with_capacity(group.action.len());
     // At the first cell of the writes that wait.
@@ -207,11 +215,11 @@ async fn region_action(
         if let Some(update) = &update {
             let written = std::mem::take(&mut waiting);
             let cells_written = take_cells(written.mutations(), &cells, &mut sent)?;
-            write_all(connection, &region, written, cells_written, &mut results).await;
+            write_all(connection, call, &region, written, cells_written, &mut results).await;
             own = take_cells([&**update], &cells, &mut sent)?;
         }
-        if let (None, None, Some(call)) = (&update, &get, service_call) {
-            results.push(endpoint(connection, &region, index, *call, block).await);
+        if let (None, None, Some(service)) = (&update, &get, service_call) {
+            results.push(endpoint(connection, call, &region, index, *service, block).await);
             continue;
         }
         let result = match (update, get) {
@@ -220,21 +228,21 @@ async fn region_action(
                 "the action has neither mutation, get nor service call",
             )),
             (Some(mutation), _) => {
-                apply_update(connection, &region, *mutation, nonce_group, own, block).await
+                apply_update(connection, call, &region, *mutation, nonce_group, own, block).await
             }
             (None, Some(get)) if region.contains(&get.row) => {
                 let later = LaterGets {
                     actions: actions.as_slice(),
                     ahead: &mut ahead,
                 };
-                single::get_one(connection, region.table.clone(), &get, Some(later), block).await
+                single::get_one(connection, call, region.table.clone(), &get, Some(later), block).await
             }
             (None, Some(_)) => Err(Failure::wrong_region("the row of a get is not in its region")),
         };
         results.push(outcome(index, result));
     }
     let rest = cells.slice(sent.offset()..);
-    write_all(connection, &region, waiting, rest, &mut results).await;
+    write_all(connection, call, &region, waiting, rest, &mut results).await;
     Ok(RegionActionResult {
         result_or_exception: results,
         ..RegionActionResult::default()
@@ -286,6 +294,7 @@ impl Waiting {
 /// Applies puts and deletes together, or one by one if that fails. `cells` are theirs.
 async fn write_all(
     connection: &Arc<Connection>,
+    call: &mut Call<'_>,
     region: &Arc<RegionInfo>,
     waiting: Waiting,
     cells: Bytes,
@@ -300,7 +309,7 @@ async fn write_all(
     // Shared: they are needed again if they cannot be applied together.
     let mutations = Arc::new(mutations);
     if !mutations.iter().any(|mutation| misplaced(mutation)) {
-        let begun = begin(connection, region, Arc::clone(&mutations), cells.clone()).await;
+        let begun = begin(connection, call, region, Arc::clone(&mutations), cells.clone()).await;
         if begun.is_ok() || indices.len() == 1 {
             drop(mutations);
             let applied = writes::end(begun).await;
@@ -322,7 +331,9 @@ async fn write_all(
             Ok(_) if misplaced(&mutation) => Err(Failure::wrong_region(
                 "the row of a mutation is not in its region",
             )),
-            Ok(own) => writes::end(begin(connection, region, Arc::new(vec![mutation]), own).await).await,
+            Ok(own) => {
+                writes::end(begin(connection, call, region, Arc::new(vec![mutation]), own).await).await
+            }
             Err(failure) => Err(failure),
         };
         results.push(outcome(index, applied.map(|()| messages::Result::default())));
@@ -332,6 +343,7 @@ async fn write_all(
 /// Applies puts and deletes of one region, each row atomically; the caller waits for the commit.
 async fn begin(
     connection: &Connection,
+    call: &mut Call<'_>,
     region: &RegionInfo,
     mutations: Arc<Vec<Box<MutationProto>>>,
     cells: Bytes,
@@ -339,6 +351,7 @@ async fn begin(
     let arguments = (mutations, cells);
     writes::begin(
         &connection.server,
+        call,
         region.table.clone(),
         arguments,
         |(mutations, cells)| Ok(request::rows(mutations, cells)?),
@@ -348,6 +361,7 @@ async fn begin(
 
 async fn apply_update(
     connection: &Arc<Connection>,
+    call: &mut Call<'_>,
     region: &Arc<RegionInfo>,
     mutation: MutationProto,
     nonce_group: Option<u64>,
@@ -364,21 +378,22 @@ async fn apply_update(
         cells,
         nonce_group,
     };
-    let mut done = group::apply(connection, group).await?;
+    let mut done = group::apply(connection, call, group).await?;
     block.first(&mut done.cells).await
 }
 
 /// Runs an action that calls an endpoint.
 async fn endpoint(
     connection: &Arc<Connection>,
+    call: &mut Call<'_>,
     region: &Arc<RegionInfo>,
     index: Option<u32>,
-    call: CoprocessorServiceCall,
+    service: CoprocessorServiceCall,
     block: &mut CellBlock,
 ) -> ResultOrException {
     let answered = async {
         check_size(connection, block)?;
-        let value = coprocessor::in_batch(connection, region, call).await?;
+        let value = coprocessor::in_batch(connection, call, region, service).await?;
         block.add_message(value.encoded_len()).await?;
         Ok(value)
     };
@@ -421,6 +436,7 @@ fn mutations(actions: Vec<Action>) -> Result<Vec<MutationProto>, Failure> {
 /// instead; the cells of all increments and appends are in the first result, not in the block.
 async fn atomic(
     connection: &Arc<Connection>,
+    call: &mut Call<'_>,
     mut group: Group,
     block: &mut CellBlock,
 ) -> Result<RegionActionResult, Failure> {
@@ -431,7 +447,7 @@ async fn atomic(
         group.conditions.clear();
     }
     let has_updates = group.mutations.iter().any(request::is_update);
-    let mut done = group::apply(connection, group).await?;
+    let mut done = group::apply(connection, call, group).await?;
     let merged = if has_updates && done.processed {
         Some(block.merged(&mut done.cells).await?)
     } else {

@@ -17,11 +17,12 @@ use bytes::Bytes;
 use super::group::{self, Group};
 use super::request;
 use super::state::Connection;
-use crate::service::Failure;
+use crate::service::{Call, Failure};
 
 /// Applies the mutations of one call if its conditions hold.
 pub(super) async fn mutate(
     connection: &Arc<Connection>,
+    running: &mut Call<'_>,
     region: &Arc<RegionInfo>,
     mut call: MutateRowsRequest,
 ) -> Result<MutateRowsResponse, Failure> {
@@ -42,7 +43,7 @@ pub(super) async fn mutate(
         cells: Bytes::new(),
         nonce_group: call.nonce_group,
     };
-    let done = group::apply(connection, group).await?;
+    let done = group::apply(connection, running, group).await?;
     Ok(MutateRowsResponse {
         processed: Some(done.processed),
     })

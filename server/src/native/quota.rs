@@ -7,12 +7,12 @@
 use basalt_idl::native::messages::SetQuotaRequest;
 
 use super::schema;
-use crate::server::Server;
-use crate::service::Failure;
-use crate::service::quotas::{self, Change};
+use crate::service::admin::cluster;
+use crate::service::quotas::Change;
+use crate::service::{AdminCall, Failure};
 
 /// Sets or removes a limit.
-pub(super) fn set(server: &Server, call: &SetQuotaRequest) -> Result<(), Failure> {
+pub(super) fn set(admin: &AdminCall, call: &SetQuotaRequest) -> Result<(), Failure> {
     check_is_throttle(call)?;
     let table = call.table_name.as_ref().map(schema::table_name).transpose()?;
     let limit = call.throttle.as_ref().and_then(|throttle| throttle.timed_quota);
@@ -27,7 +27,7 @@ pub(super) fn set(server: &Server, call: &SetQuotaRequest) -> Result<(), Failure
         unit: limit.map(|limit| limit.time_unit),
         scope: limit.and_then(|limit| limit.scope),
     };
-    quotas::set(server, change)
+    cluster::set_quota(admin, change)
 }
 
 /// Refuses limits of kinds that Basalt does not have.

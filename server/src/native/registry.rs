@@ -2,50 +2,86 @@
 //! ZooKeeper.
 
 use basalt_engine::schema::{META_TABLE, SYSTEM_NAMESPACE};
-use basalt_idl::native::messages::{
-    ClientMetaServiceMethod, GetActiveMasterResponse, GetAllBootstrapNodesResponse,
-    GetBootstrapNodesResponse, GetClusterIdResponse, GetMastersResponse, GetMastersResponseEntry,
-    GetMetaRegionLocationsResponse, RegionInfo, RegionLocation, TableName,
-};
+use basalt_idl::native::messages::{self as pb, RegionInfo, TableName};
 use bytes::Bytes;
 
-use super::reply::Reply;
 use super::server_name;
-use crate::server::Server;
+use crate::service::admin::cluster;
+use crate::service::{AdminCall, Failure};
 
-/// Answers a call of ClientMetaService.
-pub(super) fn call(server: &Server, method: ClientMetaServiceMethod, reply: &mut Reply) {
-    match method {
-        ClientMetaServiceMethod::GetClusterId => reply.message(&GetClusterIdResponse {
-            cluster_id: Some(server.engine().cluster_id().to_string()),
-        }),
-        ClientMetaServiceMethod::GetActiveMaster => reply.message(&GetActiveMasterResponse {
+type Result<T> = std::result::Result<T, Failure>;
+
+impl pb::ClientMetaServiceHandlers for AdminCall {
+    type Failure = Failure;
+
+    fn unsupported(&self, method: &'static str) -> Failure {
+        super::unsupported(self, method)
+    }
+
+    fn undecodable(error: prost::DecodeError) -> Failure {
+        super::request::undecodable(error).into()
+    }
+
+    fn get_cluster_id(&self, _: pb::GetClusterIdRequest) -> Result<pb::GetClusterIdResponse> {
+        Ok(pb::GetClusterIdResponse {
+            cluster_id: Some(cluster::cluster_id(self)?),
+        })
+    }
+
+    fn get_active_master(&self, _: pb::GetActiveMasterRequest) -> Result<pb::GetActiveMasterResponse> {
+        cluster::ask(self, |server| pb::GetActiveMasterResponse {
             server_name: Some(server_name(server)),
-        }),
-        ClientMetaServiceMethod::GetMasters => reply.message(&GetMastersResponse {
-            master_servers: vec![GetMastersResponseEntry {
+        })
+    }
+
+    fn get_masters(&self, _: pb::GetMastersRequest) -> Result<pb::GetMastersResponse> {
+        cluster::ask(self, |server| pb::GetMastersResponse {
+            master_servers: vec![pb::GetMastersResponseEntry {
                 server_name: server_name(server),
                 is_active: true,
             }],
-        }),
-        ClientMetaServiceMethod::GetMetaRegionLocations => reply.message(&GetMetaRegionLocationsResponse {
-            meta_locations: vec![RegionLocation {
+        })
+    }
+
+    fn get_meta_region_locations(
+        &self,
+        _: pb::GetMetaRegionLocationsRequest,
+    ) -> Result<pb::GetMetaRegionLocationsResponse> {
+        cluster::ask(self, |server| pb::GetMetaRegionLocationsResponse {
+            meta_locations: vec![pb::RegionLocation {
                 region_info: meta_region(),
                 server_name: Some(server_name(server)),
                 seq_num: -1,
             }],
-        }),
-        ClientMetaServiceMethod::GetBootstrapNodes => reply.message(&GetBootstrapNodesResponse {
+        })
+    }
+
+    fn get_bootstrap_nodes(&self, _: pb::GetBootstrapNodesRequest) -> Result<pb::GetBootstrapNodesResponse> {
+        cluster::ask(self, |server| pb::GetBootstrapNodesResponse {
             server_name: vec![server_name(server)],
-        }),
+        })
     }
 }
 
-/// Answers the only call of BootstrapNodeService.
-pub(super) fn bootstrap(server: &Server, reply: &mut Reply) {
-    reply.message(&GetAllBootstrapNodesResponse {
-        node: vec![server_name(server)],
-    });
+impl pb::BootstrapNodeServiceHandlers for AdminCall {
+    type Failure = Failure;
+
+    fn unsupported(&self, method: &'static str) -> Failure {
+        super::unsupported(self, method)
+    }
+
+    fn undecodable(error: prost::DecodeError) -> Failure {
+        super::request::undecodable(error).into()
+    }
+
+    fn get_all_bootstrap_nodes(
+        &self,
+        _: pb::GetAllBootstrapNodesRequest,
+    ) -> Result<pb::GetAllBootstrapNodesResponse> {
+        cluster::ask(self, |server| pb::GetAllBootstrapNodesResponse {
+            node: vec![server_name(server)],
+        })
+    }
 }
 
 /// The only region of `hbase:meta`.

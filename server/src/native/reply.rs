@@ -5,7 +5,8 @@ use std::sync::Arc;
 use basalt_engine::cell::{CellBatch, RowView};
 use basalt_engine::schema::TableName;
 use basalt_idl::native::cells::{CELL_OVERHEAD_MAX, put_stored_cell};
-use basalt_idl::native::compress::Compressor;
+use basalt_idl::native::exception::ExceptionClass;
+use basalt_idl::native::forms::Packing;
 use basalt_idl::native::frame;
 use basalt_idl::native::messages::{self, ExceptionResponse};
 use bytes::Bytes;
@@ -15,7 +16,7 @@ use super::compress;
 use super::peer::Codec;
 use crate::limits::admission::{Class, MemoryPermit};
 use crate::server::Server;
-use crate::service::Failure;
+use crate::service::{Failure, Kind};
 
 /// From this size on a cell block is sent from its own buffer; smaller ones are copied behind the message.
 const OWN_BUFFER_BYTES: usize = 4 << 10;
@@ -34,13 +35,13 @@ pub(super) struct Reply {
     pub(super) scanned: Option<TableName>,
     /// Whether the connection is closed instead of a response: the call has met such a fault.
     pub(super) is_cut: bool,
-    compressor: Option<Compressor>,
-    /// An encoded message and its cells, which are compressed when the call has ended.
+    packing: Option<Packing>,
+    /// An encoded message and its cells, which are packed when the call has ended.
     to_pack: Option<(Vec<u8>, Vec<u8>)>,
 }
 
 impl Reply {
-    pub(super) fn new(call_id: u32, compressor: Option<Compressor>) -> Self {
+    pub(super) fn new(call_id: u32, packing: Option<Packing>) -> Self {
         Self {
             call_id,
             out: Vec::new(),
@@ -48,7 +49,7 @@ impl Reply {
             permit: None,
             scanned: None,
             is_cut: false,
-            compressor,
+            packing,
             to_pack: None,
         }
     }
@@ -57,24 +58,19 @@ impl Reply {
     pub(super) async fn fill_on_pool(
         &mut self,
         server: &Arc<Server>,
-        fill: impl FnOnce(&Server, &mut Self) -> Result<(), Failure> + Send + 'static,
+        fill: impl FnOnce(&mut Self) -> Result<(), Failure> + Send + 'static,
     ) -> Result<(), Failure> {
-        let mut filled = Self::new(self.call_id, self.compressor);
+        let mut filled = Self::new(self.call_id, self.packing);
         *self = server
-            .on_pool(move |server| fill(server, &mut filled).map(|()| filled))
+            .on_pool(move |_| fill(&mut filled).map(|()| filled))
             .await?;
         Ok(())
-    }
-
-    /// A message without cells.
-    pub(super) fn message(&mut self, result: &impl Message) {
-        frame::begin_response(self.call_id, result, 0, &mut self.out);
     }
 
     /// A message and its cell block.
     pub(super) fn with_cells(&mut self, result: &impl Message, cells: CellBlock) {
         self.permit = Some(cells.permit);
-        if self.compressor.is_some() && !cells.bytes.is_empty() {
+        if self.packing.is_some() && !cells.bytes.is_empty() {
             self.to_pack = Some((result.encode_to_vec(), cells.bytes));
             return;
         }
@@ -90,7 +86,7 @@ impl Reply {
     /// A message that is encoded already, and its cell block.
     pub(super) fn with_encoded(&mut self, result: Vec<u8>, cells: CellBlock) {
         self.permit = Some(cells.permit);
-        if self.compressor.is_some() && !cells.bytes.is_empty() {
+        if self.packing.is_some() && !cells.bytes.is_empty() {
             self.to_pack = Some((result, cells.bytes));
         } else if cells.bytes.len() >= OWN_BUFFER_BYTES {
             self.out = frame::encoded_response_head(self.call_id, &result, cells.bytes.len());
@@ -100,14 +96,23 @@ impl Reply {
         }
     }
 
-    /// Compresses the cell block, if the client has named a compressor. The reservation for two
-    /// copies of the plain cells covers the packed ones.
+    /// Packs the cell block, if the client has named a compressor or another form of cells. The
+    /// reservation for two copies of the plain cells covers the compressed ones; that of a larger form is
+    /// extended.
     pub(super) async fn pack_cells(&mut self, server: &Arc<Server>) -> Result<(), Failure> {
-        let (Some(compressor), Some((result, plain))) = (self.compressor, self.to_pack.take()) else {
+        let (Some(packing), Some((result, plain))) = (self.packing, self.to_pack.take()) else {
             return Ok(());
         };
         let class = self.scanned.as_ref().map_or(Class::User, Class::of_read);
-        let packed = compress::pack(server, class, compressor, plain).await?;
+        if packing.form.is_some()
+            && let Some(permit) = &mut self.permit
+        {
+            let bytes = packing
+                .plain_len(&plain)
+                .map_err(|error| Failure::do_not_retry(format!("the response cannot be packed: {error}")))?;
+            permit.raise(plain.capacity() + 2 * bytes).await?;
+        }
+        let packed = compress::pack(server, class, packing, plain).await?;
         frame::put_encoded_response(self.call_id, &result, &packed, &mut self.out);
         Ok(())
     }
@@ -131,11 +136,36 @@ impl Reply {
     }
 }
 
+/// The class and text of a failure for a client. A class that HBase's clients cannot make is the beginning of
+/// the text, in one that they can.
+pub(super) fn class_and_text(failure: &Failure) -> (ExceptionClass, String) {
+    let text = failure.with_class();
+    match ExceptionClass::named(failure.class()) {
+        Some(ExceptionClass::Constraint) if failure.kind() != Kind::CatalogTable => {}
+        Some(class) => return (class, text),
+        None => {}
+    }
+    let class = if failure.can_retry() {
+        ExceptionClass::Io
+    } else {
+        ExceptionClass::DoNotRetryIo
+    };
+    (class, format!("{}: {text}", class.name()))
+}
+
+impl basalt_idl::native::Reply for Reply {
+    /// A message without cells.
+    fn message(&mut self, response: &impl Message) {
+        frame::begin_response(self.call_id, response, 0, &mut self.out);
+    }
+}
+
 /// A failure in the form of a response header.
 pub(super) fn exception(failure: &Failure) -> ExceptionResponse {
+    let (class, text) = class_and_text(failure);
     ExceptionResponse {
-        exception_class_name: Some(failure.class().to_owned()),
-        stack_trace: Some(failure.with_class()),
+        exception_class_name: Some(class.name().to_owned()),
+        stack_trace: Some(text),
         do_not_retry: Some(!failure.can_retry()),
         ..ExceptionResponse::default()
     }
@@ -143,9 +173,10 @@ pub(super) fn exception(failure: &Failure) -> ExceptionResponse {
 
 /// A failure in the form of an action's result.
 pub(super) fn exception_pair(failure: &Failure) -> messages::NameBytesPair {
+    let (class, text) = class_and_text(failure);
     messages::NameBytesPair {
-        name: failure.class().to_owned(),
-        value: Some(Bytes::from(failure.with_class())),
+        name: class.name().to_owned(),
+        value: Some(Bytes::from(text)),
     }
 }
 
@@ -298,5 +329,59 @@ fn inline(row: &RowView<'_>) -> messages::Result {
         stale: Some(false),
         partial: Some(row.partial),
         ..messages::Result::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use basalt_engine::Error;
+
+    use super::*;
+
+    /// Goal: a class that clients cannot make begins the text of one that they can; others stay.
+    #[test]
+    fn classes_that_clients_lack_are_wrapped() {
+        let rendered = |failure: Failure| {
+            let (class, text) = class_and_text(&failure);
+            assert!(text.starts_with(&format!("{}: ", class.name())), "{text}");
+            let header = exception(&failure);
+            assert_eq!(header.exception_class_name.as_deref(), Some(class.name()));
+            assert_eq!(header.do_not_retry, Some(class.do_not_retry()));
+            assert_eq!(exception_pair(&failure).name, class.name());
+            (
+                class,
+                text.rsplit_once("org.apache.")
+                    .map_or(text.clone(), |(_, end)| end.to_owned()),
+            )
+        };
+        let (class, text) = rendered(Error::Constraint("no".into()).into());
+        assert_eq!(
+            (class, text.as_str()),
+            (
+                ExceptionClass::DoNotRetryIo,
+                "hadoop.hbase.constraint.ConstraintException: no"
+            )
+        );
+        let (class, _) = rendered(Error::CatalogTable("Cannot disable hbase:meta".into()).into());
+        assert_eq!(class, ExceptionClass::Constraint);
+        let (class, text) = rendered(Failure::illegal_argument("Row length is 0"));
+        assert_eq!(class, ExceptionClass::DoNotRetryIo);
+        assert!(
+            text.ends_with("java.lang.IllegalArgumentException: Row length is 0"),
+            "{text}"
+        );
+        let corrupt = Error::corrupt("f", 7, "a checksum is wrong");
+        assert_eq!(rendered(corrupt.into()).0, ExceptionClass::DoNotRetryIo);
+        for (error, class) in [
+            (Error::QuotaExceeded("full".into()), ExceptionClass::QuotaExceeded),
+            (Error::RowTooBig("large".into()), ExceptionClass::RowTooBig),
+            (
+                Error::SnapshotExpired("s".into()),
+                ExceptionClass::SnapshotTtlExpired,
+            ),
+            (Error::RegionTooBusy("busy".into()), ExceptionClass::RegionTooBusy),
+        ] {
+            assert_eq!(rendered(error.into()).0, class);
+        }
     }
 }

@@ -27,6 +27,7 @@ use std::time::{Duration, Instant};
 use basalt_engine::cell::CellBatch;
 use basalt_engine::engine::{RegionInfo, RowsSeen};
 use basalt_engine::op::Scan;
+use basalt_idl::native::Reply as _;
 use basalt_idl::native::messages::{Cursor, NameInt64Pair, ScanMetrics, ScanRequest, ScanResponse};
 
 use prost::Message as _;
@@ -38,7 +39,8 @@ use super::reply::Reply;
 use super::scanners::ScanState;
 use super::state::Connection;
 use super::{region, request};
-use crate::server::sessions::{Owner, SessionError};
+use crate::server::sessions::SessionError;
+use crate::service::Call;
 use crate::service::{Failure, scans};
 
 /// Most bytes of one response, whatever the client requests: HBase's
@@ -96,13 +98,13 @@ pub(super) fn reads(call: &ScanRequest) -> bool {
 /// Answers a Scan.
 pub(super) async fn call(
     connection: &Arc<Connection>,
+    running: &mut Call<'_>,
     call: ScanRequest,
-    arguments_bytes: usize,
     deadline: Deadline,
     reply: &mut Reply,
 ) -> Result<(), Failure> {
     let Some(id) = call.scanner_id else {
-        return open(connection, call, arguments_bytes, deadline, reply).await;
+        return open(connection, running, call, deadline, reply).await;
     };
     let answer = ScanResponse {
         scanner_id: Some(id),
@@ -131,13 +133,13 @@ pub(super) async fn call(
         opens: false,
         deadline,
     };
-    run(connection, fetch, answer, reply).await
+    run(connection, running, fetch, answer, reply).await
 }
 
 async fn open(
     connection: &Arc<Connection>,
+    running: &mut Call<'_>,
     call: ScanRequest,
-    arguments_bytes: usize,
     deadline: Deadline,
     reply: &mut Reply,
 ) -> Result<(), Failure> {
@@ -149,14 +151,14 @@ async fn open(
         .region
         .as_ref()
         .ok_or_else(|| Failure::do_not_retry("a scan needs a region"))?;
-    let region = region::serving(&connection.server, specifier, None)?;
+    let region = region::serving(connection, specifier, None)?;
     let filter = request::filter(&connection.server, &region.table, wanted.filter.as_ref()).await?;
     let mut scan = request::scan(wanted, filter)?;
     confine(&mut scan, &region);
     let lease = lease(connection);
     let id = scans::open(
         &connection.server,
-        &connection.caller().with_arguments(arguments_bytes),
+        running,
         region.table.clone(),
         scan,
         false,
@@ -182,7 +184,7 @@ async fn open(
         opens: true,
         deadline,
     };
-    run(connection, fetch, answer, reply).await
+    run(connection, running, fetch, answer, reply).await
 }
 
 /// Keeps the state of a new scanner.
@@ -239,7 +241,7 @@ pub(super) fn discard(connection: &Connection, id: u64) {
 
 fn close_session(connection: &Connection, id: u64) {
     if let Ok(id) = session_id(id) {
-        scans::close(&connection.server, &connection.caller(), id);
+        scans::close(&connection.server, &connection.sender.caller, id);
     }
 }
 
@@ -256,6 +258,7 @@ fn renew(connection: &Connection, id: u64) -> Result<(), Failure> {
 /// Fetches, if the call wants results, and closes the scanner if it ends with this call.
 async fn run(
     connection: &Arc<Connection>,
+    running: &mut Call<'_>,
     fetch: Fetch<'_>,
     answer: ScanResponse,
     reply: &mut Reply,
@@ -271,12 +274,13 @@ async fn run(
         });
         return Ok(());
     }
-    let fetched = fetch_and_answer(connection, fetch, answer, reply).await;
+    let fetched = fetch_and_answer(connection, running, fetch, answer, reply).await;
     fetched.map_err(|failure| failed(connection, fetch, failure))
 }
 
 async fn fetch_and_answer(
     connection: &Arc<Connection>,
+    running: &mut Call<'_>,
     fetch: Fetch<'_>,
     answer: ScanResponse,
     reply: &mut Reply,
@@ -287,10 +291,9 @@ async fn fetch_and_answer(
         .get(fetch.id)
         .ok_or_else(|| Failure::unknown_scanner(fetch.id))?;
     let id = session_id(fetch.id)?;
-    let mut caller = connection.caller();
     let part = part(connection, fetch, state);
-    let fetched = scans::fetch_part(&connection.server, &mut caller, id, part).await;
-    reply.scanned = caller.take_scanned();
+    let fetched = scans::fetch_part(&connection.server, running, id, part).await;
+    reply.scanned = running.description.table_name().cloned();
     let (mut batch, end) = fetched?;
     let mut answer = ScanResponse {
         stale: Some(false),
@@ -424,13 +427,6 @@ fn metrics(seen: RowsSeen) -> ScanMetrics {
             pair("ROWS_SCANNED", seen.looked_at),
             pair("ROWS_FILTERED", seen.passed_over),
         ],
-    }
-}
-
-impl Connection {
-    /// Owner of the scanners that this connection opens.
-    pub(super) fn owner(&self) -> Owner {
-        self.caller().owner()
     }
 }
 

@@ -5,7 +5,6 @@ use basalt_engine::schema::{FamilyDescriptor, NamespaceDescriptor, TableDescript
 use basalt_idl::native::messages::{self, BytesBytesPair, NameStringPair, TableSchema, table_state};
 use bytes::Bytes;
 
-use crate::server::Server;
 use crate::service::Failure;
 use crate::service::schema as shared;
 
@@ -151,21 +150,4 @@ pub(super) fn to_state(state: TableState) -> messages::TableState {
         TableState::Disabled => table_state::State::Disabled,
     };
     messages::TableState { state: state.into() }
-}
-
-/// Tables for a client's list: user tables and, with `with_system`, system tables, that match the
-/// pattern and the namespace.
-pub(super) fn matching(
-    server: &Server,
-    regex: Option<&str>,
-    with_system: bool,
-    namespace: Option<&str>,
-) -> Result<Vec<std::sync::Arc<TableDescriptor>>, Failure> {
-    let tables = server.engine().tables();
-    let found = shared::matching(&tables, regex, with_system)?;
-    Ok(found
-        .into_iter()
-        .filter(|table| namespace.is_none_or(|namespace| table.name.namespace() == namespace))
-        .cloned()
-        .collect())
 }

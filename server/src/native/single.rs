@@ -3,10 +3,11 @@
 use std::pin::pin;
 
 use basalt_engine::op::ReadSpec;
+use basalt_idl::native::Reply as _;
 use basalt_idl::native::messages::{self, Action, GetRequest, GetResponse, MutateRequest, MutateResponse};
 use bytes::Bytes;
 
-use super::call::Call;
+use super::arrived::Arrived;
 use super::decode::plain_writes::PlainMutate;
 use super::group::{self, Group};
 use super::peer::Codec;
@@ -14,18 +15,32 @@ use super::reply::{CellBlock, Reply, empty};
 use super::state::Connection;
 use super::{region, request};
 use crate::service::reads::{self, FilterMemory};
-use crate::service::{Failure, writes};
+use crate::service::{Call, Failure, writes};
 
 /// Answers a Get.
-pub(super) async fn get(connection: &Connection, call: GetRequest, reply: &mut Reply) -> Result<(), Failure> {
+pub(super) async fn get(
+    connection: &Connection,
+    call: &mut Call<'_>,
+    request: GetRequest,
+    reply: &mut Reply,
+) -> Result<(), Failure> {
     let codec = if connection.peer.inline_gets {
         Codec::Inline
     } else {
         connection.peer.codec
     };
     let mut block = connection.cell_block(codec);
-    let region = region::serving(&connection.server, &call.region, Some(&call.get.row))?;
-    let result = get_one(connection, region.table.clone(), &call.get, None, &mut block).await?;
+    let region = region::serving(connection, &request.region, Some(&request.get.row))?;
+    connection.lend(call);
+    let result = get_one(
+        connection,
+        call,
+        region.table.clone(),
+        &request.get,
+        None,
+        &mut block,
+    )
+    .await?;
     reply.with_cells(&GetResponse { result: Some(result) }, block);
     Ok(())
 }
@@ -56,6 +71,7 @@ impl LaterGets<'_> {
 /// gets are read together with its own.
 pub(super) async fn get_one(
     connection: &Connection,
+    call: &mut Call<'_>,
     table: basalt_engine::schema::TableName,
     get: &messages::Get,
     later: Option<LaterGets<'_>>,
@@ -65,10 +81,9 @@ pub(super) async fn get_one(
     let spec = request::get(get, filter)?;
     let mut filters = FilterMemory::default();
     filters.add_of(&connection.server, &spec)?;
-    let mut caller = connection.caller_of_get();
     let wanted = vec![(get.row.clone(), spec)];
     let next = || later.as_ref().map(LaterGets::wanted).unwrap_or_default();
-    let found = reads::get_before(&connection.server, &mut caller, table, wanted, next).await?;
+    let found = reads::get_before(&connection.server, call, table, wanted, next).await?;
     if let Some(later) = later {
         *later.ahead = found.ahead.max(later.ahead.saturating_sub(1));
     }
@@ -80,21 +95,27 @@ pub(super) async fn get_one(
         });
     }
     let result = block.first(&mut batch).await;
-    connection.keep(caller, batch);
+    connection.keep(call, batch);
     result
 }
 
 /// Answers a Mutate.
-pub(super) async fn mutate(connection: &Connection, call: &Call, reply: &mut Reply) -> Result<(), Failure> {
-    let cells = call.cells.clone();
-    let Some((region, write)) = PlainMutate::parse(&call.parameter) else {
+pub(super) async fn mutate(
+    connection: &Connection,
+    call: &mut Call<'_>,
+    arrived: &Arrived,
+    reply: &mut Reply,
+) -> Result<(), Failure> {
+    let cells = arrived.cells.clone();
+    let Some((region, write)) = PlainMutate::parse(&arrived.parameter) else {
         // Boxed: most calls are plain writes.
-        return Box::pin(mutate_decoded(connection, call.decode()?, cells, reply)).await;
+        return Box::pin(mutate_decoded(connection, call, arrived.decode()?, cells, reply)).await;
     };
-    let region = region::serving(&connection.server, &region, Some(write.row()))?;
+    let region = region::serving(connection, &region, Some(write.row()))?;
     let table = region.table.clone();
     pin!(writes::apply(
         &connection.server,
+        call,
         table,
         (write, cells),
         |(write, cells)| { Ok(vec![write.mutation(cells)?]) }
@@ -115,36 +136,37 @@ fn written() -> MutateResponse {
 /// Answers a Mutate of any kind.
 async fn mutate_decoded(
     connection: &Connection,
-    call: MutateRequest,
+    call: &mut Call<'_>,
+    message: MutateRequest,
     cells: Bytes,
     reply: &mut Reply,
 ) -> Result<(), Failure> {
-    let row = request::row(&call.mutation)?.clone();
-    let region = region::serving(&connection.server, &call.region, Some(&row))?;
+    let row = request::row(&message.mutation)?.clone();
+    let region = region::serving(connection, &message.region, Some(&row))?;
     let mut block = connection.cell_block(connection.peer.codec);
-    let is_update = request::is_update(&call.mutation);
-    let is_conditional = call.condition.is_some();
+    let is_update = request::is_update(&message.mutation);
+    let is_conditional = message.condition.is_some();
     if !is_update && !is_conditional {
         let table = region.table.clone();
-        let arguments = (call.mutation, cells);
-        writes::apply(&connection.server, table, arguments, |(mutation, cells)| {
+        let arguments = (message.mutation, cells);
+        writes::apply(&connection.server, call, table, arguments, |(mutation, cells)| {
             Ok(request::rows(std::slice::from_ref(mutation), cells)?)
         })
         .await?;
         reply.message(&written());
         return Ok(());
     }
-    if let Some(condition) = &call.condition {
-        group::check_same_row(condition, std::slice::from_ref(&call.mutation))?;
+    if let Some(condition) = &message.condition {
+        group::check_same_row(condition, std::slice::from_ref(&message.mutation))?;
     }
     let group = Group {
         region,
-        conditions: call.condition.into_iter().collect(),
-        mutations: vec![call.mutation],
+        conditions: message.condition.into_iter().collect(),
+        mutations: vec![message.mutation],
         cells,
-        nonce_group: call.nonce_group,
+        nonce_group: message.nonce_group,
     };
-    let mut done = group::apply(connection, group).await?;
+    let mut done = group::apply(connection, call, group).await?;
     let result = if is_update && done.processed {
         Some(block.first(&mut done.cells).await?)
     } else {

@@ -1,8 +1,6 @@
 //! State of a connection between calls.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use basalt_engine::cell::CellBatch;
 use parking_lot::Mutex;
@@ -11,8 +9,9 @@ use super::peer::{Codec, Peer};
 use super::reply::CellBlock;
 use super::scanners::Scanners;
 use crate::limits::admission::MemoryPermit;
+use crate::security::Owner;
 use crate::server::Server;
-use crate::service::Caller;
+use crate::service::{AdminCall, Call, Sender};
 
 /// Largest batch that is kept between calls.
 const KEEP_BYTES: usize = 2 << 10;
@@ -22,42 +21,35 @@ const KEEP_BYTES: usize = 2 << 10;
 pub(super) struct Connection {
     pub(super) server: Arc<Server>,
     pub(super) peer: Peer,
-    pub(super) number: u64,
-    pub(super) address: Option<SocketAddr>,
+    pub(super) sender: Sender,
     /// Scanners that this connection has open.
     pub(super) scanners: Mutex<Scanners>,
-    /// Whether the client has closed the connection: long scans end.
-    pub(super) gone: Arc<AtomicBool>,
-    /// The caller of a get, kept for the next one with its batch.
-    pub(super) kept: Mutex<Option<Caller>>,
+    /// The batch of a get, kept for the next one.
+    pub(super) kept: Mutex<Option<CellBatch>>,
 }
 
 impl Connection {
-    /// The caller of a get: the kept one, if there is one.
-    pub(super) fn caller_of_get(&self) -> Caller {
-        let kept = self.kept.lock().take();
-        kept.unwrap_or_else(|| self.caller())
+    /// Lends a get the kept batch, if there is one.
+    pub(super) fn lend(&self, call: &mut Call<'_>) {
+        call.kept().batch = self.kept.lock().take();
     }
 
-    /// Keeps the caller of a get, and its batch if that is small: an idle connection must not hold
-    /// much.
-    pub(super) fn keep(&self, mut caller: Caller, batch: CellBatch) {
+    /// Keeps the batch of a get if it is small: an idle connection must not hold much.
+    pub(super) fn keep(&self, call: &mut Call<'_>, batch: CellBatch) {
         if batch.memory_bytes() <= KEEP_BYTES {
-            caller.put_batch(batch);
-            *self.kept.lock() = Some(caller);
+            call.put_batch(batch);
+            *self.kept.lock() = call.kept().batch.take();
         }
     }
 
-    /// A new caller, for one call.
-    pub(super) fn caller(&self) -> Caller {
-        Caller::connected(self.number, self.server.admission().memory())
-            .at(self.address)
-            .until(&self.gone)
+    /// Owner of the scanners that this connection opens.
+    pub(super) fn owner(&self) -> Owner {
+        self.sender.caller.owner()
     }
 
-    /// The client's address.
-    pub(super) fn address(&self) -> Option<SocketAddr> {
-        self.address
+    /// For calls that change or ask about tables, regions and the server.
+    pub(super) fn admin(&self) -> AdminCall {
+        AdminCall::new(&self.server, &self.sender.caller)
     }
 
     /// An empty cell block for a response.

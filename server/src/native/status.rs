@@ -1,41 +1,59 @@
 //! The cluster's status: the load of each server and of each region.
+//!
+//! Sizes are rounded as HBase rounds them ([`rounded`]): Spark and other readers of tables leave out
+//! regions of size 0.
+//!
+//! | figure | here |
+//! | --- | --- |
+//! | requests of a server | calls of all protocols, and their rate in the last seconds; of the servers of a rehearsal: reads and writes of their regions |
+//! | `store_uncompressed_size_mb` | blocks of the store files before compression |
+//! | `root_index_size_kb`, `storefile_index_size_kb` | root indexes in memory |
+//! | `total_static_index_size_kb`, `total_static_bloom_size_kb` | index blocks before compression, bloom filters |
+//! | `data_locality`, `blocks_*_weight` | all bytes are local; 0 without store files, as in HBase |
+//! | `data_locality_for_ssd`, `blocks_local_with_ssd_weight`, `current_region_cached_ratio`, `store_ref_count`, progress of compactions | 0: not known |
 
-use basalt_engine::engine::{RegionStats, ServerName};
-use basalt_engine::schema::TableState;
-use basalt_idl::native::messages as pb;
+use basalt_engine::engine::{Compacting, RegionStats, ServerName};
+use basalt_engine::id::SeqId;
+use basalt_engine::schema::{Switch, TableState};
+use basalt_idl::native::messages::{self as pb, region_load::CompactionState};
 use bytes::Bytes;
 
 use super::{HBASE_VERSION, coprocessor, schema, server_name};
 use crate::server::Server;
+use crate::service::admin::{cluster, regions, tables};
+use crate::service::{AdminCall, Failure};
 
+const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
 
 /// The status with all of its parts; the client's selection of parts is ignored.
-pub(super) fn cluster(server: &Server) -> pb::ClusterStatus {
-    let live_servers = live_servers(server);
-    pb::ClusterStatus {
+pub(super) fn cluster(call: &AdminCall) -> Result<pb::ClusterStatus, Failure> {
+    let server = call.server();
+    let live_servers = live_servers(call)?;
+    Ok(pb::ClusterStatus {
         hbase_version: Some(pb::HBaseVersionFileContent {
             version: HBASE_VERSION.to_owned(),
         }),
         servers_name: live_servers.iter().map(|live| live.server.clone()).collect(),
         live_servers,
         cluster_id: Some(pb::ClusterId {
-            cluster_id: server.engine().cluster_id().to_string(),
+            cluster_id: cluster::cluster_id(call)?,
         }),
         master: Some(server_name(server)),
-        balancer_on: Some(server.master().is_balancer_on()),
-        master_info_port: Some(0),
-        table_region_states_count: tables(server),
+        balancer_on: Some(cluster::is_on(call, Switch::Balancer)?),
+        master_info_port: Some(i32::from(server.config().http.listen.port())),
+        table_region_states_count: tables(call)?,
         ..pb::ClusterStatus::default()
-    }
+    })
 }
 
 /// The servers with the loads of their regions: one, or the virtual ones of a rehearsal. System tables
 /// are on the first.
-fn live_servers(server: &Server) -> Vec<pb::LiveServerInfo> {
+fn live_servers(call: &AdminCall) -> Result<Vec<pb::LiveServerInfo>, Failure> {
+    let (server, status) = (call.server(), cluster::status(call)?);
     let placement = server.placement();
     let mut regions_of: Vec<Vec<RegionStats>> = vec![Vec::new(); placement.servers().len()];
-    for region in server.engine().region_stats() {
+    for region in regions::stats(call, None)? {
         let place = placement.place(region.region.id);
         if let Some(regions) = regions_of.get_mut(usize::from(place.server))
             && !place.is_unassigned
@@ -43,17 +61,17 @@ fn live_servers(server: &Server) -> Vec<pb::LiveServerInfo> {
             regions.push(region);
         }
     }
-    let mut system: Vec<_> = system_loads(server).collect();
+    let mut system = system_loads(call)?;
     let live = placement
         .servers()
         .iter()
         .zip(&regions_of)
         .map(|(name, regions)| {
             let system = std::mem::take(&mut system);
-            pb::LiveServerInfo {
+            Ok(pb::LiveServerInfo {
                 server: to_name(name),
-                server_load: load(server, system, regions),
-            }
+                server_load: load(call, &status, system, regions)?,
+            })
         });
     live.collect()
 }
@@ -67,21 +85,29 @@ fn to_name(name: &ServerName) -> pb::ServerName {
 }
 
 /// The load of a server with these regions. Virtual servers share the memory equally.
-fn load(server: &Server, system: Vec<pb::RegionLoad>, regions: &[RegionStats]) -> pb::ServerLoad {
-    let (engine, config) = (server.engine(), server.config());
+fn load(
+    call: &AdminCall,
+    status: &cluster::Status,
+    system: Vec<pb::RegionLoad>,
+    regions: &[RegionStats],
+) -> Result<pb::ServerLoad, Failure> {
+    let server = call.server();
+    let config = server.config();
     let servers = server.placement().servers().len() as u64;
-    let used = engine.memstore_bytes() + engine.cache_usage().bytes.iter().sum::<u64>();
+    let used = status.memstore_bytes + status.cache_bytes;
     let max = config.memstore.total_bytes + config.block_cache.bytes;
-    pb::ServerLoad {
-        number_of_requests: Some(0),
-        total_number_of_requests: Some(regions.iter().map(|region| region.reads + region.writes).sum()),
-        used_heap_mb: Some(mib(used / servers)),
+    let requests = if servers == 1 {
+        Requests::of_calls(server)
+    } else {
+        Requests::of_regions(server, regions)
+    };
+    Ok(pb::ServerLoad {
+        number_of_requests: Some(requests.per_second as u64),
+        total_number_of_requests: Some(requests.total),
+        used_heap_mb: Some(rounded(used / servers, MIB)),
         // At least 1, since clients divide by it.
-        max_heap_mb: Some(mib(max / servers).max(1)),
-        region_loads: system
-            .into_iter()
-            .chain(regions.iter().map(region_load))
-            .collect(),
+        max_heap_mb: Some(rounded(max / servers, MIB).max(1)),
+        region_loads: system.into_iter().chain(region_loads(call, regions)?).collect(),
         // As HBase reports it without replication: equal times mean that no edit has come yet.
         repl_load_sink: Some(pb::ReplicationLoadSink {
             age_of_last_applied_op: 0,
@@ -91,9 +117,39 @@ fn load(server: &Server, system: Vec<pb::RegionLoad>, regions: &[RegionStats]) -
         }),
         coprocessors: coprocessor::LOADED.map(loaded).into(),
         report_start_time: Some(server.start_code().unsigned_abs()),
-        report_end_time: Some(engine.clock().wall_ms()),
+        report_end_time: Some(status.wall_ms),
         info_server_port: Some(u32::from(config.http.listen.port())),
         ..pb::ServerLoad::default()
+    })
+}
+
+/// Requests that a server has answered.
+struct Requests {
+    total: u64,
+    /// Average of the last ten to fifteen seconds.
+    per_second: f64,
+}
+
+impl Requests {
+    /// The calls of all protocols.
+    fn of_calls(server: &Server) -> Self {
+        let calls = server.rates().since().calls(server.call_counts());
+        Self {
+            total: calls.iter().map(|call| call.calls).sum(),
+            per_second: calls.iter().map(|call| call.calls_per_second).sum(),
+        }
+    }
+
+    /// Reads and writes of the regions of a virtual server, which has no calls of its own.
+    fn of_regions(server: &Server, regions: &[RegionStats]) -> Self {
+        let since = server.rates().since();
+        let rates = regions
+            .iter()
+            .flat_map(|stats| since.region(stats.region.id, stats.reads, stats.writes));
+        Self {
+            total: regions.iter().map(|stats| stats.reads + stats.writes).sum(),
+            per_second: rates.sum(),
+        }
     }
 }
 
@@ -104,51 +160,109 @@ fn loaded(name: &str) -> pb::Coprocessor {
 }
 
 /// The loads of the regions of system tables, which are computed and have no figures.
-fn system_loads(server: &Server) -> impl Iterator<Item = pb::RegionLoad> {
-    let tables = server.engine().tables().into_iter();
-    let system = tables.filter(|(table, _)| table.name.is_system());
-    let regions = system.flat_map(move |(table, _)| server.engine().regions(&table.name).unwrap_or_default());
-    regions.map(|region| idle_load(Bytes::from(region.name())))
+fn system_loads(call: &AdminCall) -> Result<Vec<pb::RegionLoad>, Failure> {
+    let mut loads = Vec::new();
+    for (table, _) in tables::list(call)? {
+        if table.name.is_system() {
+            let stores = table.families.len() as u32;
+            let regions = tables::regions_if_any(call, &table.name)?;
+            loads.extend(
+                regions
+                    .iter()
+                    .map(|region| idle_load(Bytes::from(region.name()), stores)),
+            );
+        }
+    }
+    Ok(loads)
 }
 
-/// The load of a region.
-pub(super) fn region_load(region: &RegionStats) -> pb::RegionLoad {
-    pb::RegionLoad {
-        storefiles: Some(region.store_files as u32),
-        store_uncompressed_size_mb: Some(mib(region.store_file_bytes)),
-        storefile_size_mb: Some(mib(region.store_file_bytes)),
-        mem_store_size_mb: Some(mib(region.memstore_bytes)),
-        read_requests_count: Some(region.reads),
-        write_requests_count: Some(region.writes),
-        ..idle_load(Bytes::from(region.region.name()))
+/// The loads of regions.
+pub(super) fn region_loads(
+    call: &AdminCall,
+    regions: &[RegionStats],
+) -> Result<Vec<pb::RegionLoad>, Failure> {
+    let compactions = regions::all_compactions(call)?;
+    let load = |stats: &RegionStats| {
+        let compacting = compactions.get(&stats.region.id).copied().unwrap_or_default();
+        pb::RegionLoad {
+            compaction_state: Some(compaction_state(compacting).into()),
+            ..region_load(stats)
+        }
+    };
+    Ok(regions.iter().map(load).collect())
+}
+
+fn compaction_state(compacting: Compacting) -> CompactionState {
+    match (compacting.minor, compacting.major) {
+        (false, false) => CompactionState::None,
+        (true, false) => CompactionState::Minor,
+        (false, true) => CompactionState::Major,
+        (true, true) => CompactionState::MajorAndMinor,
     }
 }
 
+/// The load of a region, without its compactions.
+fn region_load(region: &RegionStats) -> pb::RegionLoad {
+    let (bytes, sizes) = (region.store_file_bytes, region.file_sizes);
+    let flushed = region.flushed.iter().map(|(_, seq)| seq.0).max();
+    pb::RegionLoad {
+        storefiles: Some(region.store_files as u32),
+        store_uncompressed_size_mb: Some(rounded(sizes.plain_bytes, MIB)),
+        storefile_size_mb: Some(rounded(bytes, MIB)),
+        region_size_mb: Some(rounded(bytes, MIB)),
+        mem_store_size_mb: Some(rounded(region.memstore_bytes, MIB)),
+        storefile_index_size_kb: Some(rounded(sizes.root_index_bytes, KIB).into()),
+        root_index_size_kb: Some(rounded(sizes.root_index_bytes, KIB)),
+        total_static_index_size_kb: Some(rounded(sizes.index_bytes, KIB)),
+        total_static_bloom_size_kb: Some(rounded(sizes.bloom_bytes, KIB)),
+        read_requests_count: Some(region.reads),
+        filtered_read_requests_count: Some(region.filtered_reads),
+        write_requests_count: Some(region.writes),
+        last_major_compaction_ts: Some(region.last_major_compaction_ms),
+        complete_sequence_id: Some(sequence_id(flushed.unwrap_or(0))),
+        store_complete_sequence_id: region.flushed.iter().map(of_store).collect(),
+        data_locality: Some(if bytes > 0 { 1.0 } else { 0.0 }),
+        blocks_total_weight: Some(bytes),
+        blocks_local_weight: Some(bytes),
+        ..idle_load(Bytes::from(region.region.name()), region.flushed.len() as u32)
+    }
+}
+
+fn of_store((family, flushed): &(Vec<u8>, SeqId)) -> pb::StoreSequenceId {
+    pb::StoreSequenceId {
+        family_name: Bytes::copy_from_slice(family),
+        sequence_id: sequence_id(flushed.0),
+    }
+}
+
+/// The greatest sequence id that was flushed; -1 before the first flush, as in HBase.
+fn sequence_id(flushed: u64) -> u64 {
+    if flushed == 0 { u64::MAX } else { flushed }
+}
+
 /// The load of a region without data or requests.
-fn idle_load(name: Bytes) -> pb::RegionLoad {
+fn idle_load(name: Bytes, stores: u32) -> pb::RegionLoad {
     pb::RegionLoad {
         region_specifier: pb::RegionSpecifier {
             r#type: pb::region_specifier::RegionSpecifierType::RegionName.into(),
             value: name,
         },
-        stores: Some(1),
-        // As HBase reports a region that was never flushed.
-        complete_sequence_id: Some(u64::MAX),
-        data_locality: Some(1.0),
+        stores: Some(stores),
+        storefiles: Some(0),
+        complete_sequence_id: Some(sequence_id(0)),
+        data_locality: Some(0.0),
+        compaction_state: Some(CompactionState::None.into()),
         ..pb::RegionLoad::default()
     }
 }
 
-fn tables(server: &Server) -> Vec<pb::TableRegionStatesCount> {
-    let tables = server.engine().tables().into_iter();
-    tables
+fn tables(call: &AdminCall) -> Result<Vec<pb::TableRegionStatesCount>, Failure> {
+    tables::list(call)?
+        .into_iter()
         .map(|(table, state)| {
-            let regions = server
-                .engine()
-                .regions(&table.name)
-                .map_or(0, |regions| regions.len()) as u32;
+            let regions = tables::regions_if_any(call, &table.name)?.len() as u32;
             let is_open = state == TableState::Enabled;
-            pb::TableRegionStatesCount {
+            Ok(pb::TableRegionStatesCount {
                 table_name: schema::to_table_name(&table.name),
                 region_states_count: pb::RegionStatesCount {
                     open_regions: if is_open { regions } else { 0 },
@@ -157,11 +271,30 @@ fn tables(server: &Server) -> Vec<pb::TableRegionStatesCount> {
                     regions_in_transition: 0,
                     total_regions: regions,
                 },
-            }
+            })
         })
         .collect()
 }
 
-fn mib(bytes: u64) -> u32 {
-    u32::try_from(bytes / MIB).unwrap_or(u32::MAX)
+/// Bytes in units, as HBase's region servers report them: whole units, but a part of the first one is
+/// one.
+fn rounded(bytes: u64, unit: u64) -> u32 {
+    let units = (bytes / unit).max(u64::from(bytes > 0));
+    // Java's int.
+    units.min(i32::MAX as u64) as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_rounded_as_hbase_does() {
+        let of_mib = |bytes| rounded(bytes, MIB);
+        assert_eq!(
+            [0, 1, MIB - 1, MIB, 2 * MIB - 1, 2 * MIB].map(of_mib),
+            [0, 1, 1, 1, 1, 2]
+        );
+        assert_eq!(rounded(u64::MAX, KIB), i32::MAX as u32);
+    }
 }

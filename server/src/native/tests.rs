@@ -19,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 use super::run;
 use crate::config::Config;
 use crate::limits::admission::Class;
+use crate::security::Access;
 use crate::serve::{BLOCKING_THREADS, DATA_THREADS};
 use crate::server::Server;
 
@@ -29,10 +30,10 @@ const WAITING: usize = 1_000;
 const SIMPLE: &[u8] = b"HBas\0\x50";
 
 /// A native connection of this test.
-struct Client(TcpStream);
+pub(super) struct Client(TcpStream);
 
 impl Client {
-    async fn connect(server: &Arc<Server>, service: &str) -> Self {
+    pub(super) async fn connect(server: &Arc<Server>, service: &str) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let socket = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
         let (accepted, _) = listener.accept().await.unwrap();
@@ -95,6 +96,28 @@ impl Client {
         M::decode(response.result).unwrap()
     }
 
+    /// Makes a call whose request is encoded already. The error is the class of the exception.
+    pub(super) async fn answer(&mut self, method: &str, request: Bytes) -> Result<Bytes, String> {
+        let header = pb::RequestHeader {
+            call_id: Some(1),
+            method_name: Some(method.to_owned()),
+            request_param: Some(true),
+            ..pb::RequestHeader::default()
+        };
+        let header = header.encode_length_delimited_to_vec();
+        let mut message = Vec::new();
+        prost::encoding::encode_varint(request.len() as u64, &mut message);
+        message.extend_from_slice(&request);
+        let length = (header.len() + message.len()) as u32;
+        let frame = [&length.to_be_bytes()[..], &header, &message].concat();
+        self.0.write_all(&frame).await.unwrap();
+        let response = self.response().await;
+        match response.header.exception {
+            None => Ok(response.result),
+            Some(exception) => Err(exception.exception_class_name.unwrap_or_default()),
+        }
+    }
+
     async fn response(&mut self) -> Response {
         let length = self.0.read_u32().await.unwrap();
         let mut frame = vec![0; length as usize];
@@ -108,17 +131,17 @@ fn server() -> Arc<Server> {
     let mut config = Config::default();
     config.requests.max_waiting = 4 * WAITING;
     config.scanner.max_sessions_per_connection = 4 * WAITING;
-    with_table_t(config)
+    with_table_t(config, Access::Everybody)
 }
 
 /// A server with the table `t`.
-fn with_table_t(config: Config) -> Arc<Server> {
+pub(super) fn with_table_t(config: Config, access: Access) -> Arc<Server> {
     let engine = crate::rig::engine_on(&SimFs::new(1, SimOptions::default()), &config);
     let server = crate::rig::server_of(engine, config, DATA_THREADS);
     let table = TableName::parse(b"t").unwrap();
     let descriptor = TableDescriptor::new(table, vec![FamilyDescriptor::new(b"f")]);
     server.engine().create_table(descriptor, Vec::new()).unwrap();
-    Arc::new(server)
+    Arc::new(server.with_access(access))
 }
 
 /// Fills the threads of data calls, and the queue in front of them, until the sender is dropped.
@@ -366,7 +389,7 @@ fn with_little_memory() -> Arc<Server> {
     let mut config = Config::default();
     config.thrift.max_message_bytes = 1 << 20;
     config.requests.memory_bytes = 9 << 19;
-    with_table_t(config)
+    with_table_t(config, Access::Everybody)
 }
 
 /// The frame of a put of a large value.

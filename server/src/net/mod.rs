@@ -12,8 +12,8 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::observe::metrics::Api;
+use crate::security::Owner;
 use crate::server::Server;
-use crate::server::sessions::Owner;
 use crate::thrift::connection::{self, Handover};
 use crate::thrift::messages::ProtocolError;
 use crate::{native, thrift, zookeeper};
@@ -52,11 +52,13 @@ pub(crate) async fn serve(
     let next = AtomicU64::new(1);
     let stopping = stop.clone();
     let foreign_log = Arc::new(ForeignLog::default());
+    let zookeepers = Arc::new(zookeeper::Sessions::default());
     listener
         .accept(tasks, stop, |socket, peer| {
             let connection = next.fetch_add(1, Ordering::Relaxed);
             let (server, stop) = (Arc::clone(&server), stopping.clone());
             let foreign_log = Arc::clone(&foreign_log);
+            let zookeepers = Arc::clone(&zookeepers);
             async move {
                 let _scanners = Scanners {
                     server: Arc::clone(&server),
@@ -65,7 +67,9 @@ pub(crate) async fn serve(
                 match connection::run(Arc::clone(&server), socket, connection, stop.clone()).await {
                     Ok(None) => {}
                     // Boxed: most connections speak Thrift.
-                    Ok(Some(other)) => Box::pin(hand_over(server, other, connection, peer, stop)).await,
+                    Ok(Some(other)) => {
+                        Box::pin(hand_over(server, &zookeepers, other, connection, peer, stop)).await;
+                    }
                     Err(connection::End::ProtocolError(ProtocolError::NotThrift(protocol))) => {
                         foreign_log.note(peer, "Thrift", Some(protocol), protocol);
                     }
@@ -79,6 +83,7 @@ pub(crate) async fn serve(
 /// Serves a connection with a protocol other than Thrift.
 async fn hand_over(
     server: Arc<Server>,
+    zookeepers: &zookeeper::Sessions,
     other: Handover,
     number: u64,
     peer: SocketAddr,
@@ -93,10 +98,10 @@ async fn hand_over(
         Detected::HBaseRpc => native::run(server, socket, received, number, stop)
             .await
             .map_err(|end| end.to_string()),
-        Detected::ZooKeeperWord => zookeeper::answer_word(socket, &received)
+        Detected::ZooKeeperWord => zookeeper::answer_word(&server, zookeepers, socket, &received)
             .await
             .map_err(|end| end.to_string()),
-        _ => zookeeper::run(server, socket, received, number, stop)
+        _ => zookeeper::run(server, zookeepers, socket, received, number, stop)
             .await
             .map_err(|end| end.to_string()),
     };

@@ -54,6 +54,8 @@ pub(crate) struct Record {
     pub(crate) answer_bytes: u64,
     /// `address:port` of the client.
     pub(crate) client: String,
+    /// Name of the user; empty if the client has named none.
+    pub(crate) user: String,
     pub(crate) service: &'static str,
     pub(crate) method: &'static str,
     /// Full name of the table that the call was about.
@@ -119,7 +121,7 @@ pub(crate) struct Query {
     pub(crate) client: Option<String>,
     /// The table's full name.
     pub(crate) table: Option<String>,
-    /// The user. Calls are not authenticated, so no record has one.
+    /// The user's name.
     pub(crate) user: Option<String>,
     /// Most records.
     pub(crate) limit: usize,
@@ -219,7 +221,7 @@ impl Query {
             self.region.as_ref().map(|_| record.region == self.region),
             self.client.as_ref().map(is_from),
             self.table.as_ref().map(|_| record.table == self.table),
-            self.user.as_ref().map(|_| false),
+            self.user.as_ref().map(|user| record.user == *user),
         ]
         .into_iter()
         .flatten()
@@ -254,6 +256,11 @@ mod tests {
             took: Duration::ZERO,
             answer_bytes: 0,
             client: client.into(),
+            user: if client.starts_with('1') {
+                "ann".into()
+            } else {
+                String::new()
+            },
             service: "S",
             method,
             table: Some(table.into()),

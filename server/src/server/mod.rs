@@ -22,6 +22,7 @@ use crate::observe::heat::Heat;
 use crate::observe::metrics::{Api, CallCount, Calls, Connections, MethodMetrics};
 use crate::observe::rates::Rates;
 use crate::observe::slow_log::SlowLog;
+use crate::security::Access;
 use sessions::Sessions;
 
 mod master;
@@ -46,6 +47,8 @@ pub(crate) struct Server {
     in_force: Mutex<Config>,
     /// Host names that the HTTP port answers to, in lower case.
     allowed_hosts: AllowedHosts,
+    /// Who may do what.
+    access: Access,
     sessions: Arc<Sessions>,
     admission: Admission,
     slow_log: SlowLog,
@@ -88,6 +91,7 @@ impl Server {
         let server = Self {
             placement: Arc::clone(&placement),
             advertised,
+            access: Access::default(),
             sessions: Arc::new(Sessions::new(&config.scanner)),
             admission: Admission::new(&config.requests, places, Capacity::new(&config, &engine)?),
             slow_log: SlowLog::new(&config.slow_log),
@@ -127,6 +131,18 @@ impl Server {
 
     pub(crate) fn engine(&self) -> &Arc<Engine> {
         &self.engine
+    }
+
+    /// Who may do what.
+    pub(crate) fn access(&self) -> Access {
+        self.access
+    }
+
+    /// Sets who may do what.
+    #[cfg(test)]
+    pub(crate) fn with_access(mut self, access: Access) -> Self {
+        self.access = access;
+        self
     }
 
     /// The servers that clients see, and which region is on which.

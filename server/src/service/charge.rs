@@ -2,7 +2,7 @@
 //!
 //! 1. Before a call touches data, one of the `charge_...` functions charges it. If nothing is
 //!    limited, each only checks that.
-//! 2. [`hold_back`] waits for the returned time: a timer, no thread.
+//! 2. The pipeline waits for the returned time: a timer, no thread.
 //! 3. A read that has its results charges their bytes ([`Server::charge_read`]).
 //!
 //! Bytes are those of cells in HBase's form (`KeyValueUtil.length`): rows, families, qualifiers and values,
@@ -21,6 +21,7 @@ use super::group::Group;
 use super::sizes::{cell_bytes, mutation_bytes};
 use crate::cluster::Place;
 use crate::limits::capacity::{Charge, Cost};
+use crate::security::Caller;
 use crate::server::Server;
 use crate::server::sessions::OpenScan;
 
@@ -43,35 +44,25 @@ impl Charged {
     }
 }
 
-/// Waits until then. Holds no thread.
-pub(super) async fn hold_back(until: Option<Instant>) {
-    if let Some(until) = until {
-        // Boxed: a timer would be in the future of every data call.
-        Box::pin(tokio::time::sleep_until(until)).await;
-    }
-}
-
 impl Server {
     /// Charges rows that are to be written.
     pub(super) fn charge_writes(
         &self,
+        caller: &Caller,
         table: &TableName,
         mutations: &[RowMutation<'_>],
     ) -> Result<Charged, Failure> {
         let written = mutations.iter().filter(|mutation| !mutation.writes.is_empty());
         let cost = |mutation: &RowMutation<'_>| Cost::write(mutation_bytes(mutation) as u64);
-        self.charge(table, written.map(|mutation| (mutation.row, cost(mutation))))
+        self.charge(
+            caller,
+            table,
+            written.map(|mutation| (mutation.row, cost(mutation))),
+        )
     }
 
     /// Charges rows that are to be read and written together.
-    pub(super) fn charge_group<'a>(
-        &self,
-        group: impl FnOnce() -> Result<Group<'a>, Failure>,
-    ) -> Result<Charged, Failure> {
-        if !self.admission().capacity().is_on() {
-            return Ok(Charged(None));
-        }
-        let group = group()?;
+    pub(super) fn charge_group(&self, caller: &Caller, group: &Group<'_>) -> Result<Charged, Failure> {
         // The read of a step covers one condition.
         let others = group.conditions.iter().skip(group.steps.len());
         let read = others.map(|condition| (condition.row, Cost::READ));
@@ -80,20 +71,25 @@ impl Server {
             cost.add(Cost::READ);
             (step.row(), cost)
         });
-        self.charge(&group.table, written.chain(read))
+        self.charge(caller, &group.table, written.chain(read))
     }
 
     /// Charges rows that are to be read.
     pub(super) fn charge_gets(
         &self,
+        caller: &Caller,
         table: &TableName,
         wanted: &[(Bytes, ReadSpec)],
     ) -> Result<Charged, Failure> {
-        self.charge(table, wanted.iter().map(|(row, _)| (&row[..], Cost::READ)))
+        self.charge(
+            caller,
+            table,
+            wanted.iter().map(|(row, _)| (&row[..], Cost::READ)),
+        )
     }
 
     /// Charges a fetch: one read of the server that has the region with which it begins.
-    pub(super) fn charge_fetch(&self, scan: &OpenScan) -> Result<Charged, Failure> {
+    pub(super) fn charge_fetch(&self, caller: &Caller, scan: &OpenScan) -> Result<Charged, Failure> {
         let capacity = self.admission().capacity();
         let table = &scan.pending.table;
         if !capacity.is_on() || table.is_system() {
@@ -102,7 +98,7 @@ impl Server {
         let mut charge = Charge::default();
         let place = capacity.rehearsal().and_then(|_| self.place_of_fetch(scan));
         charge.add(place.and_then(charged_server), Cost::READ);
-        self.apply_charge(table, charge)
+        self.apply_charge(caller, table, charge)
     }
 
     /// The server of the region that a fetch begins with; `None` where there is none, in which case
@@ -128,6 +124,7 @@ impl Server {
     /// Charges rows with these costs. Evaluates none of them if nothing is limited.
     fn charge<'r>(
         &self,
+        caller: &Caller,
         table: &TableName,
         costs: impl Iterator<Item = (&'r [u8], Cost)>,
     ) -> Result<Charged, Failure> {
@@ -148,11 +145,17 @@ impl Server {
             }
             charge.add(server, cost);
         }
-        self.apply_charge(table, charge)
+        self.apply_charge(caller, table, charge)
     }
 
-    fn apply_charge(&self, table: &TableName, mut charge: Charge) -> Result<Charged, Failure> {
-        let until = self.admission().capacity().charge(table, &mut charge)?;
+    fn apply_charge(
+        &self,
+        caller: &Caller,
+        table: &TableName,
+        mut charge: Charge,
+    ) -> Result<Charged, Failure> {
+        let capacity = self.admission().capacity();
+        let until = capacity.charge(caller.user_name(), table, &mut charge)?;
         Ok(Charged(Some(Box::new(Call {
             table: table.clone(),
             charge,

@@ -6,8 +6,10 @@ use basalt_engine::Error;
 
 use crate::limits::admission::Busy;
 use crate::limits::capacity::Exceeded;
+use crate::security::Refused;
 use crate::server::sessions::SessionError;
 
+const CONSTRAINT: &str = "org.apache.hadoop.hbase.constraint.ConstraintException";
 const DO_NOT_RETRY: &str = "org.apache.hadoop.hbase.DoNotRetryIOException";
 const ILLEGAL_ARGUMENT: &str = "java.lang.IllegalArgumentException";
 const IO: &str = "java.io.IOException";
@@ -29,6 +31,8 @@ pub(crate) enum Kind {
     IllegalArgument,
     /// An unknown scanner id: IllegalArgument and TIllegalArgument, each with its literal text.
     InvalidScanner,
+    /// IOError, TIOError: a change of the catalog's own tables.
+    CatalogTable,
     /// AlreadyExists of Thrift 1, where the method declares it; otherwise IOError, TIOError.
     AlreadyExists,
 }
@@ -174,6 +178,14 @@ impl Failure {
         self.label() == "UnknownScannerException"
     }
 
+    pub(crate) fn is_access_denied(&self) -> bool {
+        self.label() == "AccessDeniedException"
+    }
+
+    pub(crate) fn is_no_table(&self) -> bool {
+        self.label() == "TableNotFoundException"
+    }
+
     pub(crate) fn is_not_serving(&self) -> bool {
         self.label() == "NotServingRegionException"
     }
@@ -226,7 +238,7 @@ impl From<Error> for Failure {
             }
             Error::TableNotEnabled { .. } => ("org.apache.hadoop.hbase.TableNotEnabledException", false),
             Error::TableNotDisabled(_) => ("org.apache.hadoop.hbase.TableNotDisabledException", false),
-            Error::NoSuchFamily { .. } => (
+            Error::NoSuchFamily { .. } | Error::NoSuchFamilies { .. } => (
                 "org.apache.hadoop.hbase.regionserver.NoSuchColumnFamilyException",
                 false,
             ),
@@ -235,7 +247,14 @@ impl From<Error> for Failure {
             }
             Error::NoSuchNamespace(_) => ("org.apache.hadoop.hbase.NamespaceNotFoundException", false),
             Error::NamespaceExists(_) => ("org.apache.hadoop.hbase.NamespaceExistException", false),
-            Error::Constraint(_) => ("org.apache.hadoop.hbase.constraint.ConstraintException", false),
+            Error::CatalogTable(_) => {
+                return Self {
+                    kind: Kind::CatalogTable,
+                    ..Self::io(CONSTRAINT, error.to_string(), false)
+                };
+            }
+            Error::Constraint(_) => (CONSTRAINT, false),
+            Error::QuotaExceeded(_) => ("org.apache.hadoop.hbase.quotas.QuotaExceededException", false),
             Error::SnapshotExists(_) => ("org.apache.hadoop.hbase.snapshot.SnapshotExistsException", false),
             Error::NoSuchSnapshot(_) => (
                 "org.apache.hadoop.hbase.snapshot.SnapshotDoesNotExistException",
@@ -279,6 +298,12 @@ impl From<Busy> for Failure {
             return Self::do_not_retry(busy.to_string());
         }
         Self::busy(busy.to_string())
+    }
+}
+
+impl From<Refused> for Failure {
+    fn from(refused: Refused) -> Self {
+        Self::access_denied(refused.to_string())
     }
 }
 

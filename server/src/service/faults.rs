@@ -4,13 +4,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use basalt_engine::Error;
 use basalt_engine::schema::{Escaped, TableName};
 use tokio::time::{Instant, sleep_until};
 
 use super::Failure;
 use crate::ephemeral::faults::{Call, Faults, Kind, ScanPosition};
+use crate::security::Owner;
 use crate::server::Server;
-use crate::server::sessions::Owner;
 
 /// Interval at which a delayed call checks whether the server stops.
 const LOOK: Duration = Duration::from_millis(50);
@@ -40,7 +41,8 @@ impl Server {
         let (table, row) = self.sessions().position(id, owner)?;
         let position = row.and_then(|row| {
             let region = self.engine().region_of(&table, &row).ok()?;
-            Some(ScanPosition { row, region })
+            let engine = Arc::clone(self.engine());
+            Some(ScanPosition { row, region, engine })
         });
         Some((table, position))
     }
@@ -91,17 +93,16 @@ async fn change_region(
     })
 }
 
-/// Splits the region of a scan at `row`, or after the scan's last row.
+/// Splits the region of a scan at `row`, or where [`ScanPosition::split_row`] says. The region may be
+/// gone since the fault was found to match: another call has then changed it.
 fn split(server: &Server, scan: &ScanPosition, row: Option<Vec<u8>>) -> Result<(), Failure> {
-    let behind = [&scan.row[..], &[0]].concat();
-    let row = match row {
-        Some(row) => row,
-        None if scan.region.contains(&behind) => behind,
-        // The scan's row is the last one that the region can have.
-        None => scan.row.clone(),
+    let Some(row) = scan.split_row(row.as_deref()) else {
+        return Ok(());
     };
-    server.engine().split_region(scan.region.id, Some(&row))?;
-    Ok(())
+    match server.engine().split_region(scan.region.id, Some(&row)) {
+        Ok(_) | Err(Error::NoSuchRegion(_)) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// Moves the region of a scan to another virtual server, if there are several.

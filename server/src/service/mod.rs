@@ -1,28 +1,35 @@
 //! The calls themselves, independent of any protocol.
 //!
-//! Functions of the server, neutral arguments and the caller; failures are [`Failure`]s with
-//! HBase's exception classes, which each protocol renders in one place. Where work runs: plain
-//! writes, and gets, fetches of scans, increments, appends and checks whose data is in memory run
-//! on the network thread. Work that may wait for the disk or for a row's lock, or takes long, goes
-//! to tokio's blocking pool ([`pool`]); a wait for a commit is a future and takes no thread. Before
-//! any of it begins, `limits::admission` may refuse the call, and [`charge`] may delay it.
+//! Functions of the server, the call and neutral arguments; failures are [`Failure`]s with HBase's
+//! exception classes, which each protocol renders in one place. All of them take the one path of
+//! [`pipeline`]. Where work runs: plain writes, and gets, fetches of scans, increments, appends and
+//! checks whose data is in memory run on the network thread. Work that may wait for the disk or for a
+//! row's lock, or takes long, goes to tokio's blocking pool ([`pool`]); a wait for a commit is a
+//! future and takes no thread.
 
+pub(crate) mod admin;
 pub(crate) mod arguments;
-mod caller;
+mod backend;
+mod call;
 mod charge;
+mod describe;
 mod failure;
 pub(crate) mod faults;
 mod gather;
 pub(crate) mod group;
+pub(crate) mod pipeline;
 mod pool;
 pub(crate) mod quotas;
 pub(crate) mod reads;
 mod record;
+pub(crate) mod regions;
 pub(crate) mod scans;
 pub(crate) mod schema;
 mod sizes;
 pub(crate) mod testing;
 pub(crate) mod writes;
 
-pub(crate) use caller::Caller;
+pub(crate) use admin::AdminCall;
+pub(crate) use backend::Backend;
+pub(crate) use call::{Call, Kept, Sender};
 pub(crate) use failure::{Failure, Kind};

@@ -3,15 +3,19 @@
 
 use std::sync::Arc;
 
-use basalt_engine::Error;
 use basalt_engine::cell::{CellBatch, OnShortage};
 use basalt_engine::op::{Get, ReadSpec, ReadTier};
 use basalt_engine::schema::TableName;
+use basalt_engine::{Engine, Error};
 use bytes::Bytes;
 
-use super::charge::hold_back;
-use super::{Caller, Failure};
+use super::Failure;
+use super::call::Call;
+use super::charge::Charged;
+use super::describe::Description;
+use super::pipeline::{self, Attempt, Judged, Request, View};
 use crate::limits::admission::{Class, MemoryPermit};
+use crate::security::{self, Action, Caller, Columns, Target};
 use crate::server::Server;
 
 /// A multi-get longer than this does not hold the network thread.
@@ -51,7 +55,7 @@ impl FilterMemory {
 }
 
 /// The rows that gets found.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Found {
     pub(crate) batch: CellBatch,
     /// For each get in order, its row in `batch`.
@@ -73,22 +77,22 @@ struct Gets {
 impl Gets {
     /// Runs the remaining gets where they may read from disk. From the first one on that is not in
     /// memory, the blocks of many gets are read together.
-    fn run_on_pool(&mut self, server: &Server) -> Result<(), Failure> {
-        while !self.run(server, ReadTier::Memory, self.count)? {
+    fn run_on_pool(&mut self, server: &Server, engine: &Engine) -> Result<(), Failure> {
+        while !self.run(server, engine, ReadTier::Memory, self.count)? {
             let done = self.found.rows.len();
             let mut end = done + 1;
             if let rest @ [_, _, ..] = &self.wanted[done..] {
-                end = done + server.engine().read_ahead(&self.table, rest);
+                end = done + engine.read_ahead(&self.table, rest);
                 self.found.ahead = end.saturating_sub(self.count);
             }
-            self.run(server, ReadTier::All, end)?;
+            self.run(server, engine, ReadTier::All, end)?;
         }
         Ok(())
     }
 
     /// Runs the gets before number `end`; `false` when the next one is not in memory, or there is no
     /// memory for its result.
-    fn run(&mut self, server: &Server, tier: ReadTier, end: usize) -> Result<bool, Failure> {
+    fn run(&mut self, server: &Server, engine: &Engine, tier: ReadTier, end: usize) -> Result<bool, Failure> {
         while self.found.rows.len() < end.min(self.count)
             && let Some((row, spec)) = self.wanted.get_mut(self.found.rows.len())
         {
@@ -98,7 +102,7 @@ impl Gets {
                 row,
                 spec: std::mem::take(spec),
             };
-            let outcome = server.engine().get(&self.table, &get, &mut self.found.batch);
+            let outcome = engine.get(&self.table, &get, &mut self.found.batch);
             *spec = get.spec;
             match outcome {
                 Ok(()) => {}
@@ -123,55 +127,104 @@ impl Gets {
     }
 }
 
+impl Request for Gets {
+    type View<'a> = &'a mut Self;
+    type Done = Found;
+
+    fn view(&mut self) -> Result<&mut Self, Failure> {
+        Ok(self)
+    }
+
+    fn go_to_pool(&mut self, _server: &Server) {
+        self.found.batch.set_on_shortage(OnShortage::Wait);
+    }
+
+    fn read(found: &Found) -> Option<&CellBatch> {
+        Some(&found.batch)
+    }
+}
+
+impl Columns for Gets {
+    fn visit(&self, visit: &mut dyn FnMut(&[u8], Option<&[u8]>)) {
+        for (_, spec) in &self.wanted[..self.count] {
+            security::visit_spec(spec, visit);
+        }
+    }
+}
+
+impl Judged for &mut Gets {
+    fn action(&self) -> Action {
+        Action::Read
+    }
+
+    fn target(&self) -> Target<'_> {
+        Target::Cells {
+            table: &self.table,
+            columns: *self,
+        }
+    }
+
+    fn describe(&self, description: &mut Description) {
+        description.table(&self.table);
+        description.gets(self.wanted[..self.count].iter().map(|(row, _)| &row[..]));
+    }
+
+    fn class(&self) -> Class {
+        Class::of_read(&self.table)
+    }
+}
+
+impl View for &mut Gets {
+    type Done = Found;
+    fn charge(&self, server: &Server, caller: &Caller) -> Result<Charged, Failure> {
+        server.charge_gets(caller, &self.table, &self.wanted[..self.count])
+    }
+
+    fn is_short(&self) -> bool {
+        self.count <= INLINE_GETS
+    }
+
+    fn attempt(self, server: &Server, engine: &Engine, tier: ReadTier) -> Result<Attempt<Found>, Failure> {
+        if tier == ReadTier::All {
+            self.run_on_pool(server, engine)?;
+        } else if !self.run(server, engine, tier, self.count)? {
+            return Ok(Attempt::Unfinished);
+        }
+        Ok(Attempt::Done(std::mem::take(&mut self.found)))
+    }
+}
+
 /// Reads these rows, in order.
 pub(crate) fn get(
     server: &Arc<Server>,
-    caller: &mut Caller,
+    call: &mut Call<'_>,
     table: TableName,
     wanted: Vec<(Bytes, ReadSpec)>,
 ) -> impl Future<Output = Result<Found, Failure>> {
-    get_before(server, caller, table, wanted, Vec::new)
+    get_before(server, call, table, wanted, Vec::new)
 }
 
 /// Reads these rows, in order. If they are not in memory, the blocks that the gets of later calls
 /// need are read together with theirs.
-pub(crate) async fn get_before(
+pub(crate) fn get_before(
     server: &Arc<Server>,
-    caller: &mut Caller,
+    call: &mut Call<'_>,
     table: TableName,
     wanted: Vec<(Bytes, ReadSpec)>,
     later: impl FnOnce() -> Vec<(Bytes, ReadSpec)>,
-) -> Result<Found, Failure> {
-    server.admission().admit_read(&table)?;
-    let charged = server.charge_gets(&table, &wanted)?;
-    hold_back(charged.until()).await;
+) -> impl Future<Output = Result<Found, Failure>> {
     let count = wanted.len();
-    let inline = count <= INLINE_GETS;
     let found = Found {
-        batch: caller.take_batch(),
+        batch: call.take_batch(),
         rows: Vec::with_capacity(count),
         ahead: 0,
     };
-    let mut gets = Gets {
+    let gets = Gets {
         table,
         wanted,
         count,
         found,
         max_bytes: server.config().thrift.max_response_bytes,
     };
-    let is_done = inline && gets.run(server, ReadTier::Memory, count)?;
-    if !is_done {
-        let class = Class::of_read(&gets.table);
-        server.admission().admit_to_queue_of(class)?;
-        // Boxed, as all that few calls come to: a call's future is moved several times before its first poll.
-        gets.found.batch.set_on_shortage(OnShortage::Wait);
-        gets.wanted.extend(later());
-        let on_pool = server.run_queued(class, move |server| {
-            gets.run_on_pool(server)?;
-            Ok(gets)
-        });
-        gets = Box::pin(on_pool).await?;
-    }
-    server.charge_read(&charged, &gets.found.batch);
-    Ok(gets.found)
+    pipeline::run_with(server, call, gets, |gets| gets.wanted.extend(later()))
 }

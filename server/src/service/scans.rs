@@ -6,21 +6,25 @@
 //! threads. A scan that has read from disk does so again: its later fetches begin on the pool. So
 //! do all fetches of scans with a filter or a batch, which cannot leave a row and begin it again.
 
-use std::ops::DerefMut;
+use std::ops::{Deref, DerefMut};
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use basalt_engine::Error;
 use basalt_engine::cell::{CellBatch, OnShortage, ROW_MAX_BYTES};
-use basalt_engine::engine::{Fetched, RowsSeen};
+use basalt_engine::engine::{Fetched, RowsSeen, Scanner};
 use basalt_engine::op::{FetchLimits, ReadTier, Scan};
 use basalt_engine::schema::TableName;
 
-use super::charge::hold_back;
-use super::{Caller, Failure};
+use basalt_engine::{Engine, Error};
+
+use super::Failure;
+use super::call::Call;
+use super::charge::Charged;
+use super::describe::Description;
+use super::pipeline::{self, Attempt, Judged, Request, View};
 use crate::limits::admission::{Class, ScannerMemory};
+use crate::security::{self, Action, Caller, Columns, Target};
 use crate::server::Server;
 use crate::server::sessions::{OpenScan, PendingScan};
 
@@ -73,17 +77,49 @@ pub(crate) struct Results {
 /// table.
 pub(crate) fn open(
     server: &Server,
-    caller: &Caller,
+    call: &mut Call<'_>,
     table: TableName,
     scan: Scan,
     sort_columns: bool,
     lease: Duration,
 ) -> Result<i32, Failure> {
-    server.admission().admit_read(&table)?;
-    check(&scan)?;
-    let mut open = new_scan(table, scan, sort_columns);
-    open.memory = reserve_scan(server, caller, &open)?;
-    Ok(server.sessions().open(caller.owner(), lease, open)?)
+    let mut open = Opening(new_scan(table, scan, sort_columns));
+    pipeline::enter(server, call, &open)?;
+    check(&open.0.pending.scan)?;
+    open.0.memory = reserve_scan(server, call, &open.0)?;
+    Ok(server.sessions().open(call.caller().owner(), lease, open.0)?)
+}
+
+/// A scan that is being opened: it is judged before its first fetch, and runs with it.
+struct Opening(OpenScan);
+
+impl Columns for Opening {
+    fn visit(&self, visit: &mut dyn FnMut(&[u8], Option<&[u8]>)) {
+        security::visit_spec(&self.0.pending.scan.spec, visit);
+    }
+}
+
+impl Judged for Opening {
+    fn action(&self) -> Action {
+        Action::Read
+    }
+
+    fn target(&self) -> Target<'_> {
+        Target::Cells {
+            table: &self.0.pending.table,
+            columns: self,
+        }
+    }
+
+    fn class(&self) -> Class {
+        Class::of_read(&self.0.pending.table)
+    }
+
+    fn describe(&self, description: &mut Description) {
+        let PendingScan { table, scan } = &self.0.pending;
+        description.table(table);
+        description.range(&scan.start_row, &scan.stop_row);
+    }
 }
 
 /// Refuses errors that need no table to be detected, so that they show when the scanner is opened.
@@ -116,10 +152,10 @@ fn new_scan(table: TableName, mut scan: Scan, sort_columns: bool) -> OpenScan {
 }
 
 /// Reserves the arguments that a scan keeps, and its filter; `None` if they are small.
-fn reserve_scan(server: &Server, caller: &Caller, open: &OpenScan) -> Result<Option<ScannerMemory>, Failure> {
+fn reserve_scan(server: &Server, call: &Call<'_>, open: &OpenScan) -> Result<Option<ScannerMemory>, Failure> {
     let filter = open.pending.scan.spec.filter.as_ref();
     let filter_bytes = filter.map_or(0, |filter| filter.memory_bytes());
-    let bytes = SCAN_COPIES * caller.arguments_bytes + filter_bytes;
+    let bytes = SCAN_COPIES * call.arguments_bytes + filter_bytes;
     if bytes <= SCAN_FREE_BYTES {
         return Ok(None);
     }
@@ -137,18 +173,16 @@ fn reserve_scan(server: &Server, caller: &Caller, open: &OpenScan) -> Result<Opt
 /// The next results of a session; none at the end of the scan.
 pub(crate) async fn fetch(
     server: &Arc<Server>,
-    caller: &mut Caller,
+    call: &mut Call<'_>,
     id: i32,
     count: i32,
     shortest: Shortest,
 ) -> Result<Results, Failure> {
     let count = result_count(count)?;
-    let fetching = server.sessions().fetch(id, caller.owner())?;
-    server.admission().admit_read(&fetching.pending.table)?;
-    caller.scanned = Some(fetching.pending.table.clone());
+    let fetching = server.sessions().fetch(id, call.caller().owner())?;
     let sort_columns = fetching.sort_columns;
-    let wanted = || Wanted::new(server, count, shortest);
-    let (batch, _) = pin!(in_turns(server, caller, fetching, wanted)).await?;
+    let limits = Wanted::new(server, count, shortest);
+    let (batch, _) = pin!(run(server, call, Some(id), fetching, limits)).await?;
     Ok(Results { batch, sort_columns })
 }
 
@@ -161,7 +195,7 @@ pub(crate) struct Part {
     pub(crate) rows: u64,
     /// Once the results have this many bytes, no further row is begun.
     pub(crate) bytes: usize,
-    /// Whether a row is cut where the results reach the limit of bytes.
+    /// Whether a row is cut where the results reach the limit of bytes. A cut row is the last result.
     pub(crate) cuts_rows: bool,
     /// Whether an empty answer is allowed before the end of the scan.
     pub(crate) may_be_empty: bool,
@@ -172,43 +206,38 @@ pub(crate) struct Part {
 /// The next results of a session, and how the fetch ended.
 pub(crate) async fn fetch_part(
     server: &Arc<Server>,
-    caller: &mut Caller,
+    call: &mut Call<'_>,
     id: i32,
     part: Part,
 ) -> Result<(CellBatch, FetchEnd), Failure> {
-    let mut fetching = server.sessions().fetch(id, caller.owner())?;
-    server.admission().admit_read(&fetching.pending.table)?;
+    let mut fetching = server.sessions().fetch(id, call.caller().owner())?;
     fetching.limit_rows(part.rows);
-    caller.scanned = Some(fetching.pending.table.clone());
-    let wanted = || {
-        let page = Wanted::new(server, part.results, Shortest::Page);
-        Wanted {
-            bytes_max: page.bytes_max.min(part.bytes),
-            time_max: part.time.unwrap_or(page.time_max),
-            least: usize::from(!part.may_be_empty),
-            is_part: true,
-            cuts_rows: part.cuts_rows,
-            ..page
-        }
+    let page = Wanted::new(server, part.results, Shortest::Page);
+    let limits = Wanted {
+        bytes_max: page.bytes_max.min(part.bytes),
+        time_max: part.time.unwrap_or(page.time_max),
+        least: usize::from(!part.may_be_empty),
+        is_part: true,
+        cuts_rows: part.cuts_rows,
+        ..page
     };
-    pin!(in_turns(server, caller, fetching, wanted)).await
+    pin!(run(server, call, Some(id), fetching, limits)).await
 }
 
 /// The first results of a scan that has no session.
 pub(crate) async fn fetch_once(
     server: &Arc<Server>,
-    caller: &mut Caller,
+    call: &mut Call<'_>,
     table: TableName,
     scan: Scan,
     count: i32,
 ) -> Result<Results, Failure> {
     let count = result_count(count)?;
-    server.admission().admit_read(&table)?;
     check(&scan)?;
     let mut scan = Box::new(new_scan(table, scan, false));
-    scan.memory = reserve_scan(server, caller, &scan)?;
-    let wanted = || Wanted::new(server, count, Shortest::Response);
-    let (batch, _) = pin!(in_turns(server, caller, scan, wanted)).await?;
+    scan.memory = reserve_scan(server, call, &scan)?;
+    let limits = Wanted::new(server, count, Shortest::Response);
+    let (batch, _) = pin!(run(server, call, None, scan, limits)).await?;
     Ok(Results {
         batch,
         sort_columns: false,
@@ -237,97 +266,138 @@ fn result_count(count: i32) -> Result<usize, Failure> {
     })
 }
 
-/// Charges for a fetch and runs it. Returns up to `wanted.count` results, and how the fetch ended.
-/// There are fewer when a bound on bytes or time is reached that `wanted.shortest` allows. To most
-/// clients an empty answer means the end of the scan, so a fetch without results continues until its
-/// client is gone, unless `wanted.least` is 0. A fetch that is refused has lost nothing, and can be
-/// retried.
-async fn in_turns<S>(
-    server: &Arc<Server>,
-    caller: &mut Caller,
-    mut scan: S,
-    wanted: impl FnOnce() -> Wanted,
-) -> Result<(CellBatch, FetchEnd), Failure>
-where
-    S: DerefMut<Target = OpenScan> + Send + 'static,
-{
-    // A fetch that is sure to need the pool is refused before it is charged for, others after they
-    // have begun.
-    if !scan.is_memory_only() {
-        let class = Class::of_read(&scan.pending.table);
-        server.admission().admit_to_queue_of(class)?;
-    }
-    let charged = server.charge_fetch(&scan)?;
-    hold_back(charged.until()).await;
-    let wanted = wanted();
-    let mut batch = caller.take_batch();
-    if batch.memory_bytes() == 0 && wanted.count >= MANY_RESULTS {
-        // Without this room, a batch of a hundred rows is moved a dozen times while it grows. Where memory is
-        // short, it grows like that.
-        match batch.reserve(FIRST_CELLS, FIRST_BYTES) {
-            Ok(()) | Err(Error::NotInMemory) => {}
-            Err(error) => return Err(error.into()),
-        }
-    }
-    let mut end = None;
-    if scan.is_memory_only() {
-        match wanted.results(server, &mut scan, INLINE_TURN, INLINE_BYTES, &mut batch) {
-            Err(Error::NotInMemory) => {}
-            fetched => end = wanted.end(&mut scan, fetched, &batch)?,
-        }
-    }
-    let (batch, end) = match end {
-        Some(end) => (batch, end),
-        // Boxed: few cached fetches get here.
-        None => Box::pin(turns_on_pool(server, caller.gone(), scan, wanted, batch)).await?,
-    };
-    server.charge_read(&charged, &batch);
-    Ok((batch, end))
+/// A fetch of a scan: the scan, out of its session, and the results so far.
+///
+/// Results are never thrown away: the scan is behind them. To most clients an empty answer means the
+/// end of the scan, so a fetch without results continues until its client is gone, unless
+/// `limits.least` is 0. A fetch that is refused has lost nothing, and can be retried.
+struct Fetch<S> {
+    scan: S,
+    limits: Wanted,
+    batch: CellBatch,
+    /// The session's id, for descriptions.
+    id: Option<u32>,
 }
 
-/// Takes turns on the pool until the fetch is done. `batch` has the results so far.
-async fn turns_on_pool<S>(
-    server: &Arc<Server>,
-    gone: Arc<AtomicBool>,
-    mut scan: S,
-    wanted: Wanted,
-    mut batch: CellBatch,
-) -> Result<(CellBatch, FetchEnd), Failure>
+impl<S> Request for Fetch<S>
 where
     S: DerefMut<Target = OpenScan> + Send + 'static,
 {
-    // Results are never thrown away: the scan is behind them already.
-    let mut may_be_refused = batch.is_empty();
-    let class = Class::of_read(&scan.pending.table);
-    loop {
-        // A fetch with results to return does not wait for more memory.
-        batch.set_on_shortage(if batch.is_empty() {
+    type View<'a> = &'a mut Self;
+    type Done = (CellBatch, FetchEnd);
+
+    fn view(&mut self) -> Result<&mut Self, Failure> {
+        Ok(self)
+    }
+
+    /// A fetch with results to return does not wait for more memory.
+    fn go_to_pool(&mut self, _server: &Server) {
+        self.batch.set_on_shortage(if self.batch.is_empty() {
             OnShortage::Wait
         } else {
             OnShortage::Refuse
         });
-        if gone.load(Ordering::Acquire) {
-            return Err(Failure::plain_io("the client has closed the connection"));
-        }
-        let place = if may_be_refused {
-            server.admission().admit_to_queue_of(class)?;
-            server.admission().permit(class).await?
-        } else {
-            server.admission().permit_again(class).await
-        };
-        may_be_refused = false;
-        let end;
-        (scan, batch, end) = server
-            .on_pool(move |server| {
-                let end = wanted.turn(server, &mut scan, &mut batch)?;
-                Ok((scan, batch, end))
-            })
-            .await?;
-        drop(place);
-        if let Some(end) = end {
-            return Ok((batch, end));
+    }
+
+    fn may_be_refused(&self) -> bool {
+        self.batch.is_empty()
+    }
+
+    fn ends_with_client(&self) -> bool {
+        true
+    }
+
+    fn read((batch, _): &(CellBatch, FetchEnd)) -> Option<&CellBatch> {
+        Some(batch)
+    }
+}
+
+impl<S: Deref<Target = OpenScan>> Columns for Fetch<S> {
+    fn visit(&self, visit: &mut dyn FnMut(&[u8], Option<&[u8]>)) {
+        security::visit_spec(&self.scan.pending.scan.spec, visit);
+    }
+}
+
+impl<S: DerefMut<Target = OpenScan>> Judged for &mut Fetch<S> {
+    fn action(&self) -> Action {
+        Action::Read
+    }
+
+    fn target(&self) -> Target<'_> {
+        Target::Cells {
+            table: &self.scan.pending.table,
+            columns: *self,
         }
     }
+
+    fn describe(&self, description: &mut Description) {
+        description.table(&self.scan.pending.table);
+        if self.id.is_none() {
+            let scan = &self.scan.pending.scan;
+            description.range(&scan.start_row, &scan.stop_row);
+        }
+        description.fetch(self.id, self.limits.count);
+    }
+
+    fn class(&self) -> Class {
+        Class::of_read(&self.scan.pending.table)
+    }
+}
+
+impl<S: DerefMut<Target = OpenScan>> View for &mut Fetch<S> {
+    type Done = (CellBatch, FetchEnd);
+    fn charge(&self, server: &Server, caller: &Caller) -> Result<Charged, Failure> {
+        server.charge_fetch(caller, &self.scan)
+    }
+
+    fn is_short(&self) -> bool {
+        self.scan.is_memory_only()
+    }
+
+    fn attempt(
+        self,
+        server: &Server,
+        engine: &Engine,
+        tier: ReadTier,
+    ) -> Result<Attempt<(CellBatch, FetchEnd)>, Failure> {
+        let Fetch {
+            scan, limits, batch, ..
+        } = self;
+        let end = if tier == ReadTier::All {
+            limits.turn(server, engine, scan, batch)?
+        } else {
+            limits.make_room(batch)?;
+            match limits.results(server, engine, scan, INLINE_TURN, INLINE_BYTES, batch) {
+                Err(Error::NotInMemory) => None,
+                fetched => limits.end(scan, fetched, batch)?,
+            }
+        };
+        Ok(match end {
+            Some(end) => Attempt::Done((std::mem::take(batch), end)),
+            None => Attempt::Unfinished,
+        })
+    }
+}
+
+/// Runs a fetch. There are fewer than `limits.count` results when a bound on bytes or time is reached
+/// that `limits.shortest` allows.
+fn run<S>(
+    server: &Arc<Server>,
+    call: &mut Call<'_>,
+    id: Option<i32>,
+    scan: S,
+    limits: Wanted,
+) -> impl Future<Output = Result<(CellBatch, FetchEnd), Failure>>
+where
+    S: DerefMut<Target = OpenScan> + Send + 'static,
+{
+    let fetch = Fetch {
+        scan,
+        limits,
+        batch: call.take_batch(),
+        id: id.map(i32::unsigned_abs),
+    };
+    pipeline::run(server, call, fetch)
 }
 
 /// Limits and options of a fetch.
@@ -386,19 +456,32 @@ impl Wanted {
         }
     }
 
+    /// Makes room for many results. Without it, a batch of a hundred rows is moved a dozen times while
+    /// it grows. Where memory is short, it grows like that.
+    fn make_room(&self, batch: &mut CellBatch) -> Result<(), Failure> {
+        if batch.memory_bytes() > 0 || self.count < MANY_RESULTS {
+            return Ok(());
+        }
+        match batch.reserve(FIRST_CELLS, FIRST_BYTES) {
+            Ok(()) | Err(Error::NotInMemory) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
     /// A turn on the pool; `None` when the fetch is not done.
     fn turn(
         &self,
         server: &Server,
+        engine: &Engine,
         open: &mut OpenScan,
         batch: &mut CellBatch,
     ) -> Result<Option<FetchEnd>, Failure> {
-        let mut fetched = self.results(server, open, TURN, TURN_BYTES, batch);
+        let mut fetched = self.results(server, engine, open, TURN, TURN_BYTES, batch);
         if let Err(Error::NotInMemory) = fetched {
             if let Some(scanner) = &mut open.scanner {
                 scanner.read_from_disk();
             }
-            fetched = self.results(server, open, TURN, TURN_BYTES, batch);
+            fetched = self.results(server, engine, open, TURN, TURN_BYTES, batch);
         }
         self.end(open, fetched, batch)
     }
@@ -407,6 +490,7 @@ impl Wanted {
     fn results(
         &self,
         server: &Server,
+        engine: &Engine,
         open: &mut OpenScan,
         time: Duration,
         bytes: usize,
@@ -422,7 +506,7 @@ impl Wanted {
             } => scanner,
             OpenScan { scanner, pending, .. } => {
                 // When this fails, the next fetch tries again: a disabled table may be enabled by then.
-                let opened = server.engine().scan(&pending.table, pending.scan.clone())?;
+                let opened = engine.scan(&pending.table, pending.scan.clone())?;
                 scanner.insert(opened)
             }
         };
@@ -497,7 +581,8 @@ impl Wanted {
         if fetched == Fetched::End {
             return end(open, true);
         }
-        if batch.row_count() >= self.count {
+        let ends_in_a_row = open.scanner.as_ref().is_some_and(Scanner::has_cut_row);
+        if ends_in_a_row || batch.row_count() >= self.count {
             return end(open, false);
         }
         let is_late = self.shortest == Shortest::Page && self.began.elapsed() >= self.time_max;

@@ -21,6 +21,7 @@ pub(super) fn mutation_bytes(mutation: &RowMutation<'_>) -> usize {
         Write::DeleteVersion {
             family, qualifier, ..
         }
+        | Write::DeleteVersionAtWrite { family, qualifier }
         | Write::DeleteColumn {
             family, qualifier, ..
         } => cell_bytes(mutation.row, family, qualifier, b""),

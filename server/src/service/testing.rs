@@ -9,9 +9,11 @@ use crate::ephemeral::faults::Faults;
 use crate::server::Server;
 
 /// Removes all user tables, snapshots, quotas and namespaces that are not reserved, closes all
-/// scanners, and ends pauses of background work and faults. Refused unless the server is ephemeral.
-pub(crate) fn reset(server: &Server) -> Result<Removed, Failure> {
-    controls(server, "basaltReset")?.faults.set(Vec::new());
+/// scanners, and ends pauses of background work and faults. The wall clock is the machine's again,
+/// unless `keep_clock`. Refused unless the server is ephemeral.
+pub(crate) fn reset(server: &Server, keep_clock: bool) -> Result<Removed, Failure> {
+    let controls = controls(server, "basaltReset")?;
+    controls.faults.set(Vec::new());
     server.sessions().close_all();
     for work in [Work::Flushes, Work::Compactions] {
         server.engine().pause(work, false);
@@ -24,7 +26,11 @@ pub(crate) fn reset(server: &Server) -> Result<Removed, Failure> {
             std::collections::BTreeMap::clear,
         )?;
     }
-    Ok(server.engine().reset()?)
+    let removed = server.engine().reset()?;
+    if !keep_clock && controls.clock.restore() {
+        server.engine().restart_assigned_time();
+    }
+    Ok(removed)
 }
 
 /// Moves the wall clock forward; returns the new time.

@@ -6,19 +6,21 @@
 use std::pin::pin;
 use std::sync::Arc;
 
-use basalt_engine::Commit;
-use basalt_engine::Error;
 use basalt_engine::cell::{CellBatch, OnShortage};
 use basalt_engine::engine::GroupOutcome;
-use basalt_engine::op::{AtomicGroup, GroupStep, ReadTier, RowMutation, Writes};
+use basalt_engine::op::{AtomicGroup, GroupStep, ReadTier, RowMutation, Write, Writes};
 use basalt_engine::schema::{Durability, TableName};
+use basalt_engine::{Commit, Engine, Error};
 use smallvec::SmallVec;
-use tokio::time::Instant;
 
-use super::charge::hold_back;
+use super::call::Call;
+use super::charge::Charged;
+use super::describe::Description;
 use super::group::{Group, GroupDone, INLINE_CELLS, Step, reads};
-use super::{Failure, gather};
+use super::pipeline::{self, Attempt, Judged, Request, View};
+use super::{Backend, Failure, gather};
 use crate::limits::admission::Class;
+use crate::security::{Action, Caller, Columns, Target};
 use crate::server::Server;
 
 /// A row's worth of nothing yet.
@@ -28,6 +30,16 @@ pub(crate) fn mutation(row: &[u8], durability: Durability) -> RowMutation<'_> {
         writes: Writes::new(),
         durability,
     }
+}
+
+/// The table's durability for writes that set none. A missing table has none: the write itself will
+/// fail.
+pub(crate) fn default_durability(server: &Server, table: &TableName) -> Durability {
+    let Ok(engine) = Backend::of(server).engine() else {
+        return Durability::default();
+    };
+    let found = engine.describe_table(table);
+    found.map(|(table, _)| table.durability()).unwrap_or_default()
 }
 
 /// Refuses a call with more cells than a call may have.
@@ -42,27 +54,137 @@ pub(crate) fn check_cells(server: &Server, cells: usize) -> Result<(), Failure> 
     Ok(())
 }
 
-/// Applies mutations in the engine, and records them for the key visualiser.
-fn write(server: &Server, table: &TableName, mutations: &[RowMutation<'_>]) -> Result<Commit, Failure> {
-    let commit = server.engine().mutate(table, mutations)?;
-    server.record_writes(table, mutations);
-    Ok(commit)
-}
-
-/// Applies the writes that `build` makes of `arguments`, each row atomically, and waits until they
-/// are durable and visible. `arguments` is owned because the work may move to the pool.
-pub(crate) async fn apply<A, B>(
-    server: &Arc<Server>,
+/// Writes of one table, each row atomically.
+struct PlainWrites<A, B> {
     table: TableName,
+    /// Owned, because the work may move to the pool.
     arguments: A,
     build: B,
-) -> Result<(), Failure>
+}
+
+impl<A, B> Request for PlainWrites<A, B>
 where
     A: Send + Sync + 'static,
     B: for<'a> Fn(&'a A) -> Result<Vec<RowMutation<'a>>, Failure> + Send + 'static,
 {
-    let begun = pin!(begin(server, table, arguments, build)).await;
-    pin!(end(begun)).await
+    type View<'a> = WritesView<'a>;
+    type Done = Option<Commit>;
+
+    fn view(&mut self) -> Result<WritesView<'_>, Failure> {
+        Ok(WritesView {
+            table: &self.table,
+            mutations: (self.build)(&self.arguments)?,
+        })
+    }
+}
+
+struct WritesView<'a> {
+    table: &'a TableName,
+    mutations: Vec<RowMutation<'a>>,
+}
+
+impl WritesView<'_> {
+    fn cells(&self) -> usize {
+        self.mutations.iter().map(|mutation| mutation.writes.len()).sum()
+    }
+}
+
+impl Columns for WritesView<'_> {
+    fn visit(&self, visit: &mut dyn FnMut(&[u8], Option<&[u8]>)) {
+        for mutation in &self.mutations {
+            visit_writes(mutation, visit);
+        }
+    }
+}
+
+/// Visits the columns that a row's writes touch.
+fn visit_writes(mutation: &RowMutation<'_>, visit: &mut dyn FnMut(&[u8], Option<&[u8]>)) {
+    for write in &mutation.writes {
+        match write {
+            Write::Put {
+                family, qualifier, ..
+            }
+            | Write::DeleteVersion {
+                family, qualifier, ..
+            }
+            | Write::DeleteVersionAtWrite {
+                family, qualifier, ..
+            }
+            | Write::DeleteColumn {
+                family, qualifier, ..
+            } => visit(family, Some(qualifier)),
+            Write::DeleteFamily { family, .. } | Write::DeleteFamilyVersion { family, .. } => {
+                visit(family, None);
+            }
+            Write::DeleteRow { .. } => {}
+        }
+    }
+}
+
+impl Judged for WritesView<'_> {
+    fn action(&self) -> Action {
+        Action::Write
+    }
+
+    fn target(&self) -> Target<'_> {
+        Target::Cells {
+            table: self.table,
+            columns: self,
+        }
+    }
+
+    fn describe(&self, description: &mut Description) {
+        description.table(self.table);
+        description.mutations(self.mutations.iter().map(|mutation| mutation.row));
+    }
+
+    fn class(&self) -> Class {
+        Class::User
+    }
+}
+
+impl View for WritesView<'_> {
+    type Done = Option<Commit>;
+    fn charge(&self, server: &Server, caller: &Caller) -> Result<Charged, Failure> {
+        check_cells(server, self.cells())?;
+        server.charge_writes(caller, self.table, &self.mutations)
+    }
+
+    fn is_short(&self) -> bool {
+        self.cells() <= INLINE_CELLS && !self.mutations.iter().any(reads)
+    }
+
+    /// `None` if there is nothing to write.
+    fn attempt(
+        self,
+        server: &Server,
+        engine: &Engine,
+        _tier: ReadTier,
+    ) -> Result<Attempt<Option<Commit>>, Failure> {
+        if self.cells() == 0 {
+            return Ok(Attempt::Done(None));
+        }
+        let commit = engine.mutate(self.table, &self.mutations)?;
+        server.record_writes(self.table, &self.mutations);
+        Ok(Attempt::Done(Some(commit)))
+    }
+}
+
+/// Applies the writes that `build` makes of `arguments`, each row atomically, and waits until they
+/// are durable and visible.
+pub(crate) fn apply<A, B>(
+    server: &Arc<Server>,
+    call: &mut Call<'_>,
+    table: TableName,
+    arguments: A,
+    build: B,
+) -> impl Future<Output = Result<(), Failure>>
+where
+    A: Send + Sync + 'static,
+    B: for<'a> Fn(&'a A) -> Result<Vec<RowMutation<'a>>, Failure> + Send + 'static,
+{
+    let begun = begin(server, call, table, arguments, build);
+    async move { pin!(end(begun.await)).await }
 }
 
 /// Waits for writes that were begun ([`begin`]).
@@ -76,61 +198,23 @@ pub(crate) async fn end(begun: Result<Option<Commit>, Failure>) -> Result<(), Fa
 /// Applies writes as [`apply`] does; the caller waits for the commit ([`end`]). `None` if there
 /// are none. `arguments` is dropped: while many batches wait for the log, their arguments would push
 /// each other out of the processor's cache.
-pub(crate) async fn begin<A, B>(
+pub(crate) fn begin<A, B>(
     server: &Arc<Server>,
+    call: &mut Call<'_>,
     table: TableName,
     arguments: A,
     build: B,
-) -> Result<Option<Commit>, Failure>
+) -> impl Future<Output = Result<Option<Commit>, Failure>>
 where
     A: Send + Sync + 'static,
     B: for<'a> Fn(&'a A) -> Result<Vec<RowMutation<'a>>, Failure> + Send + 'static,
 {
-    server.admission().admit()?;
-    let tried = try_write(server, &table, &build(&arguments)?)?;
-    match tried {
-        Tried::Written(commit) => Ok(commit),
-        // Boxed: most writes need not wait.
-        Tried::MustWait { until, on_pool } => {
-            Box::pin(async move {
-                hold_back(until).await;
-                if !on_pool {
-                    return Ok(Some(write(server, &table, &build(&arguments)?)?));
-                }
-                server.admission().admit_to_queue()?;
-                let work = move |server: &Server| write(server, &table, &build(&arguments)?);
-                Ok(Some(server.run_queued(Class::User, work).await?))
-            })
-            .await
-        }
-    }
-}
-
-/// Outcome of [`try_write`].
-enum Tried {
-    /// `None` if there was nothing to write.
-    Written(Option<Commit>),
-    MustWait {
-        /// Until then, because the user has used up what a quota allows.
-        until: Option<Instant>,
-        /// Whether the writes are to run on the pool.
-        on_pool: bool,
-    },
-}
-
-/// Charges writes, and applies them if they need not wait.
-fn try_write(server: &Server, table: &TableName, mutations: &[RowMutation<'_>]) -> Result<Tried, Failure> {
-    let cells: usize = mutations.iter().map(|mutation| mutation.writes.len()).sum();
-    check_cells(server, cells)?;
-    if mutations.iter().all(|mutation| mutation.writes.is_empty()) {
-        return Ok(Tried::Written(None));
-    }
-    let until = server.charge_writes(table, mutations)?.until();
-    let on_pool = cells > INLINE_CELLS || mutations.iter().any(reads);
-    if on_pool || until.is_some() {
-        return Ok(Tried::MustWait { until, on_pool });
-    }
-    Ok(Tried::Written(Some(write(server, table, mutations)?)))
+    let request = PlainWrites {
+        table,
+        arguments,
+        build,
+    };
+    pipeline::run(server, call, request)
 }
 
 /// Waits for a commit, and as long as the engine wants its writer slowed down.
@@ -146,67 +230,136 @@ pub(super) async fn committed(commit: Commit) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Applies a group under the locks of its rows, and waits until it is durable. Runs on the network
-/// thread if its reads are in memory and its rows are unlocked, on the pool otherwise.
-pub(crate) async fn group<A, B>(
-    server: &Arc<Server>,
-    mut cells: CellBatch,
+/// An atomic group of the arguments.
+struct GroupRequest<A, B> {
     arguments: A,
     build: B,
-) -> Result<GroupDone, Failure>
+    cells: CellBatch,
+}
+
+impl<A, B> Request for GroupRequest<A, B>
 where
     A: Send + 'static,
     B: for<'a> Fn(&'a A) -> Result<Group<'a>, Failure> + Send + 'static,
 {
-    server.admission().admit()?;
-    let until = server.charge_group(|| build(&arguments))?.until();
-    hold_back(until).await;
-    let tried = try_group(server, &build(&arguments)?, ReadTier::Memory, &mut cells)?;
-    let outcome = if let Some(outcome) = tried {
-        outcome
-    } else {
-        server.admission().admit_to_queue()?;
-        // Refuse instead of waiting: rows' locks are held, and a network thread may wait for them.
-        cells.set_on_shortage(OnShortage::Refuse);
-        let work = move |server: &Server| {
-            let outcome = try_group(server, &build(&arguments)?, ReadTier::All, &mut cells)?;
-            Ok((outcome, cells))
-        };
-        let outcome;
-        (outcome, cells) = Box::pin(server.run_queued(Class::User, work)).await?;
-        outcome.expect("only a call that may not wait can be without an answer")
-    };
-    if let Some(commit) = outcome.commit {
-        pin!(committed(commit)).await?;
+    type View<'a> = GroupView<'a>;
+    type Done = (GroupOutcome, CellBatch);
+
+    fn view(&mut self) -> Result<GroupView<'_>, Failure> {
+        Ok(GroupView {
+            group: (self.build)(&self.arguments)?,
+            cells: &mut self.cells,
+        })
     }
-    Ok(GroupDone {
-        processed: outcome.processed,
-        cells,
-    })
+
+    /// Refuses instead of waiting: rows' locks are held, and a network thread may wait for them.
+    fn go_to_pool(&mut self, _server: &Server) {
+        self.cells.set_on_shortage(OnShortage::Refuse);
+    }
 }
 
-/// Applies a group in the engine, and records it for the key visualiser. `None` if that would have to
-/// wait or to read from disk.
-fn try_group(
-    server: &Server,
-    group: &Group<'_>,
-    tier: ReadTier,
-    cells: &mut CellBatch,
-) -> Result<Option<GroupOutcome>, Failure> {
-    check_cells(server, group.cells())?;
-    if tier == ReadTier::Memory && group.is_long() {
-        return Ok(None);
+struct GroupView<'a> {
+    group: Group<'a>,
+    cells: &'a mut CellBatch,
+}
+
+impl Columns for GroupView<'_> {
+    fn visit(&self, visit: &mut dyn FnMut(&[u8], Option<&[u8]>)) {
+        for step in &self.group.steps {
+            match step {
+                Step::Write(mutation) => visit_writes(mutation, visit),
+                Step::Update { change, .. } => {
+                    change
+                        .columns()
+                        .for_each(|(family, qualifier)| visit(family, Some(qualifier)));
+                }
+            }
+        }
     }
-    let steps: SmallVec<[GroupStep<'_>; 1]> = group.steps.iter().map(Step::for_engine).collect();
-    let wanted = AtomicGroup {
-        conditions: &group.conditions,
-        steps: &steps,
-        nonce: group.nonce,
+}
+
+impl Judged for GroupView<'_> {
+    fn action(&self) -> Action {
+        Action::Write
+    }
+
+    fn target(&self) -> Target<'_> {
+        Target::Cells {
+            table: &self.group.table,
+            columns: self,
+        }
+    }
+
+    fn describe(&self, description: &mut Description) {
+        description.table(&self.group.table);
+        description.mutations(self.group.steps.iter().map(Step::row));
+    }
+
+    fn class(&self) -> Class {
+        Class::User
+    }
+}
+
+impl View for GroupView<'_> {
+    type Done = (GroupOutcome, CellBatch);
+    fn charge(&self, server: &Server, caller: &Caller) -> Result<Charged, Failure> {
+        check_cells(server, self.group.cells())?;
+        server.charge_group(caller, &self.group)
+    }
+
+    fn is_short(&self) -> bool {
+        !self.group.is_long()
+    }
+
+    fn attempt(
+        self,
+        server: &Server,
+        engine: &Engine,
+        tier: ReadTier,
+    ) -> Result<Attempt<(GroupOutcome, CellBatch)>, Failure> {
+        let Self { group, cells } = self;
+        let steps: SmallVec<[GroupStep<'_>; 1]> = group.steps.iter().map(Step::for_engine).collect();
+        let wanted = AtomicGroup {
+            conditions: &group.conditions,
+            steps: &steps,
+            nonce: group.nonce,
+        };
+        let outcome = match engine.apply_group(&group.table, &wanted, tier, cells) {
+            Err(Error::NotInMemory) => return Ok(Attempt::Unfinished),
+            outcome => outcome?,
+        };
+        server.record_group(&group, outcome.commit.is_some(), cells);
+        Ok(Attempt::Done((outcome, std::mem::take(cells))))
+    }
+}
+
+/// Applies a group under the locks of its rows, and waits until it is durable. Runs on the network
+/// thread if its reads are in memory and its rows are unlocked, on the pool otherwise.
+pub(crate) fn group<A, B>(
+    server: &Arc<Server>,
+    call: &mut Call<'_>,
+    cells: CellBatch,
+    arguments: A,
+    build: B,
+) -> impl Future<Output = Result<GroupDone, Failure>>
+where
+    A: Send + 'static,
+    B: for<'a> Fn(&'a A) -> Result<Group<'a>, Failure> + Send + 'static,
+{
+    let request = GroupRequest {
+        arguments,
+        build,
+        cells,
     };
-    let outcome = match server.engine().apply_group(&group.table, &wanted, tier, cells) {
-        Err(Error::NotInMemory) => return Ok(None),
-        outcome => outcome?,
-    };
-    server.record_group(group, outcome.commit.is_some(), cells);
-    Ok(Some(outcome))
+    let run = pipeline::run(server, call, request);
+    async move {
+        let (outcome, cells) = run.await?;
+        if let Some(commit) = outcome.commit {
+            pin!(committed(commit)).await?;
+        }
+        Ok(GroupDone {
+            processed: outcome.processed,
+            cells,
+        })
+    }
 }

@@ -4,7 +4,8 @@
 use basalt_engine::schema::{TableName, check_namespace_name};
 use basalt_idl::{thrift1, thrift2};
 
-use crate::service::Failure;
+use crate::service::admin::cluster;
+use crate::service::{AdminCall, Failure};
 
 /// HBase's permissions: read, write, execute, create, administer.
 const ACTIONS: &str = "RWXCA";
@@ -48,8 +49,13 @@ impl<'a> From<&'a thrift2::TAccessControlEntity> for Entity<'a> {
 }
 
 /// Answers a grant or a revoke; never with success.
-pub(super) fn change<'a>(entity: impl Into<Entity<'a>>) -> Result<bool, Failure> {
-    check(&entity.into())?;
+pub(super) fn change<'a>(call: &AdminCall, entity: impl Into<Entity<'a>>) -> Result<bool, Failure> {
+    let entity = entity.into();
+    cluster::operate(call, |_| answer(&entity))
+}
+
+fn answer(entity: &Entity<'_>) -> Result<bool, Failure> {
+    check(entity)?;
     Err(Failure::do_not_retry(
         "java.lang.UnsupportedOperationException: org.apache.hadoop.hbase.security.access.AccessController is not loaded",
     ))
@@ -107,7 +113,7 @@ mod tests {
             (entity(namespace, "R", None, Some("n-s")), "Illegal character"),
             (entity(thrift2::TPermissionScope(7), "R", None, None), "7"),
         ] {
-            let failure = change(&entity).unwrap_err();
+            let failure = super::answer(&Entity::from(&entity)).unwrap_err();
             assert!(failure.message().contains(answer), "{entity:?}: {failure:?}");
         }
     }

@@ -1,6 +1,8 @@
 //! The handlers of Basalt's own service: the calls that HBase's two lack. All of these may take long or
 //! walk over all regions, so they are for administration.
 
+use std::sync::Arc;
+
 use basalt_engine::SnapshotMeta;
 use basalt_engine::engine::{RegionStats, ServerName, Work};
 use basalt_engine::filter::JavaRegex;
@@ -11,31 +13,28 @@ use bytes::Bytes;
 
 use super::handlers::{Context, Result};
 use super::{faults, from_thrift};
-use crate::cluster::regions::{self, Target};
 use crate::limits::capacity::{Owner, UserScope};
-use crate::server::Server;
-use crate::service::quotas::{self, Change, Listed, Wanted};
-use crate::service::{Failure, testing};
+use crate::service::admin::{cluster, regions, snapshots};
+use crate::service::quotas::{Change, Listed, Wanted};
+use crate::service::{AdminCall, Failure};
 
 impl ReadHandlers for Context<'_> {}
 
 impl WriteHandlers for Context<'_> {}
 
-impl AdminHandlers<Failure> for Server {
+impl AdminHandlers<Failure> for AdminCall {
     fn basaltFlush(&self, args: args::BasaltFlush) -> Result<()> {
-        Ok(regions::target(self.engine(), &args.table)?.flush(self.engine())?)
+        regions::flush(self, &args.table)
     }
 
     fn basaltCompact(&self, args: args::BasaltCompact) -> Result<()> {
-        let target = regions::target(self.engine(), &args.table)?;
-        Ok(target.compact(self.engine(), args.family.as_deref(), args.major, args.wait)?)
+        regions::compact(self, &args.table, args.family.as_deref(), args.major, args.wait)
     }
 
-    /// Pauses, or ends a pause. Logs it, since no other record of the caller exists.
     fn basaltPause(&self, args: args::BasaltPause) -> Result<bool> {
-        let (work, what) = match args.work {
-            admin::TBackgroundWork::FLUSHES => (Work::Flushes, "flushes"),
-            admin::TBackgroundWork::COMPACTIONS => (Work::Compactions, "compactions"),
+        let work = match args.work {
+            admin::TBackgroundWork::FLUSHES => Work::Flushes,
+            admin::TBackgroundWork::COMPACTIONS => Work::Compactions,
             other => {
                 return Err(Failure::illegal_argument(format!(
                     "work is {}, and must be 1 (flushes) or 2 (compactions)",
@@ -43,133 +42,110 @@ impl AdminHandlers<Failure> for Server {
                 )));
             }
         };
-        let before = self.engine().pause(work, args.paused);
-        if before != args.paused {
-            let now = if args.paused { "paused" } else { "no longer paused" };
-            tracing::info!("{what} are {now}");
-        }
-        Ok(before)
+        cluster::pause(self, work, args.paused)
     }
 
     fn basaltBackgroundState(&self, _: args::BasaltBackgroundState) -> Result<admin::TBackgroundState> {
-        let engine = self.engine();
-        let queues = engine.queues();
-        let running = engine.jobs().running();
+        let state = cluster::background(self)?;
+        let running = state.running.iter();
         Ok(admin::TBackgroundState {
-            running: running.iter().map(|job| to_running_job(self, job)).collect(),
-            flushes: queues.flushes as i32,
-            compactions: queues.compactions as i32,
-            splits: queues.splits as i32,
-            flushes_paused: engine.is_paused(Work::Flushes),
-            compactions_paused: engine.is_paused(Work::Compactions),
+            running: running
+                .map(|(job, region)| to_running_job(job, region.as_deref()))
+                .collect(),
+            flushes: state.queues.flushes as i32,
+            compactions: state.queues.compactions as i32,
+            splits: state.queues.splits as i32,
+            flushes_paused: state.flushes_paused,
+            compactions_paused: state.compactions_paused,
         })
     }
 
     fn basaltClearBlockCache(&self, args: args::BasaltClearBlockCache) -> Result<i64> {
         let table = optional_table(args.table.as_ref())?;
-        Ok(self.engine().clear_block_cache(table.as_ref())? as i64)
+        Ok(cluster::clear_block_cache(self, table.as_ref())? as i64)
     }
 
     /// Splits a region, or of a table the region that holds the key, or every region of it.
     fn basaltSplit(&self, args: args::BasaltSplit) -> Result<()> {
-        let key = args.split_key.as_deref();
-        let regions = match (regions::target(self.engine(), &args.table_or_region)?, key) {
-            (Target::Region(region), _) => vec![region],
-            (Target::Table(table), Some(key)) => vec![self.engine().region_of(&table, key)?],
-            (Target::Table(table), None) => self.engine().regions(&table)?,
-        };
-        for region in regions {
-            self.engine().split_region(region.id, key)?;
-        }
-        Ok(())
+        regions::split(self, &args.table_or_region, args.split_key.as_deref())
     }
 
     fn basaltMerge(&self, args: args::BasaltMerge) -> Result<Bytes> {
         let names = args.region_names.iter();
         let regions = names
-            .map(|name| Ok(regions::region(self.engine(), name)?.id))
+            .map(|name| regions::printed(self, name).map(Arc::new))
             .collect::<Result<Vec<_>>>()?;
-        Ok(Bytes::from(self.engine().merge_regions(&regions)?.name()))
+        Ok(Bytes::from(regions::merge(self, &regions)?.name()))
     }
 
     fn basaltRegionMetrics(&self, args: args::BasaltRegionMetrics) -> Result<Vec<admin::TRegionMetrics>> {
-        let mut stats = self.engine().region_stats();
-        if let Some(table) = optional_table(args.table.as_ref())? {
-            self.engine().describe_table(&table)?;
-            stats.retain(|stats| stats.region.table == table);
-        }
+        let table = optional_table(args.table.as_ref())?;
+        let stats = regions::stats(self, table.as_ref())?;
         Ok(stats.iter().map(to_region_metrics).collect())
     }
 
     fn basaltMemstoreState(&self, _: args::BasaltMemstoreState) -> Result<admin::TMemstoreState> {
-        let config = &self.config().memstore;
-        let mut regions: Vec<admin::TRegionMemstore> = self
-            .engine()
-            .region_stats()
+        let config = &self.server().config().memstore;
+        let state = cluster::memstores(self)?;
+        let regions = state
+            .regions
             .iter()
-            .filter(|stats| stats.memstore_bytes > 0)
             .map(|stats| admin::TRegionMemstore {
                 table_name: Bytes::from(stats.region.table.to_string()),
                 region_name: Bytes::from(stats.region.name()),
                 bytes: stats.memstore_bytes as i64,
             })
             .collect();
-        regions.sort_by_key(|region| std::cmp::Reverse(region.bytes));
         Ok(admin::TMemstoreState {
-            used_bytes: self.engine().memstore_bytes() as i64,
+            used_bytes: state.used_bytes as i64,
             limit_bytes: config.total_bytes as i64,
             flush_bytes: config.flush_bytes as i64,
-            flush_queue: self.engine().queues().flushes as i32,
-            blocked_writes: self.engine().counters().blocked_writes.get() as i64,
+            flush_queue: state.flush_queue as i32,
+            blocked_writes: state.blocked_writes as i64,
             regions,
         })
     }
 
     fn basaltCacheState(&self, _: args::BasaltCacheState) -> Result<admin::TCacheState> {
-        let usage = self.engine().cache_usage();
-        let [single, multi, in_memory] = usage.bytes.map(|bytes| bytes as i64);
+        let usage = cluster::cache(self)?;
+        let [single, multi, in_memory, pinned] = usage.bytes.map(|bytes| bytes as i64);
         Ok(admin::TCacheState {
             capacity_bytes: usage.capacity_bytes as i64,
-            used_bytes: single + multi + in_memory + usage.pinned_bytes as i64,
-            blocks: usage.blocks.iter().sum::<u64>() as i64,
+            used_bytes: single + multi + in_memory + pinned,
+            blocks: usage.blocks as i64,
             single_access_bytes: single,
             multi_access_bytes: multi,
             in_memory_bytes: in_memory,
-            hits: usage.hits.iter().sum::<u64>() as i64,
+            hits: usage.hits as i64,
             misses: usage.misses as i64,
-            evictions: usage.evictions.iter().sum::<u64>() as i64,
+            evictions: usage.evictions as i64,
         })
     }
 
     fn basaltServerStatus(&self, _: args::BasaltServerStatus) -> Result<admin::TServerStatus> {
-        let engine = self.engine();
-        let stats = engine.region_stats();
+        let server = self.server();
+        let (status, stats) = (cluster::status(self)?, regions::stats(self, None)?);
         let sum = |figure: fn(&RegionStats) -> u64| stats.iter().map(figure).sum::<u64>() as i64;
-        let queues = engine.queues();
+        let queues = &status.queues;
         Ok(admin::TServerStatus {
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            cluster_id: engine.cluster_id().to_string(),
-            started_ms: self.start_code(),
-            uptime_ms: self.uptime().as_millis() as i64,
-            data_dir: self.config().data.dir.display().to_string(),
-            thrift_address: Some(self.thrift_address().to_string()),
-            namespaces: engine.namespaces().len() as i32,
-            tables: engine
-                .tables()
-                .iter()
-                .filter(|(table, _)| !table.name.is_system())
-                .count() as i32,
+            cluster_id: cluster::cluster_id(self)?,
+            started_ms: server.start_code(),
+            uptime_ms: server.uptime().as_millis() as i64,
+            data_dir: server.config().data.dir.display().to_string(),
+            thrift_address: Some(server.thrift_address().to_string()),
+            namespaces: status.namespaces as i32,
+            tables: status.user_tables as i32,
             regions: stats.len() as i32,
             store_files: sum(|stats| stats.store_files),
             store_file_bytes: sum(|stats| stats.store_file_bytes),
-            memstore_bytes: engine.memstore_bytes() as i64,
-            open_scanners: self.sessions().len() as i32,
-            flushes: engine.counters().flushes.get() as i64,
-            compactions: (engine.counters().minor_compactions.get()
-                + engine.counters().major_compactions.get()) as i64,
+            memstore_bytes: status.memstore_bytes as i64,
+            open_scanners: server.sessions().len() as i32,
+            flushes: status.flushes as i64,
+            compactions: status.compactions as i64,
             background_jobs: (queues.flushes + queues.compactions + queues.splits) as i32,
-            rehearsal_servers: self.admission().capacity().rehearsal().map(|_| {
-                let names = self.placement().servers().iter();
+            rehearsal_servers: server.admission().capacity().rehearsal().map(|_| {
+                let names = server.placement().servers().iter();
                 names.map(ToString::to_string).collect()
             }),
         })
@@ -177,29 +153,27 @@ impl AdminHandlers<Failure> for Server {
 
     /// Moves a region to the server of that name, or to the least loaded one.
     fn basaltMove(&self, args: args::BasaltMove) -> Result<()> {
+        let region = regions::printed(self, &args.region_name)?;
         check_rehearsal(self)?;
         let to = args.server_name.as_deref();
         let to = to.map(|name| position(self, name)).transpose()?;
-        let region = regions::region(self.engine(), &args.region_name)?;
-        Ok(self.placement().move_region(self.engine(), &region, to)?)
+        regions::move_to(self, &region, to)
     }
 
     fn basaltAssign(&self, args: args::BasaltAssign) -> Result<()> {
         check_rehearsal(self)?;
-        let region = regions::region(self.engine(), &args.region_name)?;
-        Ok(self.placement().assign(self.engine(), &region)?)
+        regions::assign(self, &regions::printed(self, &args.region_name)?)
     }
 
     fn basaltUnassign(&self, args: args::BasaltUnassign) -> Result<()> {
         check_rehearsal(self)?;
-        let region = regions::region(self.engine(), &args.region_name)?;
-        Ok(self.placement().unassign(self.engine(), &region)?)
+        regions::unassign(self, &regions::printed(self, &args.region_name)?)
     }
 
     /// Evens out the regions; returns how many were moved.
     fn basaltBalance(&self, _: args::BasaltBalance) -> Result<i32> {
         check_rehearsal(self)?;
-        let moved = self.placement().balance(self.engine())?;
+        let moved = regions::balance(self, false)?;
         Ok(i32::try_from(moved).unwrap_or(i32::MAX))
     }
 
@@ -214,7 +188,7 @@ impl AdminHandlers<Failure> for Server {
             unit: quota.time_unit.map(|unit| unit.0),
             scope: quota.scope.map(|scope| scope.0),
         };
-        quotas::set(self, change)
+        cluster::set_quota(self, change)
     }
 
     fn basaltListQuotas(&self, args: args::BasaltListQuotas) -> Result<Vec<admin::TThrottle>> {
@@ -223,7 +197,7 @@ impl AdminHandlers<Failure> for Server {
             table: args.table_name.as_deref(),
             namespace: args.ns_name.as_deref(),
         };
-        let listed = quotas::list(self, wanted)?;
+        let listed = cluster::list_quotas(self, wanted)?;
         Ok(listed.iter().map(to_throttle).collect())
     }
 
@@ -235,8 +209,7 @@ impl AdminHandlers<Failure> for Server {
             ))
         })?;
         let table = from_thrift::table(Some(&args.table))?;
-        let engine = self.engine();
-        Ok(engine.snapshot(&table, &args.name, args.flush, ttl_seconds)?)
+        snapshots::take(self, &table, &args.name, args.flush, ttl_seconds)
     }
 
     /// Snapshots whose whole name and table's name match the patterns, as HBase matches them
@@ -249,7 +222,7 @@ impl AdminHandlers<Failure> for Server {
             pattern.is_none_or(|pattern| pattern.is_found_in(text.as_bytes()))
         };
         let mut listed = Vec::new();
-        for snapshot in self.engine().snapshots() {
+        for snapshot in snapshots::list(self)? {
             let of = snapshot.descriptor.name.to_string();
             if matches(&name, &snapshot.name) && matches(&table, &of) {
                 listed.push(to_snapshot(&snapshot, of));
@@ -259,32 +232,36 @@ impl AdminHandlers<Failure> for Server {
     }
 
     fn basaltDeleteSnapshot(&self, args: args::BasaltDeleteSnapshot) -> Result<()> {
-        Ok(self.engine().delete_snapshot(&args.name)?)
+        snapshots::delete(self, &args.name)
     }
 
     fn basaltCloneSnapshot(&self, args: args::BasaltCloneSnapshot) -> Result<()> {
         let table = from_thrift::table(Some(&args.table))?;
-        Ok(self.engine().clone_snapshot(&args.name, &table)?)
+        snapshots::clone(self, &args.name, &table)
     }
 
     fn basaltRestoreSnapshot(&self, args: args::BasaltRestoreSnapshot) -> Result<()> {
-        Ok(self.engine().restore_snapshot(&args.name)?)
+        snapshots::restore(self, &args.name)
     }
 
-    fn basaltReset(&self, _: args::BasaltReset) -> Result<()> {
-        testing::reset(self).map(drop)
+    fn basaltReset(&self, args: args::BasaltReset) -> Result<()> {
+        cluster::reset(self, args.keep_clock).map(drop)
     }
 
     fn basaltAdvanceClock(&self, args: args::BasaltAdvanceClock) -> Result<i64> {
-        testing::advance_clock(self, args.ms)
+        cluster::advance_clock(self, args.ms)
     }
 
     fn basaltSetFaults(&self, args: args::BasaltSetFaults) -> Result<Vec<admin::TFault>> {
-        faults::set_faults(self, args.faults)
+        let armed = cluster::set_faults(self, args.faults.into_iter().map(faults::from_thrift))?;
+        Ok(armed.iter().map(faults::to_thrift).collect())
     }
 
     fn basaltFaults(&self, _: args::BasaltFaults) -> Result<Vec<admin::TFault>> {
-        faults::list_faults(self)
+        Ok(cluster::list_faults(self)?
+            .iter()
+            .map(faults::to_thrift)
+            .collect())
     }
 }
 
@@ -292,31 +269,29 @@ fn optional_table(name: Option<&Bytes>) -> Result<Option<TableName>> {
     name.map(|name| from_thrift::table(Some(name))).transpose()
 }
 
-fn check_rehearsal(server: &Server) -> Result<()> {
-    match server.admission().capacity().rehearsal() {
-        Some(_) => Ok(()),
-        None => Err(Failure::do_not_retry(
+fn check_rehearsal(call: &AdminCall) -> Result<()> {
+    match cluster::operate(call, |server| {
+        Ok(server.admission().capacity().rehearsal().is_some())
+    })? {
+        true => Ok(()),
+        false => Err(Failure::do_not_retry(
             "there is one server, which has all regions; a rehearsal (rehearsal.servers) makes it look like several",
         )),
     }
 }
 
 /// The position of the server called so. The start code may be left out, and the port.
-fn position(server: &Server, name: &str) -> Result<u16> {
+fn position(call: &AdminCall, name: &str) -> Result<u16> {
     let is_called = |known: &ServerName| {
         let full = known.to_string();
         full == name || full.strip_prefix(name).is_some_and(|rest| rest.starts_with(','))
     };
-    let servers = server.placement().servers();
-    let found = servers.iter().position(is_called);
-    found
-        .and_then(|position| u16::try_from(position).ok())
-        .ok_or_else(|| {
-            Failure::illegal_argument(format!(
-                "no server is called {name:?}; they are called like {}",
-                servers[0]
-            ))
-        })
+    regions::server_position(call, is_called).ok_or_else(|| {
+        Failure::illegal_argument(format!(
+            "no server is called {name:?}; they are called like {}",
+            call.server().placement().servers()[0]
+        ))
+    })
 }
 
 fn to_throttle(listed: &Listed) -> admin::TThrottle {
@@ -358,7 +333,7 @@ fn to_snapshot(snapshot: &SnapshotMeta, table: String) -> admin::TSnapshot {
     }
 }
 
-fn to_running_job(server: &Server, job: &RunningJob) -> admin::TRunningJob {
+fn to_running_job(job: &RunningJob, region: Option<&str>) -> admin::TRunningJob {
     let info = &job.info;
     admin::TRunningJob {
         kind: match info.kind {
@@ -367,7 +342,7 @@ fn to_running_job(server: &Server, job: &RunningJob) -> admin::TRunningJob {
             JobKind::MajorCompaction => admin::TJobKind::MAJOR_COMPACTION,
         },
         table_name: Bytes::from(info.table.to_string()),
-        encoded_name: server.engine().encoded_name(info.region),
+        encoded_name: region.map(str::to_owned),
         family: info.family.clone(),
         input_bytes: info.input_bytes as i64,
         left_bytes: job.bytes_left() as i64,

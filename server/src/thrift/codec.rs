@@ -128,7 +128,7 @@ impl<'c, P: Codec, E: ServiceException + FromFailure> serve::Reply<E, Context<'c
         if let Some(batch) = answer.buffer() {
             let bytes = to_thrift::reply_bytes(batch);
             if bytes > BATCH_FREE_BYTES {
-                context.caller.reply().take_over(batch.give(bytes) as u64);
+                context.call.reply().take_over(batch.give(bytes) as u64);
                 // Exact: a large reply must not grow by doubling, beyond its reservation.
                 self.out.reserve_exact(bytes);
             }
@@ -138,7 +138,7 @@ impl<'c, P: Codec, E: ServiceException + FromFailure> serve::Reply<E, Context<'c
             answer.encode_field(0, writer);
         });
         if let Some(batch) = answer.buffer() {
-            context.caller.put_batch(std::mem::take(batch));
+            context.call.put_batch(std::mem::take(batch));
         }
     }
 }

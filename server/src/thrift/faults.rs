@@ -1,4 +1,4 @@
-//! Thrift calls that meet faults which a test has armed, and the calls that arm and list them.
+//! Thrift calls that meet faults which a test has armed, and faults as the interface has them.
 //!
 //! A region that is split or moved between two results of a scan makes a native client locate it
 //! again. A Thrift client does not see it, as with HBase's gateway, whose own client does that: there
@@ -8,16 +8,15 @@ use std::sync::Arc;
 
 use basalt_engine::schema::TableName;
 use basalt_idl::admin::TFault;
-use basalt_idl::schema::StructDescriptor;
+use basalt_idl::schema::{FieldDescriptor, StructDescriptor, TypeDescriptor};
 use basalt_idl::wire::{Reader, WireError, WireType};
 use bytes::Bytes;
 
-use super::{Called, slow_log};
-use crate::ephemeral::faults::{Call, Fault, Faults, Given, Kind, check_all, is_data, is_fetch};
+use super::Called;
+use crate::ephemeral::faults::{Call, Fault, Faults, Given, Kind, is_data, is_fetch};
+use crate::security::Caller;
 use crate::server::Server;
 use crate::service::faults::{Consequence, carry_out};
-use crate::service::testing::faults;
-use crate::service::{Caller, Failure};
 
 /// Applies an armed fault to a Thrift call. `reader` is at its arguments. Arguments that cannot be
 /// read meet none: the call itself reports the error.
@@ -54,8 +53,31 @@ fn describe<R: Reader>(server: &Server, caller: &Caller, called: Called, mut rea
     })
 }
 
+/// The table that a data call's arguments name: in both services a string of its own, or a field of
+/// the first struct.
 fn table<R: Reader>(reader: &mut R, args: &StructDescriptor) -> Option<TableName> {
-    TableName::parse(&slow_log::table_named(reader, args)?).ok()
+    reader.struct_begin().ok()?;
+    while let Some(header) = reader.field_begin().ok()? {
+        let known =
+            |field: &&FieldDescriptor| (field.id, field.ty.wire_type()) == (header.id, header.wire_type);
+        let field = args.fields.iter().find(known);
+        match field.map(|field| (field.name, &field.ty)) {
+            Some((
+                "table" | "tableName" | "tableOrRegion",
+                TypeDescriptor::Binary | TypeDescriptor::String,
+            )) => {
+                return TableName::parse(&reader.binary().ok()?).ok();
+            }
+            Some((_, TypeDescriptor::Struct(within))) => {
+                if let Some(table) = table(reader, within) {
+                    return Some(table);
+                }
+            }
+            _ => reader.skip(header.wire_type).ok()?,
+        }
+    }
+    reader.struct_end();
+    None
 }
 
 /// The first argument of a call that fetches.
@@ -70,21 +92,7 @@ fn scanner_id<R: Reader>(reader: &mut R) -> Result<Option<i32>, WireError> {
     Ok(None)
 }
 
-/// Arms faults instead of the present ones; returns them.
-pub(super) fn set_faults(server: &Server, given: Vec<TFault>) -> Result<Vec<TFault>, Failure> {
-    let faults = faults(server, "basaltSetFaults")?;
-    let checked = check_all(given.into_iter().map(from_thrift));
-    faults.set(checked.map_err(Failure::illegal_argument)?);
-    Ok(faults.list().iter().map(to_thrift).collect())
-}
-
-/// The faults that are armed, each with the calls that are left.
-pub(super) fn list_faults(server: &Server) -> Result<Vec<TFault>, Failure> {
-    let faults = faults(server, "basaltFaults")?;
-    Ok(faults.list().iter().map(to_thrift).collect())
-}
-
-fn from_thrift(fault: TFault) -> Result<Given, String> {
+pub(super) fn from_thrift(fault: TFault) -> Result<Given, String> {
     let text = |bytes: Bytes| String::from_utf8(bytes.into()).map_err(|_| "table is not UTF-8".to_owned());
     Ok(Given {
         method: fault.method,
@@ -96,7 +104,7 @@ fn from_thrift(fault: TFault) -> Result<Given, String> {
     })
 }
 
-fn to_thrift(fault: &Fault) -> TFault {
+pub(super) fn to_thrift(fault: &Fault) -> TFault {
     TFault {
         method: fault.methods.name().to_owned(),
         fault: fault.kind.name().to_owned(),

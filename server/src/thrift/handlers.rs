@@ -7,25 +7,22 @@
 //! | --- | --- | --- | --- | --- |
 //! | read | [`Context`] | `hbase1::reads` | `hbase2::reads` | |
 //! | write | [`Context`] | `hbase1::writes` | `hbase2::writes` | |
-//! | admin | [`Server`], on the pool | `hbase1::admin` | `hbase2::admin` | `basalt_admin` |
+//! | admin | [`AdminCall`], on the pool | `hbase1::admin` | `hbase2::admin` | `basalt_admin` |
 //!
 //! Reads and writes run on the network thread, and go to the pool themselves where they may block.
 
 use std::sync::Arc;
 
-use basalt_engine::Engine;
 use basalt_engine::cell::CellBatch;
-use basalt_engine::engine::RegionInfo;
 use basalt_idl::call::MethodDescriptor;
 use basalt_idl::dispatch::Service;
 use basalt_idl::serve;
 use basalt_idl::{admin, thrift1, thrift2};
-use bytes::Bytes;
 
-use super::from_thrift;
 use crate::observe::metrics::Api;
 use crate::server::Server;
-use crate::service::{Caller, Failure};
+use crate::service::pipeline;
+use crate::service::{AdminCall, Call, Failure};
 
 /// The outcome of a handler.
 pub(super) type Result<T, E = Failure> = std::result::Result<T, E>;
@@ -33,34 +30,33 @@ pub(super) type Result<T, E = Failure> = std::result::Result<T, E>;
 /// The call that is being answered: handlers of reads and writes are its methods.
 pub(super) struct Context<'a> {
     pub(super) server: &'a Arc<Server>,
-    pub(super) caller: &'a mut Caller,
+    pub(super) call: Call<'a>,
 }
 
 impl Context<'_> {
-    pub(super) fn engine(&self) -> &Engine {
-        self.server.engine()
-    }
-
-    /// The regions of a table. That a missing one has none is no error: HBase looks for its rows in
-    /// hbase:meta and finds none.
-    pub(super) fn regions_of(&self, table: Option<&Bytes>) -> Result<Vec<RegionInfo>> {
-        match self.engine().regions(&from_thrift::table(table)?) {
-            Err(basalt_engine::Error::NoSuchTable(_)) => Ok(Vec::new()),
-            regions => Ok(regions?),
-        }
+    /// Asks about tables, regions or the server: the answer is in memory.
+    pub(super) fn ask<T>(&mut self, question: impl FnOnce(&AdminCall) -> Result<T>) -> Result<T> {
+        let call = AdminCall::new(self.server, self.call.caller());
+        let answer = question(&call);
+        call.describe(&mut self.call.description);
+        answer
     }
 }
 
 impl serve::Context for Context<'_> {
-    type Server = Server;
+    type Admin = AdminCall;
     type Failure = Failure;
     type Buffer = CellBatch;
 
     async fn on_pool<T: Send + 'static>(
         &mut self,
-        work: impl FnOnce(&Server) -> Result<T> + Send + 'static,
+        work: impl FnOnce(&AdminCall) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        self.server.on_pool(work).await
+        let call = AdminCall::new(self.server, self.call.caller());
+        let on_pool = call.clone();
+        let answer = self.server.on_pool(move |_| work(&on_pool)).await;
+        call.describe(&mut self.call.description);
+        answer
     }
 }
 
@@ -89,6 +85,18 @@ impl Called {
             Self::Thrift1(method) => (Api::Thrift1, method as usize),
             Self::Thrift2(method) => (Api::Thrift2, method as usize),
             Self::Admin(method) => (Api::Admin, method as usize),
+        }
+    }
+
+    /// The method for metrics and logs.
+    pub(super) fn method(self) -> pipeline::Method {
+        let (api, number) = self.number();
+        let MethodDescriptor { service, name, .. } = *self.descriptor();
+        pipeline::Method {
+            api,
+            number,
+            service,
+            name,
         }
     }
 

@@ -14,6 +14,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Instant;
 
+use basalt_engine::cell::CellBatch;
 use basalt_idl::call::MethodDescriptor;
 use basalt_idl::dispatch::{Service, service_at, which_service};
 use basalt_idl::serve::Reply as _;
@@ -24,8 +25,9 @@ use bytes::Bytes;
 use crate::limits::admission::{MemoryPermit, Purpose};
 use crate::observe::metrics::Api;
 use crate::server::Server;
-use crate::service::Caller;
 use crate::service::faults::Consequence;
+use crate::service::pipeline::{self, End};
+use crate::service::{Call, Kept, Sender};
 
 mod access;
 mod basalt_admin;
@@ -46,11 +48,14 @@ use codec::{Binary, Codec, Compact, Reply};
 use from_thrift::Puts;
 use handlers::{Called, Context};
 
-/// A caller and the service that it speaks.
+/// A connection's sender, the service that it speaks, and its state between calls.
 #[derive(Debug)]
 pub(crate) struct Client {
-    pub(crate) caller: Caller,
+    pub(crate) sender: Sender,
     speaks: Speaks,
+    kept: Kept,
+    /// The last call has met a fault that closes the connection without an answer.
+    pub(crate) is_cut: bool,
 }
 
 /// The services that a caller speaks.
@@ -65,15 +70,37 @@ enum Speaks {
 
 impl Client {
     /// A client that may call both of HBase's services.
-    fn of_both(caller: Caller) -> Self {
-        let speaks = Speaks::Both(None);
-        Self { caller, speaks }
+    pub(crate) fn of_both(sender: Sender) -> Self {
+        Self::new(sender, Speaks::Both(None))
     }
 
     /// A client that came to a place of `service`.
-    pub(crate) fn of(service: Service, caller: Caller) -> Self {
-        let speaks = Speaks::Only(service);
-        Self { caller, speaks }
+    pub(crate) fn of(service: Service, sender: Sender) -> Self {
+        Self::new(sender, Speaks::Only(service))
+    }
+
+    fn new(sender: Sender, speaks: Speaks) -> Self {
+        Self {
+            sender,
+            speaks,
+            kept: Kept::default(),
+            is_cut: false,
+        }
+    }
+
+    /// The reservation for the reply of the last call, if the reply is large.
+    pub(crate) fn take_reply(&mut self) -> Option<MemoryPermit> {
+        self.kept.reply.take()
+    }
+
+    /// Memory that is kept for the next call.
+    fn kept_bytes(&self) -> usize {
+        self.kept.batch.as_ref().map_or(0, CellBatch::memory_bytes)
+    }
+
+    /// Releases the memory that is kept for the next call.
+    fn release(&mut self) {
+        self.kept.batch = None;
     }
 }
 
@@ -115,9 +142,12 @@ impl Server {
     async fn call_as<P: Codec>(self: &Arc<Self>, client: &mut Client, message: Bytes, out: &mut Vec<u8>) {
         let began = Instant::now();
         let (length_before, whole) = (out.len(), message.clone());
-        let Client { caller, speaks } = client;
-        caller.scanned = None;
-        caller.arguments_bytes = 0;
+        let Client {
+            sender,
+            speaks,
+            kept,
+            is_cut,
+        } = client;
         let mut reader = P::reader(message);
         let header = match reader.message_begin() {
             Ok(header) => header,
@@ -142,20 +172,25 @@ impl Server {
         let fault = match self.armed_faults() {
             None => None,
             // Boxed: only a server that a test owns has faults.
-            Some(faults) => Box::pin(faults::meet(self, faults, caller, called, reader.clone())).await,
+            Some(faults) => {
+                Box::pin(faults::meet(self, faults, &sender.caller, called, reader.clone())).await
+            }
         };
         if matches!(fault, Some(Consequence::DropsConnection)) {
-            caller.is_cut = true;
+            *is_cut = true;
             return;
         }
+        let mut context = Context {
+            server: self,
+            call: Call::new(sender, kept, began),
+        };
         let is_small = reader.remaining() <= UNCHECKED_BYTES;
         let mut outcome = if let Some(Consequence::Fails(failure)) = &fault {
             reply.refused(called, failure);
             Ok(())
         } else if is_small {
             reader.limit_memory(UNRESERVED_BYTES);
-            let context = Context { server: self, caller };
-            pin!(called.answer(context, reader, &mut reply)).await
+            pin!(called.answer(&mut context, reader, &mut reply)).await
         } else {
             Err(WireError::TooMuchMemory {
                 offset: reader.position(),
@@ -165,67 +200,22 @@ impl Server {
         };
         if matches!(outcome, Err(WireError::TooMuchMemory { .. })) {
             // Boxed: few calls have arguments this large.
-            outcome = Box::pin(self.dispatch_large(caller, called, whole.clone(), &mut reply)).await;
+            outcome = Box::pin(self.dispatch_large(&mut context, called, whole, &mut reply)).await;
         }
         if let Err(error) = outcome {
             reply.application(header.name(), &TApplicationException::from(&error));
         }
-        let (took, failed) = (began.elapsed(), reply.failed());
+        let failed = reply.failed();
         if matches!(fault, Some(Consequence::DropsReply)) {
-            caller.is_cut = true;
+            *is_cut = true;
             return out.truncate(length_before);
         }
-        let (api, number) = called.number();
-        if let Some(method) = self.method(api, number) {
-            method.answered(took);
-            if let Some(class) = failed {
-                method.failed(class);
-            }
-        }
-        let answer_bytes = out.len() - length_before;
-        let remarkable = self.slow_log().judge(took, answer_bytes);
-        if failed.is_none() && remarkable.is_none() {
-            return;
-        }
-        let method = called.descriptor();
-        // A call that is not logged needs no number.
-        let request = self.next_request();
-        let address = caller.address.map(tracing::field::display);
-        if let Some(exception) = failed {
-            tracing::debug!(
-                request,
-                service = method.service,
-                method = method.name,
-                client = address,
-                exception,
-                ?took,
-                "call failed"
-            );
-        }
-        if let Some(remarkable) = remarkable {
-            tracing::info!(
-                request,
-                service = method.service,
-                method = method.name,
-                client = address,
-                ?took,
-                answer_bytes,
-                slow = remarkable.slow,
-                large = remarkable.large,
-                "call is in the slow log"
-            );
-            let call = slow_log::Call {
-                request,
-                remarkable,
-                took,
-                answer_bytes,
-                client: caller.address,
-                method,
-                message: &whole,
-                scanned: caller.scanned.take(),
-            };
-            slow_log::record::<P>(self, call);
-        }
+        let end = End {
+            failed,
+            message: "",
+            answer_bytes: out.len() - length_before,
+        };
+        pipeline::settle(self, &context.call, called.method(), end);
     }
 
     /// The service of the call. Never [`Service::Either`].
@@ -252,7 +242,7 @@ impl Server {
     /// of a write.
     async fn dispatch_large<P: Codec>(
         self: &Arc<Self>,
-        caller: &mut Caller,
+        context: &mut Context<'_>,
         called: Called,
         message: Bytes,
         reply: &mut Reply<'_, P>,
@@ -265,15 +255,15 @@ impl Server {
         basalt_idl::schema::check(&mut walker, called.descriptor().args)?;
         let decoded = before - walker.memory_left();
         drop(walker);
-        caller.arguments_bytes = message_bytes + ARGUMENT_COPIES * decoded;
+        let arguments_bytes = message_bytes + ARGUMENT_COPIES * decoded;
+        context.call.arguments_bytes = arguments_bytes;
         let mut permit = MemoryPermit::empty(self.admission().memory());
-        let reserved = permit.add(caller.arguments_bytes as u64, Purpose::Arrive).await;
+        let reserved = permit.add(arguments_bytes as u64, Purpose::Arrive).await;
         if let Err(busy) = reserved {
             self.admission().count(busy);
             reply.refused(called, &busy.into());
             return Ok(());
         }
-        let context = Context { server: self, caller };
         called.answer(context, reader, reply).await
     }
 
@@ -313,11 +303,10 @@ impl Called {
     /// interface.
     async fn answer<P: Codec>(
         self,
-        mut context: Context<'_>,
+        context: &mut Context<'_>,
         mut arguments: P::Reader,
         reply: &mut Reply<'_, P>,
     ) -> Result<(), WireError> {
-        let context = &mut context;
         match self {
             Self::Thrift1(method) => pin!(method.answer(context, &mut arguments, reply)).await,
             Self::Thrift2(method) => {
@@ -336,5 +325,7 @@ impl Called {
     }
 }
 
+#[cfg(test)]
+mod refusals;
 #[cfg(test)]
 mod tests;

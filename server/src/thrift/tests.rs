@@ -16,6 +16,7 @@ use basalt_idl::wire::{BinaryReader, BinaryWriter};
 use super::*;
 use crate::config::Config;
 use crate::limits::admission::{Class, MemoryPermit, Permit};
+use crate::security::{Caller, Owner};
 use crate::service::writes;
 
 /// A server with table `t` and a queue for one call.
@@ -32,6 +33,12 @@ fn crowded_with(mut config: Config) -> Arc<Server> {
     server
 }
 
+/// The client of a connection.
+fn client(number: u64, server: &Server) -> Client {
+    let caller = Caller::anonymous(Owner::Connection(number), None);
+    Client::of_both(Sender::new(caller, server.admission().memory()))
+}
+
 /// One call over a connection of its own.
 async fn call<C: Call>(
     server: &Arc<Server>,
@@ -40,7 +47,7 @@ async fn call<C: Call>(
 ) -> Result<C::Success, CallError<C::Exception>> {
     let (mut message, mut answer) = (Vec::new(), Vec::new());
     write_call(&mut BinaryWriter::new(&mut message), 7, &arguments);
-    let mut client = Client::of_both(Caller::connected(number, server.admission().memory()));
+    let mut client = client(number, server);
     let protocol = Protocol::BinaryStrict;
     server
         .call(&mut client, protocol, message.into(), &mut answer)
@@ -388,11 +395,12 @@ async fn a_reply_is_handed_over_with_its_memory() {
     let memory = server.admission().memory();
     let (mut message, mut answer) = (Vec::new(), Vec::new());
     write_call(&mut BinaryWriter::new(&mut message), 7, &get());
-    let mut client = Client::of_both(Caller::connected(1, memory));
+    let mut client = Client::of_both(Sender::new(Caller::anonymous(Owner::Connection(1), None), memory));
     server
         .call(&mut client, Protocol::BinaryStrict, message.into(), &mut answer)
         .await;
-    let reply = client.caller.reply().bytes();
+    let permit = client.take_reply().expect("the reply is large");
+    let reply = permit.bytes();
     assert!(answer.len() > MIB && answer.capacity() < MIB + 64 * 1024);
     assert!(
         reply >= answer.len() as u64 && reply < answer.len() as u64 + 1024,

@@ -3,8 +3,10 @@
 //! 1. A client connects and requests a session. A session ends with its connection: a client that
 //!    reconnects gets a new one.
 //! 2. The client reads `hbaseid`, `meta-region-server`, `master` and the states of tables below the
-//!    base node.
+//!    base node (`operations`, `nodes`).
 //! 3. The client closes the session, or sends pings to keep it.
+//!
+//! A connection may instead begin with one of ZooKeeper's four-letter words (`words`).
 //!
 //! Nodes are computed from the settings and the catalog. Changes are refused, and no watch events
 //! are sent. A connection that sends nothing for its session's timeout is closed. Packets are
@@ -13,20 +15,26 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use basalt_idl::zookeeper::{
-    ConnectRequest, Operation, PACKET_BYTES_MAX, PacketError, Responses, Stat, ZkError, ZkRequest,
-    put_connect_response,
-};
+use basalt_idl::zookeeper::{ConnectRequest, PACKET_BYTES_MAX, PacketError, put_connect_response};
 use bytes::{Buf, BytesMut};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
+use crate::limits::admission::{Busy, MemoryPermit};
+use crate::security::{Caller, Owner};
 use crate::server::Server;
 use nodes::Nodes;
+use operations::answer;
+use sessions::Registered;
+pub(crate) use sessions::Sessions;
+use words::Asked;
 
 mod nodes;
+mod operations;
+mod sessions;
+mod words;
 
 /// Bounds of a session's timeout: ZooKeeper's default minimum (two ticks of 2 s), and HBase's
 /// default `zookeeper.session.timeout`, which its clients request.
@@ -47,37 +55,51 @@ pub(crate) enum End {
     #[error("the client did not take the responses in {0:?} (thrift.write_timeout_ms)")]
     SlowReader(Duration),
     #[error("{0}")]
+    Busy(#[from] Busy),
+    #[error("{0}")]
     Io(#[from] std::io::Error),
 }
 
-/// The four-letter words that are answered, with their answers.
-const WORDS: [(&[u8; 4], &str); 3] = [
-    (b"ruok", "imok"),
-    (b"isro", "rw"),
-    (
-        b"srvr",
-        "Zookeeper version: Basalt answers the nodes that HBase clients read\nMode: standalone\n",
-    ),
-];
-
-/// Answers a four-letter word and closes the connection. Words not in [`WORDS`] get no answer.
-pub(crate) async fn answer_word(mut socket: TcpStream, first: &[u8]) -> Result<(), End> {
-    if let Some((_, answer)) = WORDS.iter().find(|(word, _)| first.starts_with(*word)) {
+/// Answers a four-letter word and closes the connection.
+pub(crate) async fn answer_word(
+    server: &Arc<Server>,
+    sessions: &Sessions,
+    mut socket: TcpStream,
+    first: &[u8],
+) -> Result<(), End> {
+    let Some(word) = first.first_chunk::<4>() else {
+        return Ok(());
+    };
+    let peer = socket.peer_addr()?;
+    let asked = Asked {
+        server,
+        sessions,
+        peer,
+    };
+    let mut permit = MemoryPermit::empty(server.admission().memory());
+    permit.raise(asked.answer_bytes()).await?;
+    let answer = asked.answer(word);
+    let limit = Duration::from_millis(server.config().thrift.write_timeout_ms);
+    let sent = async {
         socket.write_all(answer.as_bytes()).await?;
-        socket.shutdown().await?;
-    }
-    Ok(())
+        socket.shutdown().await
+    };
+    Ok(timeout(limit, sent).await.map_err(|_| End::SlowReader(limit))??)
 }
 
 /// Serves a session until either side ends it. `received` holds the bytes that have arrived.
 pub(crate) async fn run(
     server: Arc<Server>,
+    sessions: &Sessions,
     mut socket: TcpStream,
     mut received: BytesMut,
     number: u64,
     stop: CancellationToken,
 ) -> Result<(), End> {
-    let nodes = Nodes::new(&server);
+    let address = socket.peer_addr()?;
+    let caller = Caller::anonymous(Owner::Connection(number), Some(address));
+    let nodes = Nodes::new(&server, &caller);
+    let session = sessions.register(number, address, nodes.wall_ms());
     let mut out = Vec::new();
     let mut limit = Duration::from_millis(server.config().thrift.message_timeout_ms);
     let write_limit = Duration::from_millis(server.config().thrift.write_timeout_ms);
@@ -85,14 +107,14 @@ pub(crate) async fn run(
     loop {
         while let Some(packet) = next_packet(&mut received)? {
             if has_session {
-                if !answer(&nodes, &packet, &mut out)? {
+                if !answer(&nodes, &session, &packet, &mut out)? {
                     return send(&mut socket, &mut out, write_limit, &stop).await;
                 }
                 if out.len() > OUT_BYTES {
                     send(&mut socket, &mut out, write_limit, &stop).await?;
                 }
             } else {
-                limit = open_session(&packet, number, &mut out)?;
+                limit = open_session(&packet, number, &session, &mut out)?;
                 has_session = true;
             }
         }
@@ -142,7 +164,12 @@ fn next_packet(received: &mut BytesMut) -> Result<Option<BytesMut>, End> {
 }
 
 /// Answers the first packet; returns the session's timeout.
-fn open_session(packet: &[u8], number: u64, out: &mut Vec<u8>) -> Result<Duration, End> {
+fn open_session(
+    packet: &[u8],
+    number: u64,
+    registered: &Registered<'_>,
+    out: &mut Vec<u8>,
+) -> Result<Duration, End> {
     let request = ConnectRequest::decode(packet)?;
     let timeout_ms = request
         .timeout_ms
@@ -150,48 +177,8 @@ fn open_session(packet: &[u8], number: u64, out: &mut Vec<u8>) -> Result<Duratio
     // Ids of sessions are positive, and 0 means none.
     let session = (number & i64::MAX as u64).max(1) as i64;
     put_connect_response(timeout_ms, session, &[0; 16], request.has_read_only, out);
+    registered.began(timeout_ms);
     Ok(Duration::from_millis(timeout_ms.unsigned_abs().into()))
-}
-
-/// Answers a request; `false` when it ends the session.
-fn answer(nodes: &Nodes<'_>, packet: &[u8], out: &mut Vec<u8>) -> Result<bool, End> {
-    let request = ZkRequest::decode(packet)?;
-    let mut responses = Responses {
-        zxid: nodes.zxid(),
-        out,
-    };
-    let xid = request.xid;
-    let stat = |data_length: usize, children: usize| Stat {
-        zxid: nodes.zxid(),
-        time_ms: nodes.zxid(),
-        data_length: data_length as i32,
-        children: children as i32,
-    };
-    match request.operation {
-        Operation::Exists(path) => match nodes.get(path) {
-            Some(node) => responses.stat(xid, stat(node.data.len(), node.children.len())),
-            None => responses.empty(xid, Some(ZkError::NoNode)),
-        },
-        Operation::GetData(path) => match nodes.get(path) {
-            Some(node) => responses.data(xid, &node.data, stat(node.data.len(), node.children.len())),
-            None => responses.empty(xid, Some(ZkError::NoNode)),
-        },
-        Operation::GetChildren { path, with_stat } => match nodes.get(path) {
-            Some(node) => {
-                let stat = with_stat.then(|| stat(node.data.len(), node.children.len()));
-                responses.children(xid, node.children.iter().map(String::as_str), stat);
-            }
-            None => responses.empty(xid, Some(ZkError::NoNode)),
-        },
-        Operation::Ping | Operation::Register => responses.empty(xid, None),
-        Operation::Close => {
-            responses.empty(xid, None);
-            return Ok(false);
-        }
-        Operation::Change => responses.empty(xid, Some(ZkError::NoAuth)),
-        Operation::Other(_) => responses.empty(xid, Some(ZkError::Unimplemented)),
-    }
-    Ok(true)
 }
 
 #[cfg(test)]
@@ -214,6 +201,8 @@ mod tests {
 
     #[test]
     fn sessions_get_a_timeout_within_bounds() {
+        let sessions = Sessions::default();
+        let registered = sessions.register(3, "127.0.0.1:7".parse().unwrap(), 0);
         for (asked, given) in [(1, 4_000), (30_000, 30_000), (i32::MAX, 90_000), (-5, 4_000)] {
             let mut packet = vec![0; 12];
             packet.extend_from_slice(&i32::to_be_bytes(asked));
@@ -222,7 +211,7 @@ mod tests {
             packet.extend_from_slice(&[0; 16]);
             let mut out = Vec::new();
             assert_eq!(
-                open_session(&packet, 3, &mut out).unwrap(),
+                open_session(&packet, 3, &registered, &mut out).unwrap(),
                 Duration::from_millis(given)
             );
         }

@@ -9,6 +9,8 @@
 //! | `table/NAME` | the state of a table, for clients of HBase 1.x |
 //! | `rs/HOST,PORT,STARTCODE` | empty; a replication source of a cluster lists it |
 
+use std::sync::Arc;
+
 use basalt_engine::schema::{TableName, TableState};
 use basalt_idl::native::messages::{
     ClusterId, DeprecatedTableState, Master, MetaRegionServer, deprecated_table_state, region_state,
@@ -16,7 +18,10 @@ use basalt_idl::native::messages::{
 use basalt_idl::native::znode;
 
 use crate::native::server_name;
+use crate::security::Caller;
 use crate::server::Server;
+use crate::service::AdminCall;
+use crate::service::admin::{cluster, tables};
 
 /// The base nodes that are served: HBase's default, and the defaults of distributions without and
 /// with Kerberos.
@@ -33,17 +38,45 @@ pub(super) struct Node {
 #[derive(Debug)]
 pub(super) struct Nodes<'a> {
     server: &'a Server,
+    call: AdminCall,
 }
 
 impl<'a> Nodes<'a> {
-    pub(super) fn new(server: &'a Server) -> Self {
-        Self { server }
+    /// The nodes as this caller sees them.
+    pub(super) fn new(server: &'a Arc<Server>, caller: &Arc<Caller>) -> Self {
+        let call = AdminCall::new(server, caller);
+        Self { server, call }
+    }
+
+    /// Time on the server's clock, in milliseconds since 1970.
+    pub(super) fn wall_ms(&self) -> u64 {
+        cluster::wall_ms(&self.call)
     }
 
     /// Transaction id of every response: the server's start time. It must never decrease, also not
     /// over restarts.
     pub(super) fn zxid(&self) -> i64 {
         self.server.start_code()
+    }
+
+    /// The number of nodes.
+    pub(super) fn count(&self) -> usize {
+        1 + self.count_below(b"/").unwrap_or_default()
+    }
+
+    /// The number of nodes below the one at a path; `None` if there is no such node.
+    pub(super) fn count_below(&self, path: &[u8]) -> Option<usize> {
+        let node = self.get(path)?;
+        let prefix = if path == b"/" { b"" } else { path };
+        let below = node.children.iter().map(|child| {
+            let child = [prefix, b"/", child.as_bytes()].concat();
+            // The children of other nodes have none.
+            match child.iter().filter(|byte| **byte == b'/').count() {
+                1 | 2 => 1 + self.count_below(&child).unwrap_or_default(),
+                _ => 1,
+            }
+        });
+        Some(below.sum())
     }
 
     /// The node at a path.
@@ -67,7 +100,7 @@ impl<'a> Nodes<'a> {
                 ..Node::default()
             }),
             "hbaseid" => Some(data(&ClusterId {
-                cluster_id: self.server.engine().cluster_id().to_string(),
+                cluster_id: cluster::cluster_id(&self.call).ok()?,
             })),
             "meta-region-server" => Some(data(&MetaRegionServer {
                 server: server_name(self.server),
@@ -84,7 +117,7 @@ impl<'a> Nodes<'a> {
                 ..Node::default()
             }),
             "table" => {
-                let tables = self.server.engine().tables();
+                let tables = tables::list(&self.call).ok()?;
                 Some(Node {
                     children: tables.iter().map(|(table, _)| table.name.to_string()).collect(),
                     ..Node::default()
@@ -100,7 +133,7 @@ impl<'a> Nodes<'a> {
             return is_ours.then(Node::default);
         }
         let name = TableName::parse(path.strip_prefix("table/")?.as_bytes()).ok()?;
-        let (_, state) = self.server.engine().describe_table(&name).ok()?;
+        let (_, state) = tables::describe(&self.call, &name).ok()?;
         let state = match state {
             TableState::Enabled => deprecated_table_state::State::Enabled,
             TableState::Disabled => deprecated_table_state::State::Disabled,

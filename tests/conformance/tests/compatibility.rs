@@ -35,16 +35,18 @@ const COMPARATORS: &str = "### Comparators";
 const ATTRIBUTES: &str = "## Attributes";
 
 const NATIVE_METHODS: &str = "### Native methods";
+const NATIVE_ARGUMENTS: &str = "### Native arguments";
 const ZOOKEEPER_NODES: &str = "### ZooKeeper nodes";
 
 /// All tables of the page whose rows name tests.
-const TABLES: [&str; 12] = [
+const TABLES: [&str; 13] = [
     "### Thrift 1, ",
     "### Thrift 2, ",
     "### BasaltAdmin",
     STRUCTS_1,
     STRUCTS_2,
     NATIVE_METHODS,
+    NATIVE_ARGUMENTS,
     ZOOKEEPER_NODES,
     FAMILY_OPTIONS,
     TABLE_OPTIONS,
@@ -216,6 +218,68 @@ fn the_page_lists_every_native_method() {
     assert_eq!(names(NATIVE_METHODS), declared);
 }
 
+/// Arguments of the native protocol that the server does not read are on the page, and no others. An argument is
+/// read if its field is named anywhere in the server outside of tests.
+#[test]
+fn the_page_lists_every_native_argument() {
+    // Messages of requests that no method of the tables takes: those of methods that are refused, and of other
+    // services of HBase.
+    const NOT_TAKEN: [&str; 2] = ["GetReplicationPeerStateRequest", "RemoteProcedureRequest"];
+    // Messages inside of requests.
+    const PARTS: [&str; 11] = [
+        "Action",
+        "ColumnValue",
+        "Condition",
+        "Get",
+        "MutationProto",
+        "ProcedureDescription",
+        "RegionAction",
+        "RequestHeader",
+        "Scan",
+        "SnapshotDescription",
+        "TimedQuota",
+    ];
+    let absent: BTreeSet<String> = rows(NATIVE_METHODS)
+        .into_iter()
+        .filter(|row| row.state == "absent")
+        .filter_map(|row| Some(format!("{}Request", row.name.split_once('.')?.1).to_ascii_lowercase()))
+        .collect();
+    let server: String = sources()
+        .iter()
+        .filter(|(path, _)| {
+            ["/native/", "/service/"]
+                .iter()
+                .any(|folder| path.contains(&format!("server/src{folder}")))
+        })
+        .map(|(_, text)| text.split("#[cfg(test)]").next().unwrap_or_default())
+        .collect();
+    let words: BTreeSet<&str> = server
+        .split(|c: char| !c.is_ascii_alphanumeric() && c != '_')
+        .collect();
+    let messages = read("idl/src/native/messages.rs");
+    let mut unread = BTreeSet::new();
+    for message in messages.split("\npub struct ").skip(1) {
+        let Some((name, rest)) = message.split_once(" {\n") else {
+            continue;
+        };
+        let is_request = name.ends_with("Request") && !absent.contains(&name.to_ascii_lowercase());
+        if !(is_request || PARTS.contains(&name)) || NOT_TAKEN.contains(&name) {
+            continue;
+        }
+        let body = rest.split("\n}").next().unwrap_or_default();
+        let fields = body
+            .lines()
+            .filter_map(|line| line.trim().strip_prefix("pub ")?.split_once(':'));
+        for (field, _) in fields {
+            let field = field.trim_start_matches("r#");
+            if !words.contains(field) {
+                unread.insert(format!("{name}.{field}"));
+            }
+        }
+    }
+    assert_eq!(names(NATIVE_ARGUMENTS), unread);
+}
+
 /// The test that a method's row names sends that method: its arguments stand in the test's file, or
 /// in a file shared by all tests.
 #[test]
@@ -331,6 +395,10 @@ fn the_page_lists_every_option() {
         "server/engine/src/schema/family.rs",
         "server/engine/src/schema/table.rs",
         "server/engine/src/schema/split.rs",
+        "server/engine/src/schema/cell_limit.rs",
+        "server/engine/src/schema/normalizer.rs",
+        "server/engine/src/schema/store_options.rs",
+        "server/engine/src/schema/user_code.rs",
         "client/shell/src/schema_text.rs",
     ]
     .into_iter()
@@ -355,6 +423,25 @@ fn the_page_lists_every_option() {
     }
     let missing: Vec<_> = known.difference(&on_the_page).collect();
     assert!(missing.is_empty(), "not on the page: {missing:?}");
+}
+
+/// The options whose row says that they are only stored are those of `without_effect`, of which the shell
+/// warns, and no others.
+#[test]
+fn the_page_lists_every_option_without_effect() {
+    use basalt_idl::without_effect::{OF_FAMILY, OF_TABLE, SETTINGS};
+    let stored = |heading: &str| -> BTreeSet<String> {
+        let is_stored = |row: &Row| row.rest.iter().any(|note| note.starts_with("stored"));
+        let rows = rows(heading).into_iter().filter(is_stored);
+        rows.map(|row| row.name).collect()
+    };
+    let names = |options: &[(&str, &str)]| options.iter().map(|(name, _)| (*name).to_owned()).collect();
+    let mut of_table: BTreeSet<String> = names(&OF_TABLE);
+    of_table.extend(SETTINGS.map(str::to_owned));
+    // A new table has it, so that the shell would warn of what nobody has set.
+    of_table.insert("hbase.store.file-tracker.impl".to_owned());
+    assert_eq!(stored(FAMILY_OPTIONS), names(&OF_FAMILY));
+    assert_eq!(stored(TABLE_OPTIONS), of_table);
 }
 
 /// Attributes that the server looks at are on the page, and it looks at none that the page calls absent.

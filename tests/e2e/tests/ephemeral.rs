@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use basalt_client::admin::Admin;
-use basalt_client::{Client, FamilySchema, Get, Namespace, Put, TableSchema};
+use basalt_client::{Client, Delete, FamilySchema, Get, Namespace, Put, TableSchema};
 use basalt_idl::admin::args as own;
 use basalt_test_support::{Server, binary};
 
@@ -125,7 +125,10 @@ fn a_reset_leaves_an_empty_server() {
                 .snapshot("t0", "s", true, 0)
                 .await
                 .expect("taken");
-            client.call(&own::BasaltReset {}).await.expect("reset");
+            client
+                .call(&own::BasaltReset { keep_clock: false })
+                .await
+                .expect("reset");
             assert_eq!(Admin::new(&client).status().await.expect("answered").tables, 0);
             assert!(
                 Admin::new(&client)
@@ -192,6 +195,86 @@ fn the_clock_is_moved() {
     let (status, text) = server.http_post("/test/clock", "{\"advance_ms\": -1}");
     assert!(status == 400 && text.contains("forward only"), "{status} {text}");
     server.stop();
+}
+
+/// Goal: a reset sets a moved clock back, unless it is to be kept; assigned timestamps follow it. Method: the
+/// timestamps of cells whose row was deleted before, which must not be those of the time before the reset.
+#[test]
+fn a_reset_sets_a_moved_clock_back_unless_it_is_kept() {
+    const DAY_MS: i64 = 24 * 3_600_000;
+    let below = tempfile::tempdir().expect("a temporary folder");
+    let (server, _) = Server::start_ephemeral(below.path(), &[]);
+    run(async {
+        let client = client(&server).await;
+        let now = async || {
+            client
+                .call(&own::BasaltAdvanceClock { ms: 0 })
+                .await
+                .expect("answered")
+        };
+        // The timestamp of a put after a delete of its row.
+        let stamp = async || {
+            create(&client, "t").await;
+            let table = client.table("t").expect("a name");
+            for _ in 0..3 {
+                table.delete(Delete::row("row")).await.expect("deleted");
+                table
+                    .put(Put::new("row").cell("f", "q", "v"))
+                    .await
+                    .expect("written");
+            }
+            let row = table
+                .get(Get::new("row"))
+                .await
+                .expect("no error")
+                .expect("a row");
+            row.cells[0].timestamp
+        };
+        let before = now().await;
+        let reset = async |keep_clock| {
+            client
+                .call(&own::BasaltReset { keep_clock })
+                .await
+                .expect("reset")
+        };
+        Admin::new(&client).advance_clock(DAY_MS).await.expect("moved");
+        assert!(stamp().await >= before + DAY_MS);
+        reset(true).await;
+        assert!(now().await >= before + DAY_MS);
+        assert!(stamp().await >= before + DAY_MS);
+        reset(false).await;
+        assert!(now().await < before + DAY_MS);
+        let stamped = stamp().await;
+        assert!(
+            (before..before + DAY_MS).contains(&stamped),
+            "{stamped} from {before} on"
+        );
+        Admin::new(&client).advance_clock(DAY_MS).await.expect("moved");
+    });
+    assert_eq!(server.http_get("/readyz"), "ready\n");
+    for (body, status, is_kept) in [
+        ("{\"keep_clock\": true}", 200, true),
+        ("{\"keepClock\": true}", 400, true),
+        ("{}", 200, false),
+    ] {
+        let (found, text) = server.http_post("/test/reset", body);
+        assert_eq!(found, status, "{text}");
+        let (_, text) = server.http_post("/test/clock", "{\"advance_ms\": 0}");
+        let shown: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+        let ahead_ms = shown["now_ms"].as_u64().expect("a number") as i128 - now_ms() as i128;
+        assert_eq!(
+            ahead_ms > i128::from(DAY_MS / 2),
+            is_kept,
+            "{body}: {ahead_ms} ms"
+        );
+    }
+    server.stop();
+}
+
+/// The machine's time.
+fn now_ms() -> u64 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    since.expect("after 1970").as_millis() as u64
 }
 
 /// Goal: a server with data of its own refuses calls for tests.

@@ -347,6 +347,47 @@ fn a_scan_survives_a_split_and_a_move() {
     server.stop();
 }
 
+/// Goal: a scan that reads rows in pieces returns all cells although its region is split between two pieces
+/// of a row, also when a region has only that row and cannot be split any more.
+#[test]
+fn a_scan_of_pieces_survives_splits_until_nothing_is_left_to_split() {
+    let (server, _below) = start();
+    run(async {
+        let client = client(&server).await;
+        let schema = TableSchema::new("p").expect("a name");
+        client
+            .create_table(schema.family(FamilySchema::new("f")))
+            .await
+            .expect("created");
+        let table = client.table("p").expect("a name");
+        for row in 0..4 {
+            let put = Put::new(format!("r{row}"));
+            let put = (0..6).fold(put, |put, cell| put.cell("f", format!("q{cell}"), "v"));
+            table.put(put).await.expect("written");
+        }
+        for round in 0..6 {
+            for reversed in [false, true] {
+                arm(
+                    &server,
+                    &json!([{ "method": "Scan", "fault": "split", "calls": 3, "table": "p" }]),
+                );
+                let scan = Scan::new()
+                    .cells_per_piece(2)
+                    .rows_per_fetch(1)
+                    .reversed(reversed);
+                let pieces = table.scan(scan).expect("a scan").collect().await;
+                let pieces = pieces.unwrap_or_else(|error| panic!("round {round}, {reversed}: {error}"));
+                let cells: usize = pieces.iter().map(|piece| piece.cells.len()).sum();
+                assert_eq!(cells, 24, "round {round}, reversed: {reversed}");
+            }
+        }
+        // Each row has a region of its own by now, and those between them are empty.
+        let regions = Admin::new(&client).regions(Some("p")).await.expect("answered");
+        assert!(regions.len() >= 8, "{} regions", regions.len());
+    });
+    server.stop();
+}
+
 /// Goal: in a rehearsal a region moves to another virtual server under a scan.
 #[test]
 fn a_region_moves_to_another_virtual_server() {

@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use basalt_client::admin::Admin;
+use basalt_client::admin::{Admin, Compaction};
 use basalt_client::{Client, FamilySchema, Get, Put, TableSchema};
-use basalt_test_support::{Server, binary, check};
+use basalt_test_support::{Server, binary, check, until};
 
 /// A data directory with a manifest, a log with unflushed rows, and a store file; no process has it
 /// open.
@@ -274,4 +274,87 @@ fn a_directory_of_a_newer_release_is_refused() {
         }
     }
     assert!(contents() == before, "the refused start changed a file");
+}
+
+/// Copies a directory's files into `to`, which must be new.
+fn copy_into(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).expect("made");
+    for entry in std::fs::read_dir(from).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        let target = to.join(path.file_name().expect("a name"));
+        if path.is_dir() {
+            copy_into(&path, &target);
+        } else {
+            std::fs::copy(&path, &target).expect("copied");
+        }
+    }
+}
+
+/// Goal: a copy that was made while the server ran is refused where it has a hole, and the check, the start
+/// and the log say how to make one that has none. Method: files are copied before and after a flush and a
+/// compaction.
+#[test]
+fn a_copy_of_a_running_servers_directory_is_noticed_with_a_way_out() {
+    const WAY: &str =
+        "Copy the directory again while its server is stopped, or from a snapshot that the file system takes";
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let (data, _) = three_regions(dir.path());
+    let server = Server::start(&data, &[]);
+    let (files, log) = (dir.path().join("files"), dir.path().join("log"));
+    for copy in [&files, &log] {
+        // The manifest of now.
+        std::fs::create_dir(copy).expect("made");
+        for entry in std::fs::read_dir(&data).expect("a folder") {
+            let path = entry.expect("an entry").path();
+            if path.is_file() {
+                std::fs::copy(&path, copy.join(path.file_name().expect("a name"))).expect("copied");
+            }
+        }
+    }
+    copy_into(&data.join("wal"), &files.join("wal"));
+    copy_into(&data.join("tables"), &log.join("tables"));
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    runtime.block_on(async {
+        let client = Client::connect(&server.thrift.to_string())
+            .await
+            .expect("a connection");
+        let put = Put::new("b").cell("f", "q", "value");
+        client
+            .table("t")
+            .expect("a name")
+            .put(put)
+            .await
+            .expect("written");
+        let admin = Admin::new(&client);
+        admin.flush("t").await.expect("flushed");
+        let compaction = Compaction {
+            major: true,
+            wait: true,
+            ..Compaction::default()
+        };
+        admin.compact("t", compaction).await.expect("compacted");
+    });
+    let compacted = || {
+        let mut found = Vec::new();
+        files_below(&data.join("tables/default/t"), &mut found);
+        found.len() == 3
+    };
+    until("the compacted files are removed", compacted);
+    copy_into(&data.join("tables"), &files.join("tables"));
+    server.stop();
+
+    let noticed = text(&check(&files).stdout);
+    assert_eq!(noticed.matches(WAY).count(), 1, "{noticed}");
+    let log_of_start = Server::start(&files, &[]).stop_and_log();
+    assert!(log_of_start.contains(WAY), "{log_of_start}");
+    // Without the folder of the log nothing is served.
+    let noticed = text(&check(&log).stdout);
+    assert_eq!(noticed.matches(WAY).count(), 1, "{noticed}");
+    let refused = Server::try_start(&log, &[]).err().expect("a log is missing");
+    assert!(
+        refused.contains("missing WAL segments") && refused.contains(WAY),
+        "{refused}"
+    );
+    let sound = text(&check(&data).stdout);
+    assert!(!sound.contains(WAY), "{sound}");
 }

@@ -30,6 +30,11 @@ pub const BUGS: &[Bug] = &[
         caught_by: &[Sim("cuts --stride 3 --damage 4"), Sim("random --cuts 12000")],
     },
     Bug {
+        name: "answers-go-on-behind-a-cut-row",
+        what: "a row that is cut for its bytes does not end the answer, so clients take its pieces for rows",
+        caught_by: &[Test("-p basalt-engine --test engine cut_rows::a_row_that_is_cut")],
+    },
+    Bug {
         name: "batch-forgets-nonces",
         what: "increments and appends in a batch are applied without their nonces",
         caught_by: &[Test("-p basalt-torture --test torture kills_lose_nothing")],
@@ -422,5 +427,12 @@ pub const BUGS: &[Bug] = &[
             Sim("random --cuts 12000"),
             Test("-p basalt-engine --test engine blocks::a_scan_of_memory_only"),
         ],
+    },
+    Bug {
+        name: "updates-ahead-not-remembered",
+        what: "tombstones and puts do not know that an increment or append went ahead of the clock",
+        caught_by: &[Test(
+            "-p basalt-engine --test engine updates::no_walk_of_the_clock",
+        )],
     },
 ];

@@ -33,6 +33,7 @@ impl Operation {
                     family: family.as_bytes(),
                     qualifier: b"n",
                     amount: *amount,
+                    timestamp: None,
                 });
                 RowUpdate::Increment(columns.collect())
             }
@@ -40,6 +41,7 @@ impl Operation {
                 family: b"b",
                 qualifier: b"s",
                 value: piece.as_bytes(),
+                timestamp: None,
             }]),
         }
     }

@@ -202,7 +202,7 @@ impl Catalog {
         major_requested: bool,
     ) -> Vec<Part> {
         let stripes = self.stripes(version, store);
-        let options = &self.shared.options;
+        let options = &*version.table.options_of(&store.family, &self.shared.options);
         let count = stripes.stripes.len();
         let mut ordered: Vec<_> = stripes
             .stripes
@@ -256,7 +256,7 @@ impl Catalog {
         stripe: &Stripe,
         stripes: usize,
     ) -> CompactionState {
-        let options = &self.shared.options;
+        let options = version.table.options_of(&store.family, &self.shared.options);
         let estimates = options.compaction_overwritten > 0.0
             && stripe.files.len() >= options.compaction_min_files
             && version.table.merges_overwritten(&store.family);
@@ -275,7 +275,8 @@ impl Catalog {
 
     /// Whether flushes should wait, because too many files of a store have the same rows.
     pub(crate) fn is_crowded(&self, version: &RegionVersion, store: &StoreVersion) -> bool {
-        let limit = self.shared.options.compaction_blocking_files;
+        let options = version.table.options_of(&store.family, &self.shared.options);
+        let limit = options.compaction_blocking_files;
         store.files.len() >= limit && self.stripes(version, store).depth() >= limit
     }
 
@@ -433,13 +434,13 @@ impl Catalog {
         // As in `claim`: a file that is not claimed in a version loaded now is free.
         let claims = region.claims.lock();
         let version = region.version();
-        let options = &self.shared.options;
-        let enabled = options.compaction_enabled && version.table.compaction_enabled();
+        let enabled = self.shared.options.compaction_enabled && version.table.compaction_enabled();
         if !enabled || region.check_undamaged().is_err() {
             return Vec::new();
         }
         let now = self.shared.clock.wall_ms();
         let wanted = |store: &Arc<StoreVersion>| {
+            let options = &*version.table.options_of(&store.family, &self.shared.options);
             let views = file_views(region, store, |file| claims.is_claimed(file));
             let stripes = self.stripes(&version, store).stripes;
             let (mut wanted, mut due) = (false, false);

@@ -6,19 +6,22 @@
 //! ```text
 //! tables, namespaces   schema changes, one at a time (`schema`)
 //! split                split and merge: regions replaced by others; schema changes, too
+//! truncate             a region replaced by an empty one; a schema change, too
 //! flush                frozen memstores become store files
 //! compact              store files become fewer
 //! load                 files from elsewhere become store files
 //! directory            reports of changes to the directory that locates regions
 //! snapshots            snapshots of tables, and tables made of them; schema changes, too
 //! reset                everything removed at once
+//! quota, switches      limits of namespaces, and background work that operators turn off
+//! normalize            splits and merges to similar sizes
 //! view                 the snapshot that a reader captures
 //! system               hbase:meta and hbase:namespace, made of all this when they are read
 //! ```
 //!
 //! A writer takes its regions' `updates` locks and *then* makes sure that its table is still the published
 //! one ([`Catalog::is_current`]). A change that must not be overtaken by writers publishes while it holds
-//! those locks for writing (split, merge, alter), or takes each of them once after publishing (disable):
+//! those locks for writing (split, merge, truncation of a region, alter), or takes each of them once after publishing (disable):
 //! afterwards no writer is left that acts on the old table.
 //!
 //! Lock order: `schema` -> regions' locks (see `region`) -> `manifest`. The manifest's lock is held
@@ -52,11 +55,15 @@ mod directory;
 mod flush;
 mod load;
 mod namespaces;
+mod normalize;
+mod quota;
 mod reset;
 mod snapshots;
 mod split;
+mod switches;
 mod system;
 mod tables;
+mod truncate;
 mod view;
 
 pub(crate) use compact::{CompactionMode, CompactionOutcome};
@@ -506,16 +513,17 @@ impl Catalog {
         let Some(last) = shared.wal.last_seq_before(first) else {
             return Ok(true);
         };
-        let kept = shared.nonces.logged_up_to(last, shared.clock.mono());
+        let now = shared.clock.mono();
+        let kept = shared.nonces.logged_up_to(last, now);
         if kept.is_empty() {
             return Ok(true);
         }
-        let now_ms = shared.clock.wall_ms();
+        let lived_ms = shared.nonces.lived_ms(now);
         let mut edit = EditBuilder::new();
         edit.begin(NO_REGION);
         edit.begin_row();
         for Kept { nonce, age_ms } in kept {
-            edit.nonce(nonce, now_ms.saturating_sub(age_ms));
+            edit.nonce(nonce, lived_ms.saturating_sub(age_ms));
         }
         let payload = edit.finish();
         let mut reserved = match shared.wal.reserve(1, payload.len() as u64) {

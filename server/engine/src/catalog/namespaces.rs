@@ -36,7 +36,8 @@ impl Catalog {
         self.put_namespace(namespace)
     }
 
-    fn put_namespace(&self, namespace: NamespaceDescriptor) -> Result<()> {
+    /// REQUIRES: `schema` is held.
+    pub(super) fn put_namespace(&self, namespace: NamespaceDescriptor) -> Result<()> {
         let mut manifest = self.manifest.lock();
         self.append(&mut manifest, &ManifestEdit::PutNamespace(namespace.clone()))?;
         self.publish(&manifest, |tables| {

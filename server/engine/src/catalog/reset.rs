@@ -11,10 +11,10 @@
 
 use std::sync::Arc;
 
-use super::{Catalog, Table};
+use super::{Catalog, Table, Tables};
 use crate::error::Result;
 use crate::manifest::ManifestEdit;
-use crate::schema::{DEFAULT_NAMESPACE, SYSTEM_NAMESPACE};
+use crate::schema::{DEFAULT_NAMESPACE, NamespaceDescriptor, SYSTEM_NAMESPACE};
 
 /// Numbers of the objects that a reset removed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -46,6 +46,7 @@ impl Catalog {
             .cloned()
             .collect();
         self.drop_all(&tables, &namespaces)?;
+        self.clear_reserved(&before)?;
         for region in tables.iter().flat_map(|table| &table.regions) {
             drop(region.updates.write());
             // A writer may have filled a memstore that a freeze has put in place since.
@@ -56,6 +57,21 @@ impl Catalog {
             namespaces: namespaces.len(),
             snapshots: before.snapshots.len(),
         })
+    }
+
+    /// Removes the properties of the reserved namespaces, and with them quotas, and switches that are off.
+    /// REQUIRES: `schema` is held.
+    fn clear_reserved(&self, before: &Tables) -> Result<()> {
+        for name in [DEFAULT_NAMESPACE, SYSTEM_NAMESPACE] {
+            let has_properties = |namespace: &NamespaceDescriptor| !namespace.configuration.is_empty();
+            if before.namespaces.get(name).is_some_and(has_properties) {
+                self.put_namespace(NamespaceDescriptor {
+                    name: name.to_owned(),
+                    ..NamespaceDescriptor::default()
+                })?;
+            }
+        }
+        Ok(())
     }
 
     /// Drops the tables, then the namespaces. REQUIRES: `schema` is held, and no other table is in

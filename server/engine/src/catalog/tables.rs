@@ -10,7 +10,8 @@ use crate::error::{Error, Result};
 use crate::id::RegionId;
 use crate::manifest::{Manifest, ManifestEdit, ManifestState, RegionMeta};
 use crate::memstore::{ChunkPool, Memstore};
-use crate::region::{Region, RegionVersion, check_row};
+use crate::options::UnknownUserCode;
+use crate::region::{Region, RegionVersion, check_row, family_index};
 use crate::schema::limits::{Brief, SPLIT_KEY, SPLIT_KEYS};
 use crate::schema::{Cut, FamilyDescriptor, TableDescriptor, TableName, TableState, escape};
 use crate::seeded;
@@ -19,10 +20,11 @@ use crate::store::{StoreVersion, create_store_dir};
 impl Catalog {
     /// Creates a table, enabled, with a region before each of the `splits` and one after the last.
     pub(crate) fn create_table(&self, descriptor: TableDescriptor, splits: Vec<Vec<u8>>) -> Result<()> {
-        descriptor.check()?;
+        self.check_descriptor(&descriptor)?;
         let splits = check_splits(splits)?;
         let _schema = self.schema.lock();
         self.check_new_name(&descriptor.name)?;
+        self.check_quota_of_new_table(&descriptor.name, splits.len() + 1)?;
         self.check_stores(&descriptor.name, (splits.len() + 1) * descriptor.families.len())?;
         let created_ms = self.shared.clock.wall_ms();
         // Only schema changes take ids of regions, so these are still free when the edit is
@@ -127,7 +129,7 @@ impl Catalog {
     /// still write to the table.
     pub(crate) fn disable_table(&self, name: &TableName) -> Result<()> {
         if SystemTable::named(name).is_some() {
-            return Err(Error::Constraint(format!("Cannot disable {name}")));
+            return Err(Error::CatalogTable(format!("Cannot disable {name}")));
         }
         let _schema = self.schema.lock();
         let table = self.enabled_table(name)?;
@@ -162,6 +164,28 @@ impl Catalog {
             )));
         }
         self.alter(&descriptor.name.clone(), |_| Ok(descriptor))
+    }
+
+    /// Sets one option of a table, or one entry in the configuration of a family.
+    pub(crate) fn set_option(
+        &self,
+        table: &TableName,
+        family: Option<&[u8]>,
+        option: &[u8],
+        value: &[u8],
+    ) -> Result<()> {
+        self.alter(table, |descriptor| {
+            let mut changed = descriptor.clone();
+            let options = match family {
+                None => &mut changed.attributes,
+                Some(family) => {
+                    let index = family_index(descriptor, family)?;
+                    &mut changed.families[index].configuration
+                }
+            };
+            options.insert(option.to_vec(), value.to_vec());
+            Ok(changed)
+        })
     }
 
     /// Adds a family.
@@ -220,7 +244,7 @@ impl Catalog {
         let _schema = self.schema.lock();
         let table = self.table(name)?;
         let descriptor = Arc::new(change(&table.descriptor)?);
-        descriptor.check()?;
+        self.check_descriptor(&descriptor)?;
         self.check_stores(name, table.regions.len() * descriptor.families.len())?;
         let edit = ManifestEdit::AlterTable(TableDescriptor::clone(&descriptor));
         self.check_edit(&edit)?;
@@ -269,6 +293,24 @@ impl Catalog {
             TableState::Disabled => Ok(table),
             TableState::Enabled => Err(Error::TableNotDisabled(name.to_string())),
         }
+    }
+
+    /// Refuses a descriptor that makes no sense, or whose coprocessors would not run. Reports those that an
+    /// option of the server or of the table accepts.
+    fn check_descriptor(&self, descriptor: &TableDescriptor) -> Result<()> {
+        descriptor.check()?;
+        let is_refused = self.shared.options.unknown_user_code == UnknownUserCode::Refuse;
+        if is_refused && descriptor.is_checked() {
+            return descriptor.check_coprocessors();
+        }
+        for class in descriptor.unknown_coprocessors() {
+            self.shared.listener.notice(&format!(
+                "table {} names the coprocessor {}, which this server does not run",
+                descriptor.name,
+                Brief(class.as_bytes())
+            ));
+        }
+        Ok(())
     }
 
     /// Refuses a table that is there already, or whose namespace is missing.

@@ -226,9 +226,9 @@ impl CellBatch {
         self.add_with_value(cell, cell.value)
     }
 
-    /// Appends a cell with another value (`KeyOnlyFilter`).
+    /// Appends a cell with another value.
     #[inline]
-    pub(crate) fn add_with_value(&mut self, cell: Cell<'_>, value: &[u8]) -> Result<()> {
+    fn add_with_value(&mut self, cell: Cell<'_>, value: &[u8]) -> Result<()> {
         let key = cell.key.bytes();
         self.ensure_room(LENGTHS_BYTES + key.len() + value.len() + cell.tags.len())?;
         let (key_len, value_len) = (key.len() as u32, value.len() as u32);

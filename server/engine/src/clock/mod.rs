@@ -66,8 +66,8 @@ impl Clock for SystemClock {
     }
 }
 
-/// The machine's clocks with a wall clock that tests move forward: cells expire, and age, without
-/// waiting. The monotonic clock is the machine's.
+/// The machine's clocks with a wall clock that tests move forward, and back to the machine's: cells
+/// expire, and age, without waiting. The monotonic clock is the machine's.
 #[derive(Debug)]
 pub struct MovableClock {
     machine: SystemClock,
@@ -92,6 +92,11 @@ impl MovableClock {
             .ahead_ms
             .fetch_update(Ordering::SeqCst, Ordering::SeqCst, moved);
         self.wall_ms()
+    }
+
+    /// Sets the wall clock back to the machine's. Returns whether it was another.
+    pub fn restore(&self) -> bool {
+        self.ahead_ms.swap(0, Ordering::SeqCst) != 0
     }
 
     fn moved(&self, machine_ms: u64) -> u64 {
@@ -184,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn a_movable_clock_goes_forward_only() {
+    fn a_movable_clock_goes_forward_and_back_to_the_machines() {
         let clock = MovableClock::new();
         let before = clock.machine.wall_ms();
         let moved = clock.advance_ms(5_000);
@@ -195,5 +200,8 @@ mod tests {
         assert!(clock.coarse_wall_ms() >= before + 4_000);
         assert_eq!(clock.advance_ms(u64::MAX), WALL_MAX_MS);
         assert_eq!(clock.advance_ms(u64::MAX), WALL_MAX_MS);
+        assert!(clock.restore());
+        assert!(clock.wall_ms() < before + 60_000);
+        assert!(!clock.restore());
     }
 }

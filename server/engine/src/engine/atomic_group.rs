@@ -39,7 +39,7 @@ use crate::region::{
     check_row, check_update, check_writes, family_index, holds, logging_of, newest_cell, pause_of_row,
     plan_update, read_row, stronger, unpublished, write_rows,
 };
-use crate::schema::{Cut, TableDescriptor, TableName};
+use crate::schema::{CellLimit, Cut, TableDescriptor, TableName};
 use crate::wal::{Commit, Logging};
 
 /// Copies of a stored value that an update makes besides the one in its result: the new value, with
@@ -89,7 +89,11 @@ fn attempt(
     let shared = catalog.shared();
     let tables = catalog.tables();
     let table = writable_table(&tables, name)?;
-    let request = Request::check(&table.descriptor, group, shared.options.cell_max_bytes)?;
+    let request = Request::check(
+        &table.descriptor,
+        group,
+        CellLimit::of(&table.descriptor, &shared.options),
+    )?;
     let region = request.region(table)?;
     check_room(shared, table, region)?;
     let locks = request.lock(shared, region, tier)?;
@@ -142,7 +146,7 @@ fn attempt(
     let (nonce, rows) = (group.nonce, &plans.rows);
     let commit = write_rows(shared, region, rows, nonce, logging, &mut reserved, &guard)?;
     drop(guard);
-    let commit = commit.with_pause(pause_of_row(plans.ahead_ms));
+    let commit = commit.with_pause(pause_of_row(plans.delay_ms));
     let settled = settle(shared, table, [&**region], commit);
     Ok(Some(WriteOutcome {
         flush: settled.flush,
@@ -175,7 +179,7 @@ struct Request<'g> {
 }
 
 impl<'g> Request<'g> {
-    fn check(table: &TableDescriptor, group: &AtomicGroup<'g>, cell_max_bytes: usize) -> Result<Self> {
+    fn check(table: &TableDescriptor, group: &AtomicGroup<'g>, cell_max_bytes: CellLimit) -> Result<Self> {
         let is_conditional = !group.conditions.is_empty();
         let mut request = Self {
             rows: SmallVec::new(),
@@ -255,7 +259,7 @@ fn logging(table: &TableDescriptor, group: &AtomicGroup<'_>) -> Logging {
     asked.fold(least, stronger)
 }
 
-fn check_step(table: &TableDescriptor, step: &GroupStep<'_>, cell_max_bytes: usize) -> Result<LockMode> {
+fn check_step(table: &TableDescriptor, step: &GroupStep<'_>, cell_max_bytes: CellLimit) -> Result<LockMode> {
     match step {
         GroupStep::Write(write) => check_writes(table, write.row, write.writes, cell_max_bytes),
         GroupStep::Update(update) => {
@@ -270,12 +274,8 @@ struct Draft<'g> {
     row: &'g [u8],
     /// The time of the latest cell that a condition looked at: puts without a time get at least this.
     put_floor: i64,
-    /// The time of new cells of increments and appends.
-    put_time: i64,
     /// The puts and deletes of all steps: together they get one time, as in HBase.
     writes: Option<RowMutation<'g>>,
-    /// Whether a step increments or appends.
-    has_updates: bool,
     cells: SmallVec<[PlannedCell<'g>; 1]>,
 }
 
@@ -284,25 +284,19 @@ impl<'g> Draft<'g> {
         Self {
             row,
             put_floor: 0,
-            put_time: 0,
             writes: None,
-            has_updates: false,
             cells: SmallVec::new(),
         }
     }
 
     fn add(&mut self, step: &GroupStep<'g>) {
-        match step {
-            GroupStep::Update(_) => self.has_updates = true,
-            GroupStep::Write(write) => {
-                let writes = self.writes.get_or_insert_with(|| RowMutation {
-                    row: write.row,
-                    writes: Writes::new(),
-                    durability: write.durability,
-                });
-                writes.writes.extend(write.writes.iter().copied());
-            }
-        }
+        let GroupStep::Write(write) = step else { return };
+        let writes = self.writes.get_or_insert_with(|| RowMutation {
+            row: write.row,
+            writes: Writes::new(),
+            durability: write.durability,
+        });
+        writes.writes.extend(write.writes.iter().copied());
     }
 
     fn into_plan(self) -> Option<RowPlan<'g>> {
@@ -313,11 +307,17 @@ impl<'g> Draft<'g> {
     }
 }
 
-/// The draft of a row.
+/// The place of a row among the drafts.
 /// REQUIRES: the row is one of a condition or step of the drafts' group.
-fn draft_of<'d, 'g>(drafts: &'d mut [Draft<'g>], row: &[u8]) -> &'d mut Draft<'g> {
+fn place_of(drafts: &[Draft<'_>], row: &[u8]) -> usize {
     let place = drafts.binary_search_by(|draft| draft.row.cmp(row));
-    &mut drafts[place.expect("a group has a draft for each of its rows")]
+    place.expect("a group has a draft for each of its rows")
+}
+
+/// The draft of a row.
+/// REQUIRES: as [`place_of`].
+fn draft_of<'d, 'g>(drafts: &'d mut [Draft<'g>], row: &[u8]) -> &'d mut Draft<'g> {
+    &mut drafts[place_of(drafts, row)]
 }
 
 /// The decision about a group.
@@ -335,6 +335,8 @@ struct Plans<'g> {
     rows: SmallVec<[RowPlan<'g>; 1]>,
     /// Lead of their times over assigned time.
     ahead_ms: i64,
+    /// The part of the lead that is due to tombstones.
+    delay_ms: i64,
 }
 
 /// The verdict of the nonce and the conditions on a group.
@@ -495,52 +497,62 @@ impl<'g> Planner<'_, '_, 'g> {
         for step in self.group.steps {
             draft_of(&mut drafts, step.row()).add(step);
         }
-        let mut ahead_ms = 0;
-        for (position, draft) in drafts.iter_mut().enumerate() {
-            ahead_ms = self.write(position, draft)?.max(ahead_ms);
-        }
         let calls = &self.reader.shared.store.reader.calls;
         let mut copies = calls.account(BATCH_FREE_BYTES, under_lock(self.reader.tier));
+        // Before the tombstones of the group get a time: they cover its updates, as in HBase.
+        let mut updates: SmallVec<[(usize, RowPlan<'g>); 1]> = SmallVec::new();
+        let (mut ahead_ms, mut delay_ms) = (0, 0);
         for (at, step) in self.group.steps.iter().enumerate() {
             if let GroupStep::Update(update) = step {
-                let draft = draft_of(&mut drafts, update.row);
-                self.update(at, update, draft, &mut copies, out)?;
+                let plan = self.update(update, place_of(&drafts, update.row), &mut copies, out)?;
+                ahead_ms = ahead_ms.max(plan.ahead_ms);
+                delay_ms = delay_ms.max(plan.delay_ms);
+                updates.push((at, plan));
             }
         }
-        let rows = drafts.into_iter().filter_map(Draft::into_plan).collect();
-        Ok(Plans { rows, ahead_ms })
-    }
-
-    /// Plans the puts and deletes of a row, and sets the time of its updates.
-    fn write(&self, position: usize, draft: &mut Draft<'g>) -> Result<i64> {
-        let times = Times {
-            now: self.now,
-            put_floor: draft.put_floor,
-            row: self.locks.times(position),
-        };
-        // Before the tombstones of the group get a time: they cover its updates, as in HBase.
-        if draft.has_updates {
-            draft.put_time = times.row.put(draft.row, self.now)?;
-        }
-        let mut ahead_ms = draft.put_time - self.now;
-        if let Some(writes) = &draft.writes {
-            let (shared, mut plan) = (self.reader.shared, RowPlan::new(writes.row));
-            plan_mutation(shared, self.table, self.region, writes, times, &mut plan)?;
+        for (place, draft) in drafts.iter_mut().enumerate() {
+            let Some(writes) = &draft.writes else { continue };
+            let plan = self.write(place, draft.put_floor, writes)?;
             ahead_ms = ahead_ms.max(plan.ahead_ms);
+            delay_ms = delay_ms.max(plan.delay_ms);
             draft.cells = plan.cells;
         }
-        Ok(ahead_ms)
+        for (at, plan) in updates {
+            let draft = draft_of(&mut drafts, plan.row);
+            self.join(at, plan, draft);
+        }
+        Ok(Plans {
+            rows: drafts.into_iter().filter_map(Draft::into_plan).collect(),
+            ahead_ms,
+            delay_ms,
+        })
     }
 
-    /// Adds the new cells of the update in step `at` to its row and, if they are wanted, to `out`.
+    /// The times of the row at this place among the group's rows.
+    fn times(&self, place: usize, put_floor: i64) -> Times<'_> {
+        Times {
+            now: self.now,
+            put_floor,
+            row: self.locks.times(place),
+        }
+    }
+
+    /// Plans the puts and deletes of a row.
+    fn write(&self, place: usize, put_floor: i64, writes: &RowMutation<'g>) -> Result<RowPlan<'g>> {
+        let (shared, mut plan) = (self.reader.shared, RowPlan::new(writes.row));
+        let times = self.times(place, put_floor);
+        plan_mutation(shared, self.table, self.region, writes, times, &mut plan)?;
+        Ok(plan)
+    }
+
+    /// Plans an update of a row. Adds the new cells to `out`, if they are wanted.
     fn update(
         &self,
-        at: usize,
         update: &GroupUpdate<'g>,
-        draft: &mut Draft<'g>,
+        place: usize,
         copies: &mut Account,
         out: &mut CellBatch,
-    ) -> Result<()> {
+    ) -> Result<RowPlan<'g>> {
         let shared = self.reader.shared;
         let newest = |family: usize, qualifier: &[u8]| {
             let stored = |cell: Cell<'_>| {
@@ -569,22 +581,26 @@ impl<'g> Planner<'_, '_, 'g> {
             update.row,
             update.change,
             update.ttl_ms,
-            draft.put_time,
-            shared.options.cell_max_bytes,
+            self.times(place, 0),
+            CellLimit::of(&self.table.descriptor, &shared.options),
             newest,
         )?;
         if update.returns {
             out.reserve(plan.cells.len(), result_bytes(self.table, &plan))?;
             push_result(self.table, &plan, out);
         }
+        Ok(plan)
+    }
+
+    /// Adds the planned cells of the update in step `at` to those of its row.
+    fn join(&self, at: usize, plan: RowPlan<'g>, draft: &mut Draft<'g>) {
         if draft.cells.is_empty() {
             draft.cells = plan.cells;
-            return Ok(());
+            return;
         }
-        let stay = |cell: &PlannedCell<'g>| !self.is_overwritten(at, update.row, cell, &draft.cells);
+        let stay = |cell: &PlannedCell<'g>| !self.is_overwritten(at, plan.row, cell, &draft.cells);
         let cells: SmallVec<[PlannedCell<'g>; 1]> = plan.cells.into_iter().filter(stay).collect();
         draft.cells.extend(cells);
-        Ok(())
     }
 
     /// Whether a put of a step after `at` writes the same cell. `written`: the cells of the row so far.

@@ -46,7 +46,7 @@ mod write;
 
 pub use crate::catalog::{LoadFile, Removed};
 pub use crate::disk::DiskStats;
-pub use crate::hfile::{index_entries, summary};
+pub use crate::hfile::{FileSizes, index_entries, summary};
 pub use crate::recovery::{CheckSummary, check, dump};
 pub use crate::region::{
     RegionDirectory, RegionGate, RegionInfo, RegionLocation, RegionStats, RegionVersion, ServerName, refusal,
@@ -238,6 +238,12 @@ impl Engine {
     pub fn truncate_table(&self, table: &TableName, keep_splits: bool) -> Result<()> {
         self.open_catalog()?.truncate_table(table, keep_splits)
     }
+    /// Removes all data of a region of an enabled table. The region that takes its place has the same
+    /// rows and the same name.
+    #[cfg(feature = "server")]
+    pub fn truncate_region(&self, region: RegionId) -> Result<RegionInfo> {
+        self.open_catalog()?.truncate_region(region)
+    }
     /// Enables a disabled table.
     pub fn enable_table(&self, table: &TableName) -> Result<()> {
         self.open_catalog()?.enable_table(table)
@@ -249,6 +255,17 @@ impl Engine {
     /// Replaces a table's descriptor; families left out lose their data.
     pub fn alter_table(&self, descriptor: TableDescriptor) -> Result<()> {
         self.open_catalog()?.alter_table(descriptor)
+    }
+    /// Sets one option of a table, or one entry in the configuration of a family.
+    #[cfg(feature = "server")]
+    pub fn set_option(
+        &self,
+        table: &TableName,
+        family: Option<&[u8]>,
+        option: &[u8],
+        value: &[u8],
+    ) -> Result<()> {
+        self.open_catalog()?.set_option(table, family, option, value)
     }
     /// Adds a family.
     pub fn add_family(&self, table: &TableName, family: FamilyDescriptor) -> Result<()> {
@@ -267,6 +284,15 @@ impl Engine {
     #[cfg(feature = "server")]
     pub fn reset(&self) -> Result<Removed> {
         self.open_catalog()?.reset()
+    }
+    /// Begins assigned time again at the wall clock, which was set back. Without that, timestamps stay
+    /// ahead of the clock until it has caught up.
+    /// REQUIRES: there are no user tables. A write that runs meanwhile may keep assigned time ahead.
+    #[cfg(feature = "server")]
+    pub fn restart_assigned_time(&self) {
+        let shared = self.catalog.shared();
+        shared.timestamps.restart();
+        shared.row_locks.forget_times();
     }
     /// A table's descriptor and state.
     pub fn describe_table(&self, table: &TableName) -> Result<(Arc<TableDescriptor>, TableState)> {
@@ -323,6 +349,13 @@ impl Engine {
             .flat_map(|table| &table.regions)
             .map(|region| region.stats())
             .collect()
+    }
+    /// The row at which a split of a region at `row` happens, as the table's options want it; `None` if
+    /// the region is gone or cannot be split there.
+    #[cfg(feature = "server")]
+    pub fn split_row(&self, region: RegionId, row: &[u8]) -> Option<Vec<u8>> {
+        check_row(row).ok()?;
+        self.catalog.split_row(region, row)
     }
     /// Splits a region at `row`, or near its middle. Returns the two halves.
     pub fn split_region(&self, region: RegionId, row: Option<&[u8]>) -> Result<(RegionInfo, RegionInfo)> {

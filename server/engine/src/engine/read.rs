@@ -152,8 +152,10 @@ pub struct Scanner {
     overdue: bool,
     /// Results of the current region since HBase's client would have sent a request.
     in_request: usize,
-    /// Rows read in the current region that are not in its figure yet, which readers share.
+    /// Rows read in the current region that are not in its figures yet, which readers share.
     reads: u64,
+    /// Those of them that had no result.
+    filtered: u64,
     /// Rows since [`Self::take_rows_seen`].
     seen: RowsSeen,
     /// The filter has ended the region that was read last.
@@ -162,6 +164,8 @@ pub struct Scanner {
     rows_left: u64,
     /// The scan ended at its limit of rows, and was not at its end.
     ended_before_end: bool,
+    /// The last fetch has ended with a row that it has cut.
+    has_cut_row: bool,
     /// Why it is of no more use.
     failed: Option<Error>,
 }
@@ -204,9 +208,11 @@ impl Scanner {
             rows_left: scan.limit.unwrap_or(u64::MAX),
             in_request: 0,
             reads: 0,
+            filtered: 0,
             seen: RowsSeen::default(),
             ended_by_filter,
             ended_before_end: false,
+            has_cut_row: false,
             shared,
             scan,
             range,
@@ -290,6 +296,11 @@ impl Scanner {
         self.ended_before_end
     }
 
+    /// Whether the last fetch has ended with a row that it has cut ([`Self::fetch_in_pieces`]).
+    pub fn has_cut_row(&self) -> bool {
+        self.has_cut_row
+    }
+
     /// Sets the number of rows that may be returned from now on. A row counts when its last piece
     /// is returned.
     pub fn limit_rows(&mut self, rows: u64) {
@@ -337,8 +348,10 @@ impl Scanner {
     }
 
     /// As [`Self::fetch`], but cuts rows: once `out` has `cut_at` bytes, the current row ends as a
-    /// piece, and the next fetch begins with the rest of it. Filters that judge whole rows get
-    /// whole rows. A scan of memory only leaves such a row with [`Error::NotInMemory`].
+    /// piece, and the fetch with it; the next fetch begins with the rest of the row. Clients take
+    /// every result of an answer but the last for a whole row, so nothing may be added to an answer
+    /// that ends with a cut row ([`Self::has_cut_row`]). Filters that judge whole rows get whole
+    /// rows. A scan of memory only leaves such a row with [`Error::NotInMemory`].
     pub fn fetch_in_pieces(
         &mut self,
         limits: &FetchLimits,
@@ -348,6 +361,7 @@ impl Scanner {
         if let Some(error) = &self.failed {
             return Err(error.clone());
         }
+        self.has_cut_row = false;
         let result = self.try_fetch(limits, cut_at, out);
         self.note_reads();
         if let Err(error) = &result
@@ -430,7 +444,7 @@ impl Scanner {
             let step = scanner.step_with(out, long_row)?;
             let filter_is_done = scanner.filter_is_done();
             self.reads += u64::from(matches!(step, Step::Row | Step::Nothing));
-            self.seen.passed_over += u64::from(step == Step::Nothing);
+            self.filtered += u64::from(step == Step::Nothing);
             match step {
                 Step::Row => {
                     self.rows_left -= 1;
@@ -441,6 +455,13 @@ impl Scanner {
                     }
                 }
                 Step::Piece => self.count_results(1),
+                Step::Cut => {
+                    self.count_results(1);
+                    if !seeded::is_on("answers-go-on-behind-a-cut-row") {
+                        self.has_cut_row = true;
+                        return Ok(Fetched::More);
+                    }
+                }
                 Step::Nothing | Step::Outside => {}
                 Step::End => {
                     if filter_is_done && self.in_request == 0 {
@@ -450,7 +471,7 @@ impl Scanner {
                     self.end_region();
                 }
             }
-            if self.overdue && step != Step::Piece {
+            if self.overdue && !matches!(step, Step::Piece | Step::Cut) {
                 self.release();
             }
             // Checked after the work, so that every fetch makes progress however short its time is.
@@ -476,12 +497,18 @@ impl Scanner {
 
     /// Adds the rows that were read to the figure of the current region.
     fn note_reads(&mut self) {
-        let reads = std::mem::take(&mut self.reads);
+        let (reads, filtered) = (
+            std::mem::take(&mut self.reads),
+            std::mem::take(&mut self.filtered),
+        );
         self.seen.looked_at += reads;
-        if let Some(ahead) = self.ahead.front()
-            && reads > 0
-        {
-            ahead.region.reads.add(reads);
+        self.seen.passed_over += filtered;
+        let Some(ahead) = self.ahead.front().filter(|_| reads > 0) else {
+            return;
+        };
+        ahead.region.reads.add(reads);
+        if filtered > 0 {
+            ahead.region.filtered_reads.add(filtered);
         }
     }
 

@@ -100,6 +100,7 @@ impl Table {
             family: family.as_ref(),
             qualifier: qualifier.as_ref(),
             amount,
+            timestamp: None,
         };
         let value = self.update(row.as_ref(), &RowUpdate::Increment(vec![increment]))?;
         let sum = value
@@ -120,6 +121,7 @@ impl Table {
             family: family.as_ref(),
             qualifier: qualifier.as_ref(),
             value: value.as_ref(),
+            timestamp: None,
         };
         self.update(row.as_ref(), &RowUpdate::Append(vec![append]))
     }

@@ -8,7 +8,7 @@ use crate::catalog::CompactionMode;
 use crate::error::{Error, Result};
 use crate::id::RegionId;
 use crate::region::{Region, family_index};
-use crate::schema::{TableDescriptor, TableName};
+use crate::schema::{Cut, Switch, TableDescriptor, TableName};
 use crate::workers::{Compacting, Job, Work};
 
 impl Engine {
@@ -47,6 +47,48 @@ impl Engine {
             }
         }
         Ok(removed)
+    }
+
+    /// Turns a switch of background work, durably, and returns its state before. A split or merge that
+    /// runs has ended when it returns.
+    #[cfg(feature = "server")]
+    pub fn turn(&self, switch: Switch, on: bool) -> Result<bool> {
+        self.open_catalog()?.turn(switch, on)
+    }
+
+    /// Requests a run of the normalizer over these tables, without waiting for it; tables that do not ask
+    /// for it are left alone. Returns `false`, and does nothing, while its switch is off.
+    #[cfg(feature = "server")]
+    pub fn normalize(&self, tables: impl IntoIterator<Item = TableName>) -> bool {
+        if !self.is_on(Switch::Normalizer) {
+            return false;
+        }
+        for table in tables {
+            self.workers.request(Job::Normalize(table));
+        }
+        true
+    }
+
+    /// Whether a switch of background work is on.
+    #[cfg(feature = "server")]
+    pub fn is_on(&self, switch: Switch) -> bool {
+        self.catalog.is_on(switch)
+    }
+
+    /// Refuses a flush of families that the table does not have.
+    #[cfg(feature = "server")]
+    pub fn check_flushed_families(&self, table: &TableName, families: &[impl AsRef<[u8]>]) -> Result<()> {
+        let known = self.open_catalog()?.table(table)?;
+        let families = families.iter().map(AsRef::as_ref);
+        let missing = families.filter(|family| known.descriptor.family(family).is_none());
+        let missing: Vec<String> = missing.take(10).map(|family| Cut(family).to_string()).collect();
+        if missing.is_empty() {
+            return Ok(());
+        }
+        Err(Error::NoSuchFamilies {
+            table: table.clone(),
+            families: missing.join(", "),
+        })
     }
 
     /// Flushes a table's regions and waits. Returns the first error; only a fatal one leaves
@@ -90,6 +132,12 @@ impl Engine {
     #[cfg(feature = "server")]
     pub fn compactions_of(&self, region: RegionId) -> Compacting {
         self.workers.compactions_of(region)
+    }
+
+    /// The compactions of all regions that have any, as [`Self::compactions_of`] has them.
+    #[cfg(feature = "server")]
+    pub fn compactions(&self) -> std::collections::HashMap<RegionId, Compacting> {
+        self.workers.compactions()
     }
 
     /// With `Background::Manual`: does background work until none is left; returns how many jobs it did.

@@ -16,7 +16,7 @@ use crate::region::{
     LockMode, Region, RowPlan, Shared, Times, check, check_edit, family_index, logging_of, newest_timestamps,
     pause, pause_of_row, stronger, write_rows,
 };
-use crate::schema::TableName;
+use crate::schema::{CellLimit, TableName};
 use crate::seeded;
 use crate::sync::{Loaded, RwLockReadGuard};
 use crate::wal::{Commit, Logging};
@@ -50,9 +50,10 @@ pub(super) fn mutate(
     loop {
         let tables = catalog.tables();
         let table = writable_table(&tables, name)?;
+        let cell_max_bytes = CellLimit::of(&table.descriptor, &shared.options);
         let mut modes: SmallVec<[LockMode; 4]> = SmallVec::with_capacity(mutations.len());
         for mutation in mutations {
-            modes.push(check(&table.descriptor, mutation, shared.options.cell_max_bytes)?);
+            modes.push(check(&table.descriptor, mutation, cell_max_bytes)?);
         }
         let groups = group(table, mutations.iter().map(|mutation| mutation.row));
         for group in &groups {
@@ -72,7 +73,7 @@ pub(super) fn mutate(
             continue;
         };
         let mut plans = Vec::with_capacity(groups.len());
-        let (mut position, mut ahead_ms) = (0, 0);
+        let (mut position, mut ahead_ms, mut delay_ms) = (0, 0, 0);
         for group in &groups {
             let mut of_region: SmallVec<[RowPlan<'_>; 1]> = SmallVec::with_capacity(group.rows.len());
             for index in &group.rows {
@@ -87,6 +88,7 @@ pub(super) fn mutate(
                 let plan = of_region.last_mut().expect("a plan was pushed just now");
                 plan_mutation(shared, table, group.region, mutation, times, plan)?;
                 ahead_ms = ahead_ms.max(plan.ahead_ms);
+                delay_ms = delay_ms.max(plan.delay_ms);
             }
             plans.push(of_region);
         }
@@ -122,7 +124,7 @@ pub(super) fn mutate(
         }
         drop(guards);
         let commit = last.expect("a batch has at least one mutation, so at least one group");
-        let commit = commit.with_pause(pause_of_row(ahead_ms));
+        let commit = commit.with_pause(pause_of_row(delay_ms));
         let regions = groups.iter().map(|group| &**group.region);
         return Ok(settle(shared, table, regions, commit));
     }

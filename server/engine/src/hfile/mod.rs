@@ -207,6 +207,30 @@ pub enum Access {
     Sequential,
 }
 
+/// Sizes of the parts of a file, or of several.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FileSizes {
+    /// Bytes of all blocks before compression.
+    pub plain_bytes: u64,
+    /// Bytes of the root index in memory.
+    pub root_index_bytes: u64,
+    /// Bytes of all index blocks before compression.
+    pub index_bytes: u64,
+    /// Bytes of the bloom filter for rows or columns.
+    pub bloom_bytes: u64,
+}
+
+impl std::iter::Sum for FileSizes {
+    fn sum<I: Iterator<Item = Self>>(sizes: I) -> Self {
+        sizes.fold(Self::default(), |sum, sizes| Self {
+            plain_bytes: sum.plain_bytes + sizes.plain_bytes,
+            root_index_bytes: sum.root_index_bytes + sizes.root_index_bytes,
+            index_bytes: sum.index_bytes + sizes.index_bytes,
+            bloom_bytes: sum.bloom_bytes + sizes.bloom_bytes,
+        })
+    }
+}
+
 /// Properties of a file, from its file info and trailer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Properties {

@@ -19,7 +19,7 @@ use super::index::{Handle, IndexBlock, KeyForm, LEVELS_MAX, Middle};
 use super::pinned::PinnedBlocks;
 use super::read_ahead::{FileBytes, ReadAhead, Toward, WINDOW_BYTES_MAX};
 use super::trailer::{TRAILER_BYTES, Trailer};
-use super::{Access, Properties, ReadOptions, ReaderContext};
+use super::{Access, FileSizes, Properties, ReadOptions, ReaderContext};
 use crate::cache::{BlockCache, BlockKey, Weighted};
 use crate::cell::{Account, CallMemory, Key, KeyBuf, compare_keys};
 use crate::codec::Cursor;
@@ -184,6 +184,16 @@ impl Reader {
             .map(Bloom::weight);
         let slots = self.pinned_indexes.weight() + self.pinned_blooms.weight();
         (self.root.weight() + blooms.sum::<usize>() + slots) as u64
+    }
+
+    /// Sizes of its parts.
+    pub fn sizes(&self) -> FileSizes {
+        FileSizes {
+            plain_bytes: self.trailer.plain_bytes,
+            root_index_bytes: self.root.weight() as u64,
+            index_bytes: self.trailer.index_plain_bytes,
+            bloom_bytes: self.bloom.as_ref().map_or(0, |bloom| bloom.bytes),
+        }
     }
 
     /// The general and the delete-family filter.

@@ -299,6 +299,9 @@ impl fmt::Display for ManifestEdit {
                 write!(f, "restore table {} from a snapshot, regions ", Table(descriptor))?;
                 print_list(f, regions.iter().map(Filled))
             }
+            Self::TruncateRegion { removed, added } => {
+                write!(f, "truncate region {removed}, new region {added}")
+            }
         }
     }
 }

@@ -40,6 +40,7 @@
 //!     15   drop snapshot    name bytes
 //!     16   clone            table, (region, flushed v, (family bytes, file*)*, clipped file id v*)*
 //!     17   restore          table, (region, flushed v, (family bytes, file*)*, clipped file id v*)*
+//!     18   truncate region  removed region id v, region
 //!
 //! namespace  = name bytes, (key bytes, value bytes)*
 //! table name = namespace bytes, qualifier bytes
@@ -51,9 +52,10 @@
 //! file       = id v, uuid 16 B, size v, CRC-32C u32, cells v, max seq v, flags u8 (1 major, 2 loaded), created ms v, table name
 //! ```
 //!
-//! Before version 5 of the format a compaction had one output at most. Before version 4 no file was
-//! loaded. Before version 3 there were no snapshots of tables: a snapshot of the state ended with the
-//! log. Before version 2 it ended before that, and files had any size.
+//! Before version 6 of the format no single region was truncated. Before version 5 a compaction had
+//! one output at most. Before version 4 no file was loaded. Before version 3 there were no snapshots
+//! of tables: a snapshot of the state ended with the log. Before version 2 it ended before that, and
+//! files had any size.
 //!
 //! A reader refuses a version, a kind or a code that it does not know. An invalid frame is the torn
 //! tail of an edit in flight if no later frame states that its offset was durable; otherwise an
@@ -213,6 +215,13 @@ pub enum ManifestEdit {
         descriptor: TableDescriptor,
         /// The new regions.
         regions: Vec<RegionState>,
+    },
+    /// A region replaced by an empty one with the same rows. Its files go.
+    TruncateRegion {
+        /// The region that ends.
+        removed: RegionId,
+        /// The empty region.
+        added: RegionMeta,
     },
 }
 

@@ -136,6 +136,7 @@ pub(super) fn growth(state: &ManifestState, edit: &ManifestEdit, payload: usize)
         ManifestEdit::CreateTable { regions, .. } | ManifestEdit::TruncateTable(_, regions) => {
             payload + regions.len() * EMPTY_REGION_BYTES
         }
+        ManifestEdit::TruncateRegion { .. } => payload + EMPTY_REGION_BYTES,
         ManifestEdit::Flush { files, .. } => payload + files.len() * FILE_COUNTS_BYTES,
         ManifestEdit::ReplaceRegions { removed, added } => {
             let parents = removed.iter().filter_map(|id| state.regions.get(id));

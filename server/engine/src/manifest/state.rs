@@ -128,6 +128,9 @@ impl ManifestState {
             ManifestEdit::RestoreTable { descriptor, regions } => {
                 self.restore_table(descriptor, regions, &mut removed);
             }
+            ManifestEdit::TruncateRegion { removed: old, added } => {
+                self.truncate_region(*old, added, &mut removed);
+            }
         }
         Ok(self.without_owner(removed))
     }
@@ -209,6 +212,10 @@ impl ManifestState {
             ManifestEdit::RestoreTable { descriptor, regions } => {
                 self.table(&descriptor.name)?;
                 self.check_filled_regions(descriptor, regions)
+            }
+            ManifestEdit::TruncateRegion { removed, added } => {
+                let old = &self.region(*removed)?.meta;
+                self.check_new_regions(&old.table, std::slice::from_ref(added), &old.start, &old.end)
             }
         }
     }
@@ -520,6 +527,15 @@ impl ManifestState {
                 region.clipped.clone_from(&inherited);
             }
         }
+    }
+
+    fn truncate_region(&mut self, old: RegionId, new: &RegionMeta, removed: &mut Vec<DroppedFile>) {
+        if let Some(region) = self.regions.remove(&old) {
+            for (family, files) in region.files {
+                drop_files(&family, files, removed);
+            }
+        }
+        self.add_regions(std::slice::from_ref(new));
     }
 
     /// The files among these that no region refers to, each once.

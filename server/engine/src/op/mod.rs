@@ -213,6 +213,14 @@ pub enum Write<'a> {
         /// Milliseconds.
         timestamp: Option<i64>,
     },
+    /// A tombstone for one version, with the time of its mutation: it hides what was put into the column in
+    /// the same millisecond. HBase makes it of a marker without a timestamp in a put.
+    DeleteVersionAtWrite {
+        /// Family.
+        family: &'a [u8],
+        /// Qualifier.
+        qualifier: &'a [u8],
+    },
     /// A tombstone for all versions up to the timestamp.
     DeleteColumn {
         /// Family.
@@ -296,6 +304,8 @@ pub struct ColumnIncrement<'a> {
     pub qualifier: &'a [u8],
     /// Added; wraps on overflow.
     pub amount: i64,
+    /// The new cell's time in milliseconds, where the column has no cell. `None`: the server's.
+    pub timestamp: Option<i64>,
 }
 
 /// One column of an append.
@@ -307,6 +317,8 @@ pub struct ColumnAppend<'a> {
     pub qualifier: &'a [u8],
     /// Put behind the stored value.
     pub value: &'a [u8],
+    /// The new cell's time in milliseconds, where the column has no cell. `None`: the server's.
+    pub timestamp: Option<i64>,
 }
 
 /// An atomic read-modify-write of one row.

@@ -7,7 +7,7 @@
 //! edit  = region id | row count | row* | nonce*
 //! row   = cell count | cell*
 //! cell  = key length | flat key (see `cell`) | value length | value | tags length | tags
-//! nonce = group u64 le | number u64 le | wall-clock milliseconds
+//! nonce = group u64 le | number u64 le | milliseconds of lived time (see `nonces`)
 //! ```
 //!
 //! Nonces have no count: they extend to the end of the edit. Each is the client's name of an
@@ -117,7 +117,7 @@ impl EditBuilder {
         put_prefixed(&mut self.bytes, tags);
     }
 
-    /// Adds the nonce of an operation that was applied at `applied_ms`.
+    /// Adds the nonce of an operation that was applied at the lived time `applied_ms`.
     /// REQUIRES: no row is begun afterwards.
     pub fn nonce(&mut self, nonce: Nonce, applied_ms: u64) {
         self.end_row();

@@ -22,7 +22,7 @@ use super::{directory, orphans, require_log, wal_dir};
 use crate::cache::BlockCache;
 use crate::cell::CallMemory;
 use crate::clock::SystemClock;
-use crate::error::{Error, Result};
+use crate::error::{COPIED_REMEDY, Error, Result};
 use crate::fs::{HandleCache, Vfs};
 use crate::hfile::ReaderContext;
 use crate::id::{FileId, RegionId, SeqId};
@@ -109,6 +109,7 @@ pub fn check(vfs: &Arc<dyn Vfs>, dir: &Path, report: &mut dyn FnMut(String)) -> 
         dir,
         report,
         summary: CheckSummary::default(),
+        may_be_copied: false,
     };
     match manifest::verify(&**vfs, dir) {
         Ok(verified) => {
@@ -124,6 +125,9 @@ pub fn check(vfs: &Arc<dyn Vfs>, dir: &Path, report: &mut dyn FnMut(String)) -> 
         Err(error @ Error::Corrupt { .. }) => checker.problem(&error, Remedy::Manifest),
         Err(error) => return Err(error),
     }
+    if checker.may_be_copied {
+        (checker.report)(format!("note: {COPIED_REMEDY}."));
+    }
     Ok(checker.summary)
 }
 
@@ -132,11 +136,14 @@ struct Checker<'a> {
     dir: &'a Path,
     report: &'a mut dyn FnMut(String),
     summary: CheckSummary,
+    /// Whether a problem was found that a copy of a running server's directory has.
+    may_be_copied: bool,
 }
 
 impl Checker<'_> {
     fn problem(&mut self, what: &impl std::fmt::Display, remedy: Remedy) {
         self.summary.problems += 1;
+        self.may_be_copied |= remedy.is_of_a_copy();
         (self.report)(format!("{what}. What to do: {remedy}."));
     }
 

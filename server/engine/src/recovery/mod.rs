@@ -34,7 +34,7 @@ use crate::cache::BlockCache;
 use crate::catalog::{Catalog, Table, Tables};
 use crate::cell::{CallMemory, Cell};
 use crate::clock::{Clock, Timestamps};
-use crate::error::{Error, Result};
+use crate::error::{COPIED_REMEDY, Error, Result};
 use crate::fs::{DirLock, HandleCache, Vfs};
 use crate::hfile::ReaderContext;
 use crate::id::{FileId, RegionId, SeqId, Uuid};
@@ -120,7 +120,7 @@ pub(crate) fn open(
     let regions = open_regions(dir, &state, &store)?;
     let damaged = report_damaged(&regions, &*listener);
     let orphans = orphans::move_away(&**vfs, dir, &state)?;
-    let mut nonces = nonces::Replay::new(options.nonces_max, clock.wall_ms());
+    let mut nonces = nonces::Replay::new(options.nonces_max);
     let Replayed { log, rows, stamped } = replay(&**vfs, dir, &state, &regions, &mut nonces, &*listener)?;
     let wal = Wal::create(
         Arc::clone(vfs),
@@ -153,7 +153,7 @@ pub(crate) fn open(
         log.segments,
     ));
     let cluster_id = state.cluster_id;
-    let nonces = nonces.finish(clock.mono());
+    let nonces = nonces.finish(clock.mono(), clock.wall_ms());
     let tables = tables_of(&state, regions);
     let shared = Shared::new(
         dir.to_path_buf(),
@@ -208,6 +208,9 @@ fn report_damaged(regions: &HashMap<RegionId, Arc<Region>>, listener: &dyn Event
     damaged.sort_by_key(|(id, _)| *id);
     for (_, error) in &damaged {
         listener.background_error("opening store files", error);
+    }
+    if !damaged.is_empty() {
+        listener.notice(COPIED_REMEDY);
     }
     damaged.len()
 }

@@ -29,6 +29,18 @@ pub(super) enum Remedy {
     Unreadable,
 }
 
+impl Remedy {
+    /// Whether a copy of the directory of a running server can have this finding.
+    pub(super) fn is_of_a_copy(self) -> bool {
+        match self {
+            Self::Manifest | Self::Log | Self::StrangeEdit | Self::StoreFile | Self::SnapshotFile => true,
+            Self::ManifestLeftover | Self::TornLog | Self::Boundaries | Self::Orphan | Self::Unreadable => {
+                false
+            }
+        }
+    }
+}
+
 impl fmt::Display for Remedy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

@@ -101,7 +101,7 @@ pub(crate) fn write_rows(
         if let Some(nonce) = nonce
             && !seeded::is_on("nonce-not-logged")
         {
-            edit.nonce(nonce, shared.clock.wall_ms());
+            edit.nonce(nonce, shared.nonces.lived_ms(shared.clock.mono()));
         }
         let payload = edit.finish();
         let appended = shared.wal.append(reserved, payload, count, logging)?;

@@ -5,7 +5,8 @@ use std::fmt::Write as _;
 use md5::{Digest, Md5};
 
 use crate::cell::is_from;
-use crate::id::RegionId;
+use crate::hfile::FileSizes;
+use crate::id::{RegionId, SeqId};
 use crate::manifest::RegionMeta;
 use crate::schema::TableName;
 
@@ -110,6 +111,8 @@ pub struct RegionStats {
     pub region: RegionInfo,
     /// Rows read by gets and scans since start.
     pub reads: u64,
+    /// Rows that scans passed over since start: left out by a filter, or without visible cells.
+    pub filtered_reads: u64,
     /// Row mutations since start.
     pub writes: u64,
     /// Writes refused because a memstore limit was reached.
@@ -120,6 +123,10 @@ pub struct RegionStats {
     pub store_files: u64,
     /// Bytes of the store files.
     pub store_file_bytes: u64,
+    /// Sizes of the parts of the store files.
+    pub file_sizes: FileSizes,
+    /// Each family with the greatest sequence id in its store files, 0 without files.
+    pub flushed: Vec<(Vec<u8>, SeqId)>,
     /// Store files that are missing or damaged, so that the region is refused; not counted in the
     /// figures above.
     pub damaged_files: u64,
@@ -127,6 +134,9 @@ pub struct RegionStats {
     pub flushes: u64,
     /// Compactions since start.
     pub compactions: u64,
+    /// When the oldest of those store files was made that compactions of all files have written, in
+    /// wall-clock milliseconds; 0 without such a file. HBase calls it the last major compaction.
+    pub last_major_compaction_ms: u64,
 }
 
 #[cfg(test)]

@@ -84,6 +84,11 @@ impl Default for RowLocks {
 }
 
 impl RowLocks {
+    /// Forgets the times of all rows, because there are none any more.
+    pub(crate) fn forget_times(&self) {
+        self.stripes.iter().for_each(|stripe| stripe.times.forget());
+    }
+
     /// Locks all `rows`, waiting `wait` at most for all of them together.
     #[expect(
         clippy::needless_pass_by_value,

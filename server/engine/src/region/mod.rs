@@ -121,6 +121,14 @@ impl RegionVersion {
         self.memstores().map(|memstore| memstore.cell_count()).sum()
     }
 
+    /// When the oldest of those files was made that compactions of all files have written; 0 without
+    /// such a file.
+    fn last_major_compaction_ms(&self) -> u64 {
+        let files = self.stores.iter().flat_map(|store| &store.files);
+        let major = files.filter(|file| file.meta().major);
+        major.map(|file| file.meta().created_ms).min().unwrap_or_default()
+    }
+
     /// The oldest edit that is in a memstore.
     pub fn oldest_unflushed(&self) -> Option<SeqId> {
         self.memstores().filter_map(|memstore| memstore.min_seq()).min()
@@ -179,6 +187,8 @@ pub(crate) struct Region {
     pub cancel_compaction: std::sync::atomic::AtomicBool,
     /// Rows read by gets and scans.
     pub reads: BusyCounter,
+    /// Rows that scans passed over.
+    pub filtered_reads: Counter,
     /// Row mutations.
     pub writes: BusyCounter,
     /// Writes refused because of a memstore limit.
@@ -214,6 +224,7 @@ impl Region {
             retired: AtomicBool::new(false),
             cancel_compaction: std::sync::atomic::AtomicBool::new(false),
             reads: BusyCounter::default(),
+            filtered_reads: Counter::default(),
             writes: BusyCounter::default(),
             blocked_writes: Counter::default(),
             busy: BusyRate::default(),
@@ -354,14 +365,22 @@ impl Region {
         RegionStats {
             region: RegionInfo::clone(&self.info),
             reads: self.reads.get(),
+            filtered_reads: self.filtered_reads.get(),
             writes: self.writes.get(),
             blocked_writes: self.blocked_writes.get(),
             memstore_bytes: version.memstore_bytes(),
             store_files: version.stores.iter().map(|store| store.files.len() as u64).sum(),
             store_file_bytes: version.stores.iter().map(|store| store.file_bytes()).sum(),
+            file_sizes: version.stores.iter().map(|store| store.file_sizes()).sum(),
+            flushed: version
+                .stores
+                .iter()
+                .map(|store| (store.family.name.clone(), store.files_max_seq()))
+                .collect(),
             damaged_files: version.damaged_files().count() as u64,
             flushes: self.flushes.get(),
             compactions: self.compactions.get(),
+            last_major_compaction_ms: version.last_major_compaction_ms(),
         }
     }
 }

@@ -19,7 +19,7 @@ use crate::cell::{CellType, FAMILY_MAX_BYTES, LATEST, ROW_MAX_BYTES};
 use crate::error::{Error, Result};
 use crate::op::{RowMutation, Write};
 use crate::region::{LockMode, RowTimes};
-use crate::schema::{Cut, TableDescriptor};
+use crate::schema::{CellLimit, Cut, TableDescriptor};
 
 /// Checks that `row` can be a row key. The texts are HBase's.
 pub(crate) fn check_row(row: &[u8]) -> Result<()> {
@@ -47,21 +47,11 @@ pub(crate) fn family_index(table: &TableDescriptor, family: &[u8]) -> Result<usi
         })
 }
 
-/// Checks the size of a cell that is about to be written; `limit` 0 is none.
-pub(super) fn check_cell_size(bytes: usize, limit: usize) -> Result<()> {
-    if limit != 0 && bytes > limit {
-        return Err(Error::DoNotRetry(format!(
-            "Cell with size {bytes} exceeds limit of {limit} bytes"
-        )));
-    }
-    Ok(())
-}
-
 /// Checks a mutation as far as possible without stored data; returns how its row must be locked.
 pub(crate) fn check(
     table: &TableDescriptor,
     mutation: &RowMutation<'_>,
-    cell_max_bytes: usize,
+    cell_max_bytes: CellLimit,
 ) -> Result<LockMode> {
     check_writes(table, mutation.row, &mutation.writes, cell_max_bytes)
 }
@@ -71,7 +61,7 @@ pub(crate) fn check_writes(
     table: &TableDescriptor,
     row: &[u8],
     writes: &[Write<'_>],
-    cell_max_bytes: usize,
+    cell_max_bytes: CellLimit,
 ) -> Result<LockMode> {
     check_row(row)?;
     if writes.is_empty() {
@@ -97,6 +87,7 @@ pub(crate) fn check_writes(
                 }
                 (Some(family), qualifier, timestamp, &b""[..])
             }
+            Write::DeleteVersionAtWrite { family, qualifier } => (Some(family), qualifier, None, &b""[..]),
             Write::DeleteColumn {
                 family,
                 qualifier,
@@ -113,16 +104,16 @@ pub(crate) fn check_writes(
             family_index(table, family)?;
         }
         if let Some(timestamp) = timestamp.filter(|timestamp| *timestamp < 0) {
-            return Err(Error::InvalidArgument(format!(
-                "Timestamp cannot be negative. ts={timestamp}"
-            )));
+            return Err(negative_timestamp(timestamp));
         }
-        check_cell_size(
-            row.len() + family.len() + qualifier.len() + value.len(),
-            cell_max_bytes,
-        )?;
+        cell_max_bytes.check(row.len() + family.len() + qualifier.len() + value.len())?;
     }
     Ok(mode)
+}
+
+/// The refusal of a negative timestamp; the text is HBase's.
+pub(super) fn negative_timestamp(timestamp: i64) -> Error {
+    Error::InvalidArgument(format!("Timestamp cannot be negative. ts={timestamp}"))
 }
 
 /// A timestamp that the client really gave: HBase's "latest" means that the server assigns one.
@@ -156,6 +147,8 @@ pub(crate) struct RowPlan<'a> {
     pub cells: SmallVec<[PlannedCell<'a>; 1]>,
     /// Lead of the row's puts over assigned time.
     pub ahead_ms: i64,
+    /// The part of the lead that is due to tombstones: the reply is delayed for it.
+    pub delay_ms: i64,
 }
 
 /// The server's times for a row.
@@ -170,7 +163,7 @@ pub(crate) struct Times<'t> {
 }
 
 /// Assigns one time to all cells without a time ([`LATEST`]) of a mutation that has tombstones.
-/// Returns how far its puts are ahead of assigned time.
+/// Returns the time of its puts.
 fn settle(row: &[u8], cells: &mut [PlannedCell<'_>], times: Times<'_>) -> Result<i64> {
     let any = |deletes: bool| {
         cells
@@ -191,7 +184,7 @@ fn settle(row: &[u8], cells: &mut [PlannedCell<'_>], times: Times<'_>) -> Result
             time.max(times.put_floor)
         };
     }
-    Ok(put - times.now)
+    Ok(put)
 }
 
 impl<'a> RowPlan<'a> {
@@ -201,6 +194,7 @@ impl<'a> RowPlan<'a> {
             row,
             cells: SmallVec::new(),
             ahead_ms: 0,
+            delay_ms: 0,
         }
     }
 
@@ -277,6 +271,9 @@ impl<'a> RowPlan<'a> {
                     };
                     (family, qualifier, timestamp, CellType::Delete, &b""[..])
                 }
+                Write::DeleteVersionAtWrite { family, qualifier } => {
+                    (family, qualifier, LATEST, CellType::Delete, &b""[..])
+                }
                 Write::DeleteColumn {
                     family,
                     qualifier,
@@ -324,11 +321,15 @@ impl<'a> RowPlan<'a> {
                 ttl_ms: own_ttl_ms,
             });
         }
-        self.ahead_ms = if only_puts {
-            put_time.map_or(0, |time| time - times.now)
+        let put_time = if only_puts {
+            put_time
         } else {
-            settle(mutation.row, cells, times)?
+            Some(settle(mutation.row, cells, times)?)
         };
+        if let Some(time) = put_time {
+            self.ahead_ms = time - times.now;
+            self.delay_ms = times.row.ahead_of_tombstones(time, times.now);
+        }
         self.sort();
         Ok(())
     }
@@ -339,6 +340,7 @@ impl<'a> RowPlan<'a> {
             row,
             cells,
             ahead_ms: 0,
+            delay_ms: 0,
         };
         plan.sort();
         plan
@@ -402,7 +404,7 @@ mod tests {
     fn bad_requests_are_refused_by_name_and_limit() {
         let table = table();
         let refuse = |row: &[u8], write: Write<'_>| {
-            check(&table, &mutation(row, &[write]), 100)
+            check(&table, &mutation(row, &[write]), CellLimit::of_server(100))
                 .unwrap_err()
                 .to_string()
         };
@@ -427,7 +429,7 @@ mod tests {
             refuse(b"r", stranger),
             "Column family x does not exist in table t"
         );
-        assert!(check(&table, &mutation(b"r", &[]), 0).is_err());
+        assert!(check(&table, &mutation(b"r", &[]), CellLimit::of_server(0)).is_err());
     }
 
     #[test]
@@ -439,7 +441,12 @@ mod tests {
                 qualifier: b"q",
                 timestamp,
             };
-            check(&table, &mutation(b"r", &[put(b"q", None, b""), delete]), 0).unwrap()
+            check(
+                &table,
+                &mutation(b"r", &[put(b"q", None, b""), delete]),
+                CellLimit::of_server(0),
+            )
+            .unwrap()
         };
         assert_eq!(mode(Some(3)), LockMode::Shared);
         assert_eq!(mode(None), LockMode::Exclusive);

@@ -45,8 +45,10 @@ use crate::store::{ReadRows, ReadView, RowLimit, RowProgress, Sources, StoreScan
 pub(crate) enum Step {
     /// Appended a whole row, or the last piece of one.
     Row,
-    /// Appended a piece of a row; more of it follows.
+    /// Appended a piece of a row with as many cells as the batch limit allows; more of it follows.
     Piece,
+    /// Appended a piece of a row that was cut for its bytes; more of it follows.
+    Cut,
     /// Passed over a row that is no result.
     Nothing,
     /// Passed over a row in front of the range.
@@ -60,7 +62,8 @@ pub(crate) enum Step {
 pub(crate) enum LongRow {
     /// It is appended whole.
     Whole,
-    /// It is cut into pieces. The cell that reaches this many bytes is the last one of a piece.
+    /// It is cut into pieces. The cell that reaches this many bytes, or the maximum of a row, is the
+    /// last one of a piece.
     Cut(usize),
     /// It is left as if it had not been begun, and the step fails with [`Error::NotInMemory`]. For a
     /// read of memory only, which cannot go on in the middle of a row.
@@ -375,7 +378,7 @@ impl RegionScanner {
             }
             self.in_row = true;
             out.end_row(true);
-            return Ok(Step::Piece);
+            return Ok(if limit.bytes == 0 { Step::Cut } else { Step::Piece });
         }
         let passed = self.judge_row(out);
         if passed && self.parts.iter().any(|part| !part.essential) {

@@ -152,8 +152,11 @@ impl Shared {
 
     /// The memstore size at which a region of the table refuses writes.
     pub(crate) fn blocking_bytes(&self, table: &TableDescriptor) -> u64 {
-        self.flush_bytes(table)
-            .saturating_mul(self.options.memstore_block_multiplier)
+        self.flush_bytes(table).saturating_mul(
+            table
+                .block_multiplier()
+                .unwrap_or(self.options.memstore_block_multiplier),
+        )
     }
 
     /// Longest time an edit stays in memory only (HBase: `hbase.regionserver.optionalcacheflushinterval`).

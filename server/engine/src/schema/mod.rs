@@ -12,15 +12,23 @@ pub use crate::name::TableName;
 pub use crate::name::{DEFAULT_NAMESPACE, META_TABLE, SYSTEM_NAMESPACE};
 pub use crate::text::{Cut, Escaped, escape};
 
+mod cell_limit;
 mod family;
 #[cfg(not(feature = "server"))]
 pub(crate) mod limits;
 #[cfg(feature = "server")]
 pub mod limits;
 mod name;
+mod normalizer;
+mod quota;
+mod sanity;
 mod split;
+mod store_options;
+mod switches;
 mod table;
+mod user_code;
 
+pub(crate) use cell_limit::CellLimit;
 pub use family::{
     BloomType, Compression, DataBlockEncoding, FOREVER_SECONDS, FamilyDescriptor, KeepDeletedCells,
 };
@@ -29,10 +37,12 @@ pub(crate) use name::check_namespace_name;
 #[cfg(feature = "server")]
 pub use name::check_namespace_name;
 pub(crate) use name::{NAMESPACE_TABLE, check_family_name, check_namespace_characters, check_snapshot_name};
+pub(crate) use normalizer::NormalizerOptions;
 #[cfg(not(feature = "server"))]
 pub(crate) use split::{BusyOptions, RowGroup, SplitOptions, SplitPolicy};
 #[cfg(feature = "server")]
 pub use split::{BusyOptions, RowGroup, SplitOptions, SplitPolicy};
+pub use switches::Switch;
 pub use table::{Durability, TableDescriptor, TableState};
 
 /// Raw option names and values, ordered by name.
@@ -55,8 +65,9 @@ impl NamespaceDescriptor {
         self.check_properties()
     }
 
-    /// Checks the limits of everything but the name.
+    /// Checks everything but the name: the limits, and that quotas are numbers.
     pub(crate) fn check_properties(&self) -> Result<()> {
+        self.check_quotas()?;
         limits::check_namespace(self)
     }
 }

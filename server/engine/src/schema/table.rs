@@ -170,7 +170,7 @@ impl TableDescriptor {
                 )));
             }
         }
-        let checked = parse_bool(&self.attributes, "hbase.table.sanity.checks", true);
+        let checked = self.is_checked();
         for family in &self.families {
             super::check_family_name(&family.name)?;
             if checked {
@@ -185,8 +185,14 @@ impl TableDescriptor {
             )?;
             self.check_floor(&MEMSTORE_FLUSHSIZE, 1 << 20, "very frequent flushing")?;
             SplitOptions::of(&self.name, &self.attributes)?;
+            super::sanity::check(self)?;
         }
-        Ok(())
+        super::sanity::check_always(self)
+    }
+
+    /// Whether the table wants HBase's sanity checks.
+    pub(crate) fn is_checked(&self) -> bool {
+        parse_bool(&self.attributes, "hbase.table.sanity.checks", true)
     }
 
     fn check_floor(&self, size: &Size, least: i64, danger: &str) -> Result<()> {

@@ -49,6 +49,7 @@ impl RowLimit {
         self.cells == 0 || self.bytes == 0
     }
 
+    /// Counts a cell as it is returned: what a filter removed from it counts nowhere.
     fn take(&mut self, cell: Cell<'_>) {
         self.cells -= 1;
         self.bytes = self.bytes.saturating_sub(cell.data_bytes());
@@ -276,16 +277,23 @@ impl StoreScanner {
                         self.pending = Some(decision);
                         return Ok(RowProgress::LimitReached);
                     }
-                    limit.take(cell);
                     match &filter {
                         Some(filter) if filter.transforms() => {
                             self.scratch.clear();
                             // Tags describe the value they came with (HBase's transformCell drops
                             // them too).
-                            let bare = Cell { tags: &[], ..cell };
-                            out.add_with_value(bare, filter.transform_value(cell, &mut self.scratch))?;
+                            let transformed = Cell {
+                                value: filter.transform_value(cell, &mut self.scratch),
+                                tags: &[],
+                                ..cell
+                            };
+                            limit.take(transformed);
+                            out.add(transformed)?;
                         }
-                        _ => out.add(cell)?,
+                        _ => {
+                            limit.take(cell);
+                            out.add(cell)?;
+                        }
                     }
                 }
                 self.count += 1;

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use super::{SortedCells, StoreContext, file_path};
 use crate::cell::{RowOrder, is_from};
 use crate::error::{Error, Result};
-use crate::hfile::{Properties, Reader};
+use crate::hfile::{FileSizes, Properties, Reader};
 use crate::id::{FileId, SeqId};
 use crate::manifest::FileMeta;
 use crate::memstore::Memstore;
@@ -389,6 +389,11 @@ impl StoreVersion {
     /// Bytes of the store files, those of clipped ones in full.
     pub fn file_bytes(&self) -> u64 {
         self.files.iter().map(|file| file.meta.bytes).sum()
+    }
+
+    /// Sizes of the parts of the store files, those of clipped ones in full.
+    pub(crate) fn file_sizes(&self) -> FileSizes {
+        self.files.iter().map(|file| file.reader().sizes()).sum()
     }
 
     /// The greatest sequence id in the files.

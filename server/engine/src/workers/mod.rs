@@ -48,6 +48,8 @@ pub(crate) struct Workers {
     relief_requested: AtomicBool,
     /// When tables were last looked through for compactions that are due (monotonic).
     last_survey: Mutex<Duration>,
+    /// Time of the normalizer's last run, of the monotonic clock.
+    last_normalized: Mutex<Duration>,
     /// The notifications of the listener about a clock that is behind.
     clock_told: Mutex<ClockTold>,
     /// Set once: the ticker ends.
@@ -71,6 +73,7 @@ impl Workers {
             flush_waits: Mutex::default(),
             relief_requested: AtomicBool::new(false),
             last_survey: Mutex::default(),
+            last_normalized: Mutex::default(),
             stopped: Mutex::new(false),
             stop_signal: Condvar::new(),
         })
@@ -127,6 +130,12 @@ impl Workers {
         self.queue.compactions_of(region)
     }
 
+    /// The compactions of all regions that have any.
+    #[cfg(feature = "server")]
+    pub(crate) fn compactions(&self) -> HashMap<RegionId, Compacting> {
+        self.queue.compactions()
+    }
+
     /// Holds back flushes or compactions, or resumes them; returns whether they were held back
     /// before. A running flush finishes; a running compaction stands still.
     pub(crate) fn pause(&self, work: Work, paused: bool) -> bool {
@@ -181,6 +190,7 @@ impl Workers {
                     Job::Flush(_) => "flush",
                     Job::Compact { .. } => "compaction",
                     Job::Split(_) => "split",
+                    Job::Normalize(_) => "normalizer",
                 };
                 self.catalog.shared().listener.background_error(during, &error);
                 self.queue.failed(job, self.catalog.shared().clock.mono());

@@ -3,7 +3,7 @@
 //! A job is in the queue at most once: queueing it again while it waits changes nothing. A running
 //! job is not handed to a second thread; if it is queued meanwhile, it runs once more afterwards.
 //! The queue is bounded by that rule: one flush, one split and one compaction per store and kind
-//! for every region there is.
+//! for every region there is, and one run of the normalizer for every table.
 //!
 //! Three lanes with threads of their own, so that a compaction never delays the flush that frees
 //! memory, nor a long compaction the short ones that keep the number of files low in other stores
@@ -18,6 +18,7 @@ use std::time::Duration;
 use parking_lot::{Condvar, Mutex};
 
 use crate::id::RegionId;
+use crate::name::TableName;
 
 /// First pause after a failure; it doubles with every further failure of the same job.
 const BACKOFF_FIRST: Duration = Duration::from_millis(100);
@@ -43,6 +44,8 @@ pub(crate) enum Job {
     },
     /// Split a region if it is (still) too large.
     Split(RegionId),
+    /// Split and merge regions of a table to similar sizes.
+    Normalize(TableName),
 }
 
 /// Work that can be paused. Splits cannot: they are short, and the compactions of their daughters
@@ -60,7 +63,7 @@ pub enum Work {
 pub(crate) enum Lane {
     /// Flushes.
     Flush,
-    /// Short compactions and splits.
+    /// Short compactions, splits, the normalizer.
     Compact,
     /// Long compactions.
     LongCompact,
@@ -72,7 +75,7 @@ impl Job {
         match self {
             Self::Flush(_) => Lane::Flush,
             Self::Compact { long: true, .. } => Lane::LongCompact,
-            Self::Compact { .. } | Self::Split(_) => Lane::Compact,
+            Self::Compact { .. } | Self::Split(_) | Self::Normalize(_) => Lane::Compact,
         }
     }
 
@@ -81,7 +84,7 @@ impl Job {
         match self {
             Self::Flush(_) => Some(Work::Flushes),
             Self::Compact { .. } => Some(Work::Compactions),
-            Self::Split(_) => None,
+            Self::Split(_) | Self::Normalize(_) => None,
         }
     }
 }
@@ -95,7 +98,7 @@ pub struct QueueStats {
     pub compactions: usize,
     /// Long ones of them.
     pub long_compactions: usize,
-    /// Splits waiting or running.
+    /// Splits waiting or running, and runs of the normalizer over a table.
     pub splits: usize,
 }
 
@@ -265,7 +268,7 @@ impl Queue {
                     stats.compactions += 1;
                     stats.long_compactions += usize::from(*long);
                 }
-                Job::Split(_) => stats.splits += 1,
+                Job::Split(_) | Job::Normalize(_) => stats.splits += 1,
             }
         }
         stats
@@ -273,15 +276,18 @@ impl Queue {
 
     /// The compactions of a region that wait or run.
     pub(crate) fn compactions_of(&self, wanted: RegionId) -> Compacting {
+        self.compactions().remove(&wanted).unwrap_or_default()
+    }
+
+    /// The compactions of all regions that have any.
+    pub(crate) fn compactions(&self) -> HashMap<RegionId, Compacting> {
         let state = self.state.lock();
-        let mut found = Compacting::default();
+        let mut found: HashMap<RegionId, Compacting> = HashMap::new();
         for job in state.jobs() {
-            match job {
-                Job::Compact { region, major, .. } if *region == wanted => {
-                    found.major |= major;
-                    found.minor |= !major;
-                }
-                _ => {}
+            if let Job::Compact { region, major, .. } = job {
+                let of_region = found.entry(*region).or_default();
+                of_region.major |= major;
+                of_region.minor |= !major;
             }
         }
         found

@@ -26,6 +26,11 @@ impl Workers {
                 long,
             } => self.compact(*region, family, *major, *long),
             Job::Split(region) => self.split(*region),
+            Job::Normalize(table) => {
+                let regions = self.catalog.normalize(table)?;
+                self.after_replacement(&regions);
+                Ok(())
+            }
         }
     }
 

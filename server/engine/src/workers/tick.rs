@@ -14,6 +14,9 @@ use crate::region::Shared;
 /// last one.
 const SURVEY_PERIOD: Duration = Duration::from_mins(1);
 
+/// Pause between two runs of the normalizer (HBase: `hbase.normalizer.period`).
+const NORMALIZER_PERIOD: Duration = Duration::from_mins(5);
+
 /// Minimum of the limit of sealed log segments that a region may keep alive. The limit is higher if
 /// twice the memstores' limit takes more segments (both as HBase: `hbase.regionserver.maxlogs`).
 const WAL_SEGMENTS_MIN: usize = 32;
@@ -58,6 +61,7 @@ impl Workers {
             due
         };
         if survey_due {
+            self.request_normalizing(now);
             shared.store.chunks.trim();
             for region in self.catalog.tables().regions() {
                 self.after_change(region);
@@ -71,6 +75,20 @@ impl Workers {
             }
         }
         Ok(())
+    }
+
+    /// Queues a run of the normalizer over each table that asks for it, at most once in its period.
+    fn request_normalizing(&self, now: Duration) {
+        let mut last = self.last_normalized.lock();
+        if now.saturating_sub(*last) < NORMALIZER_PERIOD {
+            return;
+        }
+        *last = now;
+        for table in self.catalog.tables().sorted() {
+            if self.catalog.is_normalized(&table) {
+                self.queue.request(Job::Normalize(table.name().clone()));
+            }
+        }
     }
 
     /// Polls the disk and acts on the result (`disk` has the rules). `problem`: a request that has

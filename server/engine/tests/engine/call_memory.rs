@@ -218,6 +218,7 @@ fn an_append_reserves_the_copies_of_what_it_appends_to() {
         family: F,
         qualifier: b"q0",
         value: b"w",
+        timestamp: None,
     }]);
     let append =
         |out: &mut CellBatch| engine.update(&name("t"), b"large", &update, None, Durability::UseDefault, out);

@@ -66,6 +66,7 @@ const PUTS: [PutText; 3] = [
             family: F,
             qualifier: b"q",
             value: text,
+            timestamp: None,
         }]);
         let mut out = CellBatch::new();
         let commit = engine.update(table, row, &update, None, Durability::UseDefault, &mut out);
@@ -117,6 +118,7 @@ fn a_counter_behind_a_delete_of_the_same_millisecond_starts_anew() {
         family: F,
         qualifier: b"q",
         amount: 1,
+        timestamp: None,
     }]);
     for tombstone in TOMBSTONES {
         for expected in [1_i64, 2] {

@@ -92,6 +92,7 @@ pub(crate) fn increment(engine: &Engine, told: &mut Told) -> basalt_engine::Resu
         family: b"f",
         qualifier: b"n",
         amount: 1,
+        timestamp: None,
     }]);
     let mut out = CellBatch::new();
     engine

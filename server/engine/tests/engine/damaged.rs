@@ -97,6 +97,7 @@ fn assert_refused(engine: &Engine, file: &Path) {
         family: F,
         qualifier: b"n",
         amount: 1,
+        timestamp: None,
     }]);
     let added = engine.update(
         &table,

@@ -283,6 +283,7 @@ fn increments_and_appends_return_what_they_wrote() {
             family: F,
             qualifier,
             amount,
+            timestamp: None,
         };
         let mut out = CellBatch::new();
         let mut update = |update: RowUpdate<'_>| {
@@ -301,6 +302,7 @@ fn increments_and_appends_return_what_they_wrote() {
             family: F,
             qualifier: b"q",
             value: b"!",
+            timestamp: None,
         }]);
         assert_eq!(update(append).unwrap(), [[counter(2), b"!".to_vec()].concat()]);
         let error = update(both()).unwrap_err();

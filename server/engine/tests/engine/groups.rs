@@ -22,6 +22,7 @@ fn add(qualifier: &[u8], amount: i64) -> RowUpdate<'_> {
         family: F,
         qualifier,
         amount,
+        timestamp: None,
     }])
 }
 
@@ -278,12 +279,41 @@ fn a_nonce_is_forgotten_after_its_time() {
     let table = create(&engine);
     add_once(&engine, &table, b"a", 1);
     clock.advance_ms(10 * 60 * 1000);
+    // The log shows that the server has lived for so long.
+    add_once(&engine, &table, b"b", 2);
     drop(engine);
     let engine = rig.open();
     clock.advance_ms(10 * 60 * 1000 - 1);
     assert_eq!(add_once(&engine, &table, b"a", 1), (false, 1));
     clock.advance_ms(1);
     assert_eq!(add_once(&engine, &table, b"a", 1), (true, 2));
+}
+
+/// A wall clock that is set while the server runs, or while it is down, makes no nonce expire.
+#[test]
+fn a_clock_that_is_set_makes_no_nonce_expire() {
+    let (_disk, mut rig) = machine();
+    let clock = Arc::new(ManualClock::at(1_700_000_000_000));
+    rig.clock = Arc::clone(&clock) as _;
+    let mut engine = rig.open();
+    let table = create(&engine);
+    add_once(&engine, &table, b"a", 1);
+    for (number, wall_ms) in [
+        (2, 1_700_001_200_000),
+        (3, 1_900_000_000_000),
+        (4, 1_000_000_000_000),
+        (5, 1_900_000_000_000),
+    ] {
+        clock.set_wall_ms(wall_ms);
+        assert_eq!(add_once(&engine, &table, b"b", number), (true, number as i64 - 1));
+        engine.flush(&table).unwrap();
+        // A day forward while the server is down.
+        clock.set_wall_ms(wall_ms + 24 * 60 * 60 * 1000);
+        drop(engine);
+        engine = rig.open();
+        assert_eq!(add_once(&engine, &table, b"a", 1), (false, 1));
+        assert_eq!(add_once(&engine, &table, b"b", number).0, false);
+    }
 }
 
 /// An operation that is not to be logged is logged for its nonce: both are there after a crash, or none.

@@ -103,6 +103,7 @@ fn one_more(engine: &Engine, table: &TableName, by_check: bool) -> Result<()> {
         family: F,
         qualifier: b"q",
         amount: 1,
+        timestamp: None,
     }]);
     let durability = Durability::UseDefault;
     let commit = engine.update(table, b"a", &update, None, durability, &mut CellBatch::new())?;

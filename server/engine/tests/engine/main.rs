@@ -1,10 +1,12 @@
 //! The engine through its front door: data, schema, regions, many threads, crashes.
 
+mod accepted;
 mod blocks;
 mod call_memory;
 mod clock;
 mod compactions;
 mod crash;
+mod cut_rows;
 mod damaged;
 mod data;
 mod disk_full;
@@ -32,4 +34,6 @@ mod splits;
 mod stripes;
 mod system;
 mod threads;
+mod truncation;
+mod updates;
 mod upkeep;

@@ -20,6 +20,7 @@ fn add_one() -> RowUpdate<'static> {
         family: F,
         qualifier: b"q",
         amount: 1,
+        timestamp: None,
     }])
 }
 

@@ -26,6 +26,7 @@ fn increments_of_eight_threads_sum_exactly() {
                         family: F,
                         qualifier: b"q",
                         amount: 1,
+                        timestamp: None,
                     }]);
                     out.clear();
                     // As the server does: without waiting for the others, and only then with.

@@ -12,9 +12,11 @@
 //! A fault whose calls are used up is no longer armed. Each one that a call meets is logged and
 //! counted by its kind, and the text of its exception says that a test caused it.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use basalt_engine::Engine;
 use basalt_engine::engine::RegionInfo;
 use basalt_engine::schema::TableName;
 use metrics::{Counter, counter};
@@ -106,6 +108,21 @@ pub(crate) struct ScanPosition {
     pub(crate) row: Vec<u8>,
     /// The region that has this row now.
     pub(crate) region: RegionInfo,
+    /// Decides where the region can be split.
+    pub(crate) engine: Arc<Engine>,
+}
+
+impl ScanPosition {
+    /// The row at which a fault splits the region: `given`, or else right behind the row that the scan
+    /// has reached, or at that row if the region ends there. `None` if the region cannot be split there,
+    /// for example because it begins with that row.
+    pub(crate) fn split_row(&self, given: Option<&[u8]>) -> Option<Vec<u8>> {
+        let at = |row: &[u8]| self.engine.split_row(self.region.id, row);
+        match given {
+            Some(row) => at(row),
+            None => at(&[&self.row[..], &[0]].concat()).or_else(|| at(&self.row)),
+        }
+    }
 }
 
 impl Fault {
@@ -120,7 +137,7 @@ impl Fault {
     /// Whether the call's scan, if this fault needs one, is where it can happen.
     fn can_happen(&self, call: &Call) -> bool {
         match (&self.kind, &call.scan) {
-            (Kind::Split(Some(row)), Some(scan)) => scan.region.contains(row) && *row != scan.region.start,
+            (Kind::Split(row), Some(scan)) => scan.split_row(row.as_deref()).is_some(),
             (kind, scan) => scan.is_some() || !kind.needs_scan(),
         }
     }

@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use basalt_engine::Engine;
 use basalt_engine::schema::{FamilyDescriptor, TableDescriptor};
 use metrics_exporter_prometheus::PrometheusBuilder;
@@ -91,11 +93,12 @@ fn system_tables_meet_only_faults_that_name_them() {
 }
 
 /// A scan of table `t` that has reached this row.
-fn scan_at(engine: &Engine, row: &[u8]) -> Call {
+fn scan_at(engine: &Arc<Engine>, row: &[u8]) -> Call {
     let mut call = call(Api::Thrift2, "getScannerRows", "t");
     call.scan = Some(ScanPosition {
         row: row.to_vec(),
         region: engine.region_of(&table("t"), row).unwrap(),
+        engine: Arc::clone(engine),
     });
     call
 }
@@ -120,6 +123,36 @@ fn a_split_waits_for_a_scan_of_the_region_that_has_its_row() {
         None,
         "a region begins there"
     );
+}
+
+/// A scan that reads rows in pieces may stand in a row that fills its region, and a row may be too long
+/// for the start of a region: such scans do not meet the fault, and it stays armed.
+#[test]
+fn a_split_waits_for_a_region_that_can_be_split() {
+    let server = rig::server(Config::default());
+    let engine = server.engine();
+    let mut descriptor = TableDescriptor::new(table("t"), vec![FamilyDescriptor::new(b"f")]);
+    for (name, value) in [
+        ("hbase.regionserver.region.split_restriction.type", "KeyPrefix"),
+        ("hbase.regionserver.region.split_restriction.prefix_length", "3"),
+    ] {
+        descriptor.attributes.insert(name.into(), value.into());
+    }
+    let splits = [&b"m"[..], b"m\0", b"pre"].map(<[u8]>::to_vec);
+    engine.create_table(descriptor, splits.to_vec()).unwrap();
+    let faults = armed(r#"{"faults": [{"method": "Scan", "fault": "split", "calls": 2}]}"#);
+    for unfit in [&b"m"[..], b"prefix", &[b'x'; 32_500]] {
+        assert_eq!(
+            faults.take(&scan_at(engine, unfit)),
+            None,
+            "{}",
+            unfit.escape_ascii()
+        );
+    }
+    assert_eq!(faults.list()[0].calls, 2);
+    // Rows of other groups follow in their regions.
+    assert_eq!(faults.take(&scan_at(engine, b"a")), Some(Kind::Split(None)));
+    assert_eq!(faults.take(&scan_at(engine, b"quick")), Some(Kind::Split(None)));
 }
 
 #[test]

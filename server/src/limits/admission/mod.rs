@@ -189,13 +189,12 @@ impl Admission {
         self.check_delay().inspect_err(|busy| self.count(*busy))
     }
 
-    /// Lets a read begin, as [`Self::admit`] does; one of a system table always.
-    pub(crate) fn admit_read(&self, table: &TableName) -> Result<(), Busy> {
-        let is_calm = self.refused_share.load(Ordering::Relaxed) == 0;
-        if is_calm || Class::of_read(table) == Class::System {
-            return Ok(());
+    /// Lets a call of this class begin, as [`Self::admit`] does; one of [`Class::System`] always.
+    pub(crate) fn admit_of(&self, class: Class) -> Result<(), Busy> {
+        match class {
+            Class::User => self.admit(),
+            Class::System => Ok(()),
         }
-        self.admit()
     }
 
     /// Lets a data call that has begun go on to the pool.
@@ -412,8 +411,11 @@ mod tests {
         let table = |name: &str| TableName::parse(name.as_bytes()).unwrap();
         let (meta, other) = (table("hbase:meta"), table("t"));
         admission.refused_share.store(WHOLE, Ordering::Relaxed);
-        assert!(matches!(admission.admit_read(&other), Err(Busy::Delay { .. })));
-        assert_eq!(admission.admit_read(&meta), Ok(()));
+        assert!(matches!(
+            admission.admit_of(Class::of_read(&other)),
+            Err(Busy::Delay { .. })
+        ));
+        assert_eq!(admission.admit_of(Class::of_read(&meta)), Ok(()));
 
         let _permit = admission.permit(Class::of_read(&other)).await.unwrap();
         let mut waiting = std::pin::pin!(admission.permit(Class::User));

@@ -194,10 +194,15 @@ impl Capacity {
             .filter(|(throttle, _, _)| !throttle.is_empty())
     }
 
-    /// Charges a call on `table` with its cost as far as known before it runs. Returns until when
-    /// it is to be held back, if it is.
-    pub(crate) fn charge(&self, table: &TableName, charge: &mut Charge) -> Result<Option<Instant>, Exceeded> {
-        charge.quotas = self.quotas.applying(table);
+    /// Charges a call of `user` on `table` with its cost as far as known before it runs. Returns until
+    /// when it is to be held back, if it is. Anonymous calls are those of `quota.user`.
+    pub(crate) fn charge(
+        &self,
+        user: Option<&str>,
+        table: &TableName,
+        charge: &mut Charge,
+    ) -> Result<Option<Instant>, Exceeded> {
+        charge.quotas = self.quotas.applying(user, table);
         let now = self.now();
         let reached = self
             .subjects(charge)

@@ -45,7 +45,7 @@ impl Rig {
         for (server, rows) in rows {
             (0..*rows).for_each(|_| charge.add(Some(*server), Cost::write(100)));
         }
-        let until = self.capacity.charge(&table("t"), &mut charge)?;
+        let until = self.capacity.charge(None, &table("t"), &mut charge)?;
         Ok(until.map(|until| until - Instant::now()))
     }
 }
@@ -108,7 +108,7 @@ async fn bytes_read_are_charged_where_they_were_read() {
     let fetch = |server| {
         let mut charge = Charge::default();
         charge.add(Some(server), Cost::READ);
-        let until = rig.capacity.charge(&table("t"), &mut charge).unwrap();
+        let until = rig.capacity.charge(None, &table("t"), &mut charge).unwrap();
         (charge, until.map(|until| until - Instant::now()))
     };
     let (charge, wait) = fetch(0);
@@ -139,7 +139,7 @@ async fn quotas_hold_back_whom_they_are_for() {
     let write = |name: &str| {
         let mut charge = Charge::default();
         (0..10).for_each(|_| charge.add(None, Cost::write(100)));
-        let until = rig.capacity.charge(&table(name), &mut charge);
+        let until = rig.capacity.charge(None, &table(name), &mut charge);
         until.map(|until| until.map(|until| until - Instant::now()))
     };
     rig.set_quota(Owner::Table(table("t")), ThrottleType::WriteSize, 1_000);
@@ -174,6 +174,26 @@ async fn quotas_hold_back_whom_they_are_for() {
     );
     rig.set_quota(user("me"), ThrottleType::RequestNumber, 10);
     assert!(text("ns:t").contains("; user me has the limit 10req/sec of REQUEST_NUMBER"));
+    let mut charge = Charge::default();
+    (0..200).for_each(|_| charge.add(None, Cost::write(100)));
+    let refused = rig.capacity.charge(Some("you"), &table("ns:t"), &mut charge);
+    let refused = refused.map(|_| charge.total).unwrap_or_default();
+    assert_eq!(
+        refused.writes, 200,
+        "the first call of another user goes ahead, over the limit"
+    );
+    let refused = rig
+        .capacity
+        .charge(Some("you"), &table("ns:t"), &mut charge)
+        .unwrap_err();
+    assert!(
+        refused.to_string().contains("; user you has the limit 1req/sec"),
+        "{refused}"
+    );
+    assert_eq!(
+        rig.capacity.charge(Some("third"), &table("ns:t"), &mut charge),
+        Ok(None)
+    );
     let owners: Vec<_> = rig
         .capacity
         .list_quotas()

@@ -12,7 +12,6 @@
 
 use std::cmp::Ordering;
 use std::sync::Arc;
-use std::sync::atomic::Ordering as Atomic;
 use std::time::Duration;
 
 use basalt_engine::cell::RowView;
@@ -26,7 +25,7 @@ use bytes::Bytes;
 use super::request;
 use super::scan::confine;
 use super::state::Connection;
-use crate::service::{Failure, scans};
+use crate::service::{Call, Failure, scans};
 
 mod number;
 
@@ -39,10 +38,10 @@ const PART_BYTES: usize = 256 << 10;
 /// Computes the aggregate `wanted` over a region.
 pub(super) async fn run(
     connection: &Arc<Connection>,
+    running: &mut Call<'_>,
     region: &RegionInfo,
     method: Method,
     wanted: AggregateRequest,
-    arguments_bytes: usize,
 ) -> Result<AggregateResponse, Failure> {
     let mut totals = Totals::new(method, &wanted)?;
     let filter = request::filter(&connection.server, &region.table, wanted.scan.filter.as_ref()).await?;
@@ -53,12 +52,11 @@ pub(super) async fn run(
         scan.spec.filter = Some(Arc::new(FilterSpec::first_key_only()));
     }
     confine(&mut scan, region);
-    let caller = connection.caller().with_arguments(arguments_bytes);
     let lease = Duration::from_millis(connection.server.config().scanner.lease_ms);
     let table = region.table.clone();
-    let id = scans::open(&connection.server, &caller, table, scan, false, lease)?;
-    let added = add_all(connection, id, &mut totals).await;
-    scans::close(&connection.server, &caller, id);
+    let id = scans::open(&connection.server, running, table, scan, false, lease)?;
+    let added = add_all(connection, running, id, &mut totals).await;
+    scans::close(&connection.server, &connection.sender.caller, id);
     added.map(|()| totals.answer())
 }
 
@@ -67,7 +65,12 @@ fn names_column(columns: &[Column]) -> bool {
 }
 
 /// Adds up all rows of a scan.
-async fn add_all(connection: &Arc<Connection>, id: i32, totals: &mut Totals) -> Result<(), Failure> {
+async fn add_all(
+    connection: &Arc<Connection>,
+    running: &mut Call<'_>,
+    id: i32,
+    totals: &mut Totals,
+) -> Result<(), Failure> {
     let part = scans::Part {
         results: usize::MAX,
         rows: u64::MAX,
@@ -77,11 +80,10 @@ async fn add_all(connection: &Arc<Connection>, id: i32, totals: &mut Totals) -> 
         time: None,
     };
     loop {
-        let mut caller = connection.caller();
-        if caller.gone().load(Atomic::Acquire) {
+        if running.is_gone() {
             return Err(Failure::plain_io("the client has closed the connection"));
         }
-        let (batch, end) = scans::fetch_part(&connection.server, &mut caller, id, part).await?;
+        let (batch, end) = scans::fetch_part(&connection.server, running, id, part).await?;
         for row in batch.rows() {
             totals.add(&row)?;
         }

@@ -9,13 +9,15 @@ use basalt_idl::native::frame::CallHeader;
 use super::output::Response;
 use super::{Connection, MemoryPermit};
 use crate::limits::admission::Purpose;
-use crate::native::call::Call;
+use crate::native::arrived::Arrived;
 use crate::native::client;
 use crate::native::peer::Method;
 use crate::native::reply::Reply;
-use crate::native::{admin, answered, arguments, compress, faults, master, registry, slow_log};
-use crate::service::Failure;
+use crate::native::{admin, arguments, compress, faults, master};
+use crate::observe::metrics::Api;
 use crate::service::faults::Consequence;
+use crate::service::pipeline::{self, End};
+use crate::service::{Call, Failure, Kept};
 
 /// Arguments up to this many bytes in memory are not reserved: those of most calls.
 const SMALL_ARGUMENTS: usize = 16 << 10;
@@ -30,12 +32,12 @@ pub(super) type Running = Pin<Box<dyn Future<Output = Option<Response>> + Send>>
 pub(super) fn answer(
     connection: Arc<Connection>,
     method: Method,
-    mut call: Call,
+    mut arrived: Arrived,
     mut permit: MemoryPermit,
 ) -> Running {
     Box::pin(async move {
-        let mut reply = Reply::new(call.id, connection.peer.compressor);
-        run(&connection, method, &mut call, &mut permit, &mut reply).await?;
+        let mut reply = Reply::new(arrived.id, connection.peer.packing);
+        run(&connection, method, &mut arrived, &mut permit, &mut reply).await?;
         Some(response(reply, permit))
     })
 }
@@ -43,7 +45,7 @@ pub(super) fn answer(
 /// The answer to a call of a method that the service does not have.
 pub(super) fn unknown_method(connection: &Connection, header: &CallHeader, permit: MemoryPermit) -> Response {
     let call_id = header.call_id.unwrap_or_default();
-    let mut reply = Reply::new(call_id, connection.peer.compressor);
+    let mut reply = Reply::new(call_id, connection.peer.packing);
     reply.failure(&Failure::unsupported(header.method()));
     response(reply, permit)
 }
@@ -66,18 +68,20 @@ fn response(mut reply: Reply, mut permit: MemoryPermit) -> Response {
 async fn run(
     connection: &Arc<Connection>,
     method: Method,
-    call: &mut Call,
+    arrived: &mut Arrived,
     permit: &mut MemoryPermit,
     reply: &mut Reply,
 ) -> Option<()> {
-    let prepared = if call.has_message {
-        prepare(connection, method, call, permit).await
+    let mut kept = Kept::default();
+    let mut call = Call::new(&connection.sender, &mut kept, arrived.at);
+    let prepared = if arrived.has_message {
+        prepare(connection, method, arrived, &mut call, permit).await
     } else {
         Err(Failure::do_not_retry("a call without a request message"))
     };
     let fault = match connection.server.armed_faults() {
         Some(armed) if prepared.is_ok() => {
-            Box::pin(faults::meet(connection, armed, method, &call.parameter)).await
+            Box::pin(faults::meet(connection, armed, method, &arrived.parameter)).await
         }
         _ => None,
     };
@@ -85,14 +89,14 @@ async fn run(
     if reply.is_cut {
         return Some(());
     }
-    let number = method.number(connection.peer.service);
-    if call.deadline.has_passed(Instant::now()) {
-        answered(
-            &connection.server,
-            number,
-            call.arrived.elapsed(),
-            Some(TIMED_OUT),
-        );
+    let of = pipeline::Method {
+        api: Api::Native,
+        number: method.number(connection.peer.service),
+        service: connection.peer.service.name(),
+        name: method.name(),
+    };
+    if arrived.deadline.has_passed(Instant::now()) {
+        pipeline::count(&connection.server, of, arrived.at.elapsed(), Some(TIMED_OUT));
         tracing::debug!(
             method = method.name(),
             "native call dropped: its client has given up"
@@ -102,15 +106,13 @@ async fn run(
     let drops_reply = matches!(fault, Some(Consequence::DropsReply));
     let outcome = match (prepared, fault) {
         (Ok(()), Some(Consequence::Fails(failure))) => {
-            faults::refuse(method, call.parameter.clone(), *failure, reply)
+            faults::refuse(method, arrived.parameter.clone(), *failure, reply)
         }
-        (Ok(()), _) => dispatch(connection, method, call, reply).await,
+        (Ok(()), _) => dispatch(connection, method, arrived, &mut call, reply).await,
         (Err(failure), _) => Err(failure),
     };
     let outcome = match outcome {
-        Ok(()) if connection.peer.compressor.is_some() => {
-            Box::pin(reply.pack_cells(&connection.server)).await
-        }
+        Ok(()) if connection.peer.packing.is_some() => Box::pin(reply.pack_cells(&connection.server)).await,
         other => other,
     };
     if drops_reply {
@@ -120,24 +122,14 @@ async fn run(
     }
     let failed = outcome.err();
     if let Some(failure) = &failed {
-        tracing::debug!(
-            method = method.name(),
-            class = failure.label(),
-            "native call failed: {}",
-            failure.message()
-        );
         reply.failure(failure);
     }
-    let (took, class) = (call.arrived.elapsed(), failed.map(|failure| failure.label()));
-    answered(&connection.server, number, took, class);
-    let answered = slow_log::Answered {
-        method,
-        parameter: &call.parameter,
-        took,
+    let end = End {
+        failed: failed.as_ref().map(Failure::label),
+        message: failed.as_ref().map_or("", Failure::message),
         answer_bytes: reply.len(),
-        scanned: reply.scanned.take(),
     };
-    slow_log::judge(connection, answered);
+    pipeline::settle(&connection.server, &call, of, end);
     Some(())
 }
 
@@ -145,20 +137,21 @@ async fn run(
 async fn prepare(
     connection: &Connection,
     method: Method,
-    call: &mut Call,
+    arrived: &mut Arrived,
+    call: &mut Call<'_>,
     permit: &mut MemoryPermit,
 ) -> Result<(), Failure> {
-    let compressor = connection.peer.compressor;
-    if compressor.is_some() {
-        call.cells = Box::pin(compress::unpack(
+    let packing = connection.peer.packing;
+    if packing.is_some() {
+        arrived.cells = Box::pin(compress::unpack(
             &connection.server,
-            compressor,
-            std::mem::take(&mut call.cells),
+            packing,
+            std::mem::take(&mut arrived.cells),
             permit,
         ))
         .await?;
     }
-    let bytes = arguments::memory_bytes(method, &call.parameter, &call.cells);
+    let bytes = arguments::memory_bytes(method, &arrived.parameter, &arrived.cells);
     if bytes > SMALL_ARGUMENTS {
         call.arguments_bytes = bytes;
         permit
@@ -172,27 +165,28 @@ async fn prepare(
 async fn dispatch(
     connection: &Arc<Connection>,
     method: Method,
-    call: &Call,
+    arrived: &Arrived,
+    call: &mut Call<'_>,
     reply: &mut Reply,
 ) -> Result<(), Failure> {
     match method {
-        Method::Client(method) => client::call(connection, method, call, reply).await,
+        Method::Client(method) => client::call(connection, method, arrived, call, reply).await,
         // The rest is boxed, so that a get does not move the memory of a schema change's future.
         Method::Master(method) => {
-            let parameter = call.parameter.clone();
-            Box::pin(master::call(&connection.server, method, parameter, reply)).await
+            let parameter = arrived.parameter.clone();
+            let (admin, description) = (connection.admin(), &mut call.description);
+            let answered = Box::pin(master::call(&admin, method, parameter, reply)).await;
+            admin.describe(description);
+            answered
         }
         Method::Admin(method) => {
-            let parameter = call.parameter.clone();
-            Box::pin(admin::call(&connection.server, method, parameter, reply)).await
+            let parameter = arrived.parameter.clone();
+            let (admin, description) = (connection.admin(), &mut call.description);
+            let answered = Box::pin(admin::call(&admin, method, parameter, reply)).await;
+            admin.describe(description);
+            answered
         }
-        Method::ClientMeta(method) => {
-            registry::call(&connection.server, method, reply);
-            Ok(())
-        }
-        Method::BootstrapNode(_) => {
-            registry::bootstrap(&connection.server, reply);
-            Ok(())
-        }
+        Method::ClientMeta(method) => method.answer(&connection.admin(), arrived.parameter.clone(), reply),
+        Method::BootstrapNode(method) => method.answer(&connection.admin(), arrived.parameter.clone(), reply),
     }
 }

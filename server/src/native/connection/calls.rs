@@ -24,7 +24,7 @@ use tokio::task::JoinSet;
 use super::answer::{Running, answer, unknown_method};
 use super::output::Response;
 use super::{Connection, MemoryPermit};
-use crate::native::call::Call;
+use crate::native::arrived::Arrived;
 use crate::native::peer::Method;
 
 /// Time after which the calls that arrived together run no further scan or batch in the task of their
@@ -74,7 +74,7 @@ impl Calls {
         let Some(method) = Method::find(connection.peer.service, request.header.method()) else {
             return Some(unknown_method(connection, &request.header, permit));
         };
-        let call = Call::new(request, arrived);
+        let call = Arrived::new(request, arrived);
         let others_wait = has_next || !self.is_empty();
         let is_apart = others_wait && may_take_long(method, &call);
         let mut call = answer(Arc::clone(connection), method, call, permit);
@@ -132,15 +132,15 @@ async fn end_of(call: &mut Option<Running>) -> Option<Response> {
 }
 
 /// Whether a call may keep its thread for longer than a get or a put of one row.
-fn may_take_long(method: Method, call: &Call) -> bool {
+fn may_take_long(method: Method, call: &Arrived) -> bool {
     let Method::Client(method) = method else {
         return true;
     };
     match method {
         ClientServiceMethod::Get | ClientServiceMethod::Mutate => false,
-        ClientServiceMethod::Scan => call.arrived.elapsed() > LONG_HERE,
+        ClientServiceMethod::Scan => call.at.elapsed() > LONG_HERE,
         ClientServiceMethod::Multi => {
-            call.parameter.len() + call.cells.len() > BATCH_HERE || call.arrived.elapsed() > LONG_HERE
+            call.parameter.len() + call.cells.len() > BATCH_HERE || call.at.elapsed() > LONG_HERE
         }
         _ => true,
     }

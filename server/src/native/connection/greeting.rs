@@ -13,7 +13,9 @@ use tokio::net::tcp::OwnedWriteHalf;
 
 use super::{End, Input};
 use crate::native::peer::Peer;
+use crate::security::User;
 use crate::server::Server;
+use crate::service::admin::cluster;
 
 /// Longest connection header or SASL frame.
 const HEADER_BYTES_MAX: usize = 64 << 10;
@@ -24,7 +26,7 @@ pub(super) async fn greet(
     server: &Server,
     input: &mut Input,
     write: &mut OwnedWriteHalf,
-) -> Result<Option<Peer>, End> {
+) -> Result<Option<(Peer, Option<User>)>, End> {
     match read_greeting(server, input, write).await {
         Err(End::Refused { class, message }) => {
             server.connections().protocol_errors.increment(1);
@@ -42,7 +44,7 @@ async fn read_greeting(
     server: &Server,
     input: &mut Input,
     write: &mut OwnedWriteHalf,
-) -> Result<Option<Peer>, End> {
+) -> Result<Option<(Peer, Option<User>)>, End> {
     loop {
         let Some(preamble) = input.bytes::<PREAMBLE_BYTES>().await? else {
             return Ok(None);
@@ -58,7 +60,7 @@ async fn read_greeting(
                 break;
             }
             Preamble::Registry => {
-                let cluster_id = server.engine().cluster_id().to_string();
+                let cluster_id = cluster::id(server);
                 let answer = GetConnectionRegistryResponse { cluster_id };
                 begin_response(CONNECTION_CALL_ID, &answer, 0, &mut out);
                 write.write_all(&out).await?;
@@ -89,7 +91,10 @@ async fn read_greeting(
     };
     let header = decode_connection_header(frame)
         .map_err(|error| End::refused(ExceptionClass::FatalConnection, error.to_string()))?;
-    Peer::new(&header)
-        .map(Some)
-        .map_err(|(class, message)| End::refused(class, message))
+    let peer = Peer::new(&header).map_err(|(class, message)| End::refused(class, message))?;
+    let user = header.user_info.map(|user| User {
+        effective: user.effective_user,
+        real: user.real_user,
+    });
+    Ok(Some((peer, user)))
 }

@@ -33,7 +33,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::state::Connection;
 use crate::limits::admission::MemoryPermit;
+use crate::security::{Caller, Owner};
 use crate::server::Server;
+use crate::service::Sender;
 
 mod answer;
 mod calls;
@@ -91,28 +93,27 @@ pub(crate) async fn run(
         greeted = timeout(limit, greeting::greet(&server, &mut input, &mut write)) => greeted,
         () = stop.cancelled() => return Ok(()),
     };
-    let peer = match greeted.map_err(|_| End::SlowMessage(limit))? {
-        Ok(Some(peer)) => peer,
+    let (peer, user) = match greeted.map_err(|_| End::SlowMessage(limit))? {
+        Ok(Some(greeted)) => greeted,
         Ok(None) => return Ok(()),
         Err(end) => {
             input.drain_after(&end, &stop).await;
             return Err(end);
         }
     };
+    let caller = Caller::simple(Owner::Connection(number), address, user);
     let connection = Arc::new(Connection {
+        sender: Sender::new(caller, server.admission().memory()),
         server,
         peer,
-        number,
-        address,
         scanners: Mutex::default(),
-        gone: Arc::default(),
         kept: Mutex::default(),
     });
     let mut calls = Calls::default();
     let mut output = Output::new(&connection, write);
     let served = serve(&connection, &mut input, &mut calls, &mut output, &stop).await;
     if !stop.is_cancelled() {
-        connection.gone.store(true, Ordering::Relaxed);
+        connection.sender.gone.store(true, Ordering::Relaxed);
     }
     let written = match &served {
         Ok(_) => finish(&mut calls, &mut output).await,

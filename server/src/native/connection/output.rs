@@ -232,7 +232,7 @@ impl Output {
         match &blocked.slow {
             Some(slow) => slow.progress(0, reserved),
             None if reserved > 0 => {
-                let address = self.connection.address.map(|address| address.ip());
+                let address = self.connection.sender.caller.ip();
                 blocked.slow = Some(joined.permit.memory().slow_client(address, reserved));
             }
             None => {}

@@ -2,6 +2,7 @@
 
 use basalt_idl::native::compress::Compressor;
 use basalt_idl::native::exception::ExceptionClass;
+use basalt_idl::native::forms::{CellForm, Packing};
 use basalt_idl::native::messages::{
     AdminServiceMethod, BootstrapNodeServiceMethod, ClientMetaServiceMethod, ClientServiceMethod,
     ConnectionHeader, MasterServiceMethod,
@@ -153,8 +154,8 @@ pub struct Peer {
     /// Whether the cells of a Get go inside the message, whatever the codec. Clients before HBase
     /// 1.3 and clients that send no version (gohbase, asynchbase) expect this.
     pub inline_gets: bool,
-    /// The compression of cell blocks in both directions.
-    pub compressor: Option<Compressor>,
+    /// The form and compression of cell blocks in both directions; `None`: those of the codec, plain.
+    pub packing: Option<Packing>,
     /// Whether the client knows ScannerResetException (HBase 1.4).
     pub resets_scanners: bool,
 }
@@ -172,20 +173,10 @@ impl Peer {
             Some(BootstrapNodeServiceMethod::SERVICE) => Service::BootstrapNode,
             other => {
                 let message = format!("unknown service {}", other.unwrap_or("(none)"));
-                return Err((ExceptionClass::UnknownService, message));
+                return Err((ExceptionClass::FatalConnection, message));
             }
         };
-        let codec = match header.cell_block_codec_class.as_deref() {
-            None | Some("") => Codec::Inline,
-            Some(class) => match class.strip_prefix(CODEC_PACKAGE) {
-                Some("KeyValueCodec") => Codec::KeyValue,
-                Some("KeyValueCodecWithTags") => Codec::KeyValueWithTags,
-                _ => {
-                    let message = format!("{class}; KeyValueCodec and KeyValueCodecWithTags are supported");
-                    return Err((ExceptionClass::UnsupportedCellCodec, message));
-                }
-            },
-        };
+        let (codec, form) = codec(header)?;
         let version = header.version_info.as_ref();
         let is_at_least = |least| {
             version.is_some_and(|version| {
@@ -197,10 +188,36 @@ impl Peer {
             service,
             codec,
             inline_gets: codec == Codec::Inline || !is_at_least((1, 3)),
-            compressor: compressor(header, codec)?,
+            packing: Packing::new(form, compressor(header, codec)?),
             resets_scanners: is_at_least((1, 4)),
         })
     }
+}
+
+/// The codec that a header names, with the form of its cells.
+fn codec(header: &ConnectionHeader) -> Result<(Codec, Option<CellForm>), (ExceptionClass, String)> {
+    let class = header.cell_block_codec_class.as_deref().unwrap_or_default();
+    if class.is_empty() {
+        return Ok((Codec::Inline, None));
+    }
+    match class.strip_prefix(CODEC_PACKAGE) {
+        Some("KeyValueCodec") => return Ok((Codec::KeyValue, None)),
+        Some("KeyValueCodecWithTags") => return Ok((Codec::KeyValueWithTags, None)),
+        _ => {}
+    }
+    let Some(form) = class.strip_prefix(CODEC_PACKAGE).and_then(CellForm::of_codec) else {
+        let message = format!(
+            "{class}; KeyValueCodec, KeyValueCodecWithTags, CellCodec, CellCodecWithTags and MessageCodec are \
+             supported (hbase.client.rpc.codec)"
+        );
+        return Err((ExceptionClass::UnsupportedCellCodec, message));
+    };
+    let codec = if form.has_tags() {
+        Codec::KeyValueWithTags
+    } else {
+        Codec::KeyValue
+    };
+    Ok((codec, Some(form)))
 }
 
 /// The compressor that a header names. As in HBase, it is ignored if there are no cell blocks.
@@ -277,12 +294,12 @@ mod tests {
         assert_eq!(
             refused(header("LockService", None, None)),
             (
-                ExceptionClass::UnknownService,
+                ExceptionClass::FatalConnection,
                 "unknown service LockService".to_owned()
             )
         );
         assert_eq!(
-            refused(header("ClientService", Some("CellCodec"), None)).0,
+            refused(header("ClientService", Some("KryoCodec"), None)).0,
             ExceptionClass::UnsupportedCellCodec
         );
         let mut compressed = header("ClientService", Some("KeyValueCodec"), None);
@@ -291,7 +308,7 @@ mod tests {
         assert_eq!(class, ExceptionClass::UnsupportedCompressionCodec);
         assert!(message.contains("BZip2Codec; Hadoop's DefaultCodec"), "{message}");
         compressed.cell_block_codec_class = None;
-        assert_eq!(Peer::new(&compressed).unwrap().compressor, None);
+        assert_eq!(Peer::new(&compressed).unwrap().packing, None);
     }
 
     #[test]
@@ -300,8 +317,30 @@ mod tests {
         compressed.cell_block_compressor_class = Some("org.apache.hadoop.io.compress.GzipCodec".into());
         let peer = Peer::new(&compressed).unwrap();
         assert_eq!(
-            (peer.compressor, peer.resets_scanners),
-            (Some(Compressor::Gzip), true)
+            (peer.packing, peer.resets_scanners),
+            (Packing::new(None, Some(Compressor::Gzip)), true)
         );
+    }
+
+    #[test]
+    fn a_codec_decides_on_the_form_of_cells_and_their_tags() {
+        for (name, codec, form) in [
+            ("KeyValueCodec", Codec::KeyValue, None),
+            ("KeyValueCodecWithTags", Codec::KeyValueWithTags, None),
+            ("CellCodec", Codec::KeyValue, Some(CellForm::Cell)),
+            (
+                "CellCodecWithTags",
+                Codec::KeyValueWithTags,
+                Some(CellForm::CellWithTags),
+            ),
+            ("MessageCodec", Codec::KeyValue, Some(CellForm::Message)),
+        ] {
+            let peer = Peer::new(&header("ClientService", Some(name), Some((2, 6)))).unwrap();
+            assert_eq!(
+                (peer.codec, peer.packing),
+                (codec, Packing::new(form, None)),
+                "{name}"
+            );
+        }
     }
 }

@@ -66,7 +66,7 @@ struct PlainWrite {
     index: Option<u32>,
     /// Where its row is in the message.
     row: Range<usize>,
-    /// Timestamp of its cells that have none.
+    /// Timestamp of a delete of the whole row.
     timestamp: Option<u64>,
     /// Number of its cells in the cell block.
     cells: u32,
@@ -222,8 +222,8 @@ impl PlainWrite {
     #[inline]
     fn add_to<'a>(&self, writes: &mut Writes<'a>, row: &'a [u8], block: &mut Cells<'a>) -> Result<()> {
         let before = writes.len();
-        request::each_cell_in_block(row, self.cells, self.timestamp, block, |cell| {
-            request::push_write(cell, None, writes)
+        request::each_cell_in_block(row, self.cells, block, |cell| {
+            request::push_write(self.mutate_type, cell, None, writes)
         })?;
         if writes.len() == before && self.mutate_type == MutationType::Delete {
             request::push_delete_of_row(self.timestamp, writes)?;

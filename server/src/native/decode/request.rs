@@ -27,7 +27,13 @@ pub(super) fn do_not_retry(what: impl Into<String>) -> Error {
 
 /// Decodes a call's message.
 pub fn decode<M: Message + Default>(parameter: Bytes) -> Result<M> {
-    M::decode(parameter).map_err(|error| do_not_retry(format!("malformed request: {error}")))
+    M::decode(parameter).map_err(undecodable)
+}
+
+/// The refusal of a message that cannot be decoded.
+#[expect(clippy::needless_pass_by_value, reason = "for map_err")]
+pub fn undecodable(error: prost::DecodeError) -> Error {
+    do_not_retry(format!("malformed request: {error}"))
 }
 
 /// An attribute of an operation.
@@ -226,24 +232,23 @@ fn each_cell<'a>(
     mut each: impl FnMut(&WireCell<'a>) -> Result<()>,
 ) -> Result<()> {
     let row = row(mutation)?;
-    for cell in &cells_in_message(mutation, row) {
+    for cell in &cells_in_message(mutation, row)? {
         each(cell)?;
     }
-    each_cell_in_block(row, cells_in_block(mutation), mutation.timestamp, block, each)
+    each_cell_in_block(row, cells_in_block(mutation), block, each)
 }
 
-/// Passes the next `count` cells of the block, which must be of that row, to `each`. `timestamp` is that
-/// of cells that have none.
+/// Passes the next `count` cells of the block, which must be of that row, to `each`. As in HBase, the
+/// timestamp of the mutation is not theirs.
 #[inline]
 pub fn each_cell_in_block<'a>(
     row: &[u8],
     count: u32,
-    timestamp: Option<u64>,
     block: &mut Cells<'a>,
     mut each: impl FnMut(&WireCell<'a>) -> Result<()>,
 ) -> Result<()> {
     for _ in 0..count {
-        let mut cell = block.require().map_err(malformed)?;
+        let cell = block.require().map_err(malformed)?;
         if cell.row != row {
             return Err(do_not_retry(format!(
                 "a cell of row {} in a mutation of row {}",
@@ -251,27 +256,26 @@ pub fn each_cell_in_block<'a>(
                 Cut(row)
             )));
         }
-        if cell.timestamp == LATEST
-            && let Some(time) = timestamp
-        {
-            cell.timestamp = time as i64;
-        }
         each(&cell)?;
     }
     Ok(())
 }
 
-/// The cells in the message itself: those of clients without a codec.
-fn cells_in_message<'a>(mutation: &'a MutationProto, row: &'a [u8]) -> Vec<WireCell<'a>> {
-    // As in HBase: a delete's own timestamp is for its whole row, not for its columns.
-    let is_delete = mutation.mutate_type() == MutationType::Delete;
-    let default = mutation.timestamp.filter(|_| !is_delete);
+/// The cells in the message itself: those of clients without a codec, and of Java's client in a call
+/// of one mutation. As in HBase, a mutation's own timestamp is that of its puts; in a delete it is for
+/// the whole row, not for columns.
+fn cells_in_message<'a>(mutation: &'a MutationProto, row: &'a [u8]) -> Result<Vec<WireCell<'a>>> {
+    let kind = mutation.mutate_type();
+    let default = mutation.timestamp.filter(|_| kind == MutationType::Put);
     let mut cells: Vec<WireCell<'a>> = Vec::new();
     for column in &mutation.column_value {
         for value in &column.qualifier_value {
-            let cell_type = cell_type(mutation, value);
-            // As in HBase: the delete of a family replaces deletes of its columns before it.
-            if cell_type == CellType::DeleteFamily {
+            let cell_type = cell_type(kind, value);
+            if kind != MutationType::Delete && value.value.is_none() {
+                return Err(do_not_retry("Missing required field: qualifier value"));
+            }
+            // As in HBase: in a delete, that of a family replaces those of its columns before it.
+            if kind == MutationType::Delete && cell_type == CellType::DeleteFamily {
                 cells.retain(|cell| cell.family != &column.family[..]);
             }
             cells.push(WireCell {
@@ -285,12 +289,15 @@ fn cells_in_message<'a>(mutation: &'a MutationProto, row: &'a [u8]) -> Vec<WireC
             });
         }
     }
-    cells
+    Ok(cells)
 }
 
-fn cell_type(mutation: &MutationProto, value: &mutation_proto::column_value::QualifierValue) -> CellType {
-    if mutation.mutate_type() != MutationType::Delete {
-        return CellType::Put;
+/// The type of a cell in the message. A put has delete markers, too; increments and appends have none.
+fn cell_type(kind: MutationType, value: &mutation_proto::column_value::QualifierValue) -> CellType {
+    match kind {
+        MutationType::Delete => {}
+        MutationType::Put if value.delete_type.is_some() => {}
+        _ => return CellType::Put,
     }
     match value.delete_type() {
         DeleteType::DeleteOneVersion => CellType::Delete,
@@ -324,16 +331,23 @@ fn add_writes<'a>(mutation: &'a MutationProto, block: &mut Cells<'a>, writes: &m
         }
     }
     let before = writes.len();
-    each_cell(mutation, block, |cell| push_write(cell, ttl_ms, writes))?;
+    let kind = mutation.mutate_type();
+    each_cell(mutation, block, |cell| push_write(kind, cell, ttl_ms, writes))?;
     if writes.len() == before && mutation.mutate_type() == MutationType::Delete {
         push_delete_of_row(mutation.timestamp, writes)?;
     }
     Ok(())
 }
 
-/// Adds the write that a cell is.
+/// Adds the write that a cell of a put or delete is. A marker of one version without a timestamp means the
+/// newest version in a delete only; in a put it gets the time of the put, as in HBase.
 #[inline]
-pub fn push_write<'a>(cell: &WireCell<'a>, ttl_ms: Option<i64>, writes: &mut Writes<'a>) -> Result<()> {
+pub fn push_write<'a>(
+    kind: MutationType,
+    cell: &WireCell<'a>,
+    ttl_ms: Option<i64>,
+    writes: &mut Writes<'a>,
+) -> Result<()> {
     let (family, qualifier) = (cell.family, cell.qualifier);
     let timestamp = write_time(cell.timestamp)?;
     writes.push(match cell.cell_type {
@@ -344,6 +358,9 @@ pub fn push_write<'a>(cell: &WireCell<'a>, ttl_ms: Option<i64>, writes: &mut Wri
             value: cell.value,
             ttl_ms,
         },
+        CellType::Delete if kind == MutationType::Put && timestamp.is_none() => {
+            Write::DeleteVersionAtWrite { family, qualifier }
+        }
         CellType::Delete => Write::DeleteVersion {
             family,
             qualifier,
@@ -429,6 +446,7 @@ pub fn update<'a>(mutation: &'a MutationProto, block: &mut Cells<'a>) -> Result<
     if mutation.mutate_type() == MutationType::Increment {
         let mut columns = Vec::new();
         each_cell(mutation, block, |cell| {
+            check_is_put("an increment", cell)?;
             columns.push(increment(cell)?);
             Ok(())
         })?;
@@ -436,10 +454,24 @@ pub fn update<'a>(mutation: &'a MutationProto, block: &mut Cells<'a>) -> Result<
     }
     let mut columns = Vec::new();
     each_cell(mutation, block, |cell| {
-        columns.push(append(cell));
+        check_is_put("an append", cell)?;
+        columns.push(append(cell)?);
         Ok(())
     })?;
     Ok(RowUpdate::Append(columns))
+}
+
+/// Refuses delete markers in increments and appends: HBase would keep the marker where the column has
+/// no cell, and change the value where it has one.
+fn check_is_put(kind: &str, cell: &WireCell<'_>) -> Result<()> {
+    if cell.cell_type == CellType::Put {
+        return Ok(());
+    }
+    Err(do_not_retry(format!(
+        "{kind} of column {} has a cell of type {:?}; it takes cells of type Put only: send the marker in a Put or a Delete",
+        Cut(cell.qualifier),
+        cell.cell_type
+    )))
 }
 
 fn increment<'a>(cell: &WireCell<'a>) -> Result<ColumnIncrement<'a>> {
@@ -454,15 +486,17 @@ fn increment<'a>(cell: &WireCell<'a>) -> Result<ColumnIncrement<'a>> {
         family: cell.family,
         qualifier: cell.qualifier,
         amount: i64::from_be_bytes(amount),
+        timestamp: write_time(cell.timestamp)?,
     })
 }
 
-fn append<'a>(cell: &WireCell<'a>) -> ColumnAppend<'a> {
-    ColumnAppend {
+fn append<'a>(cell: &WireCell<'a>) -> Result<ColumnAppend<'a>> {
+    Ok(ColumnAppend {
         family: cell.family,
         qualifier: cell.qualifier,
         value: cell.value,
-    }
+        timestamp: write_time(cell.timestamp)?,
+    })
 }
 
 #[cfg(test)]

@@ -168,7 +168,7 @@ fn publish_region(table: &str, region: &str, regions: &[RegionStats]) {
 
 #[cfg(test)]
 mod tests {
-    use basalt_engine::engine::RegionInfo;
+    use basalt_engine::engine::{FileSizes, RegionInfo};
     use basalt_engine::id::RegionId;
     use basalt_engine::schema::TableName;
 
@@ -185,13 +185,17 @@ mod tests {
                 encoded_name: format!("region-{id}"),
             },
             reads: 0,
+            filtered_reads: 0,
             writes: id,
             blocked_writes: 0,
             memstore_bytes: 0,
             store_files: 0,
             store_file_bytes: 0,
+            file_sizes: FileSizes::default(),
+            flushed: Vec::new(),
             damaged_files: 0,
             flushes: 0,
+            last_major_compaction_ms: 0,
             compactions: 0,
         }
     }

@@ -1,6 +1,6 @@
 //! State of the master that native clients see.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 
 use parking_lot::Mutex;
 
@@ -8,19 +8,16 @@ use procedures::{Nonce, Procedures};
 
 mod procedures;
 
-/// State of the master. It is not persisted.
+/// State of the master. It is not persisted; the engine keeps the switches of background work.
 #[derive(Debug)]
 pub(crate) struct MasterState {
     pub(crate) procedures: Procedures,
     /// Held during a change, so that a repeated call waits and returns the id of the first.
     changing: Mutex<()>,
-    pub(crate) balancer: AtomicBool,
-    pub(crate) normalizer: AtomicBool,
+    /// The switch of a janitor of `hbase:meta`, which has nothing to do: the table is computed.
     pub(crate) janitor: AtomicBool,
+    /// The switch of a cleaner of archived files, of which there are none.
     pub(crate) cleaner: AtomicBool,
-    pub(crate) snapshot_cleanup: AtomicBool,
-    pub(crate) splits: AtomicBool,
-    pub(crate) merges: AtomicBool,
 }
 
 impl MasterState {
@@ -29,19 +26,9 @@ impl MasterState {
         Self {
             procedures: Procedures::new(start_code),
             changing: Mutex::default(),
-            balancer: AtomicBool::new(true),
-            normalizer: AtomicBool::new(true),
             janitor: AtomicBool::new(true),
             cleaner: AtomicBool::new(true),
-            snapshot_cleanup: AtomicBool::new(true),
-            splits: AtomicBool::new(true),
-            merges: AtomicBool::new(true),
         }
-    }
-
-    /// Whether clients have the balancer switched on.
-    pub(crate) fn is_balancer_on(&self) -> bool {
-        self.balancer.load(Ordering::Relaxed)
     }
 
     /// Runs `change` unless a call with this nonce has run it; returns the procedure id.

@@ -29,15 +29,7 @@ use parking_lot::Mutex;
 use crate::config;
 use crate::limits::admission::ScannerMemory;
 use crate::observe::metrics::names;
-
-/// Owner of a session: only it may use the session.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Owner {
-    /// The connection of the main port with this number.
-    Connection(u64),
-    /// Any HTTP caller that has the id.
-    Http,
-}
+use crate::security::Owner;
 
 /// Why a session cannot be had.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

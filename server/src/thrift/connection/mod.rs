@@ -27,8 +27,9 @@ use tokio_util::sync::{CancellationToken, WaitForCancellationFuture};
 
 use crate::limits::admission::{Busy, MemoryPermit, SlowClient, dropped, send_now, unread};
 use crate::limits::parking;
+use crate::security::{Caller, Owner};
 use crate::server::Server;
-use crate::service::Caller;
+use crate::service::Sender;
 use crate::thrift::Client;
 use crate::thrift::messages::{Messages, ProtocolError, WireFormat};
 
@@ -84,12 +85,13 @@ pub(crate) async fn run(
     number: u64,
     stop: CancellationToken,
 ) -> Result<Option<Handover>, End> {
-    let caller = Caller::connected(number, server.admission().memory()).at(socket.peer_addr().ok());
+    let caller = Caller::anonymous(Owner::Connection(number), socket.peer_addr().ok());
+    let sender = Sender::new(caller, server.admission().memory());
     let mut connection = Connection {
         socket,
         messages: Messages::new(&server.config().thrift),
-        gone: caller.gone(),
-        client: Client::of_both(caller),
+        gone: Arc::clone(&sender.gone),
+        client: Client::of_both(sender),
         answers: Answers::default(),
         permit: MemoryPermit::empty(server.admission().memory()),
         slow: None,
@@ -109,11 +111,13 @@ pub(crate) async fn run(
                 // Pinned where it is made, as all futures on a call's way: a future that is awaited by
                 // value is copied first, and these have kilobytes.
                 pin!(connection.answer(wire_format, message)).await?;
-                if connection.client.caller.is_cut {
+                if connection.client.is_cut {
                     connection.send().await?;
                     return Err(End::Fault);
                 }
-                connection.permit.join(connection.client.caller.reply());
+                if let Some(mut reply) = connection.client.take_reply() {
+                    connection.permit.join(&mut reply);
+                }
                 connection.reserve_buffers();
                 if connection.answers.ready.len() >= FLUSH_BYTES {
                     connection.send().await?;
@@ -302,7 +306,7 @@ impl Connection {
             }
         }
         sent?;
-        if self.client.caller.is_cut {
+        if self.client.is_cut {
             out.truncate(length_before);
         } else if let Some(frame) = frame {
             end_frame(out, frame).map_err(|error| End::AnswerTooLarge(error.len))?;
@@ -338,13 +342,13 @@ impl Connection {
     }
 
     fn kept_bytes(&self) -> usize {
-        self.messages.kept_bytes() + self.client.caller.kept_bytes() + self.answers.capacity()
+        self.messages.kept_bytes() + self.client.kept_bytes() + self.answers.capacity()
     }
 
     /// Releases the memory that is kept for the next call.
     fn release(&mut self) {
         self.messages.release();
-        self.client.caller.release();
+        self.client.release();
         self.answers = Answers::default();
         self.permit.set(self.messages.buffered_bytes());
     }
@@ -443,7 +447,7 @@ impl Connection {
         }
         if self.permit.has_bytes() && self.slow.is_none() {
             let memory = self.server.admission().memory();
-            let client = memory.slow_client(self.client.caller.ip(), self.permit.bytes());
+            let client = memory.slow_client(self.client.sender.caller.ip(), self.permit.bytes());
             self.slow = Some(Box::new(client));
         }
         Ok(())

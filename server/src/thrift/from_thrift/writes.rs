@@ -94,6 +94,7 @@ pub(in crate::thrift) fn write_family<'a>(write: &Write<'a>) -> Option<&'a [u8]>
     match write {
         Write::Put { family, .. }
         | Write::DeleteVersion { family, .. }
+        | Write::DeleteVersionAtWrite { family, .. }
         | Write::DeleteColumn { family, .. }
         | Write::DeleteFamily { family, .. }
         | Write::DeleteFamilyVersion { family, .. } => Some(family),

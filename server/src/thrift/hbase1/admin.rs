@@ -4,21 +4,18 @@ use basalt_engine::schema::TableDescriptor;
 use basalt_idl::thrift1::{AdminHandlers, args};
 use bytes::Bytes;
 
-use crate::cluster::regions;
-use crate::server::Server;
-use crate::service::{Failure, quotas, schema as described};
+use crate::service::admin::{regions, tables};
+use crate::service::{AdminCall, Failure};
 use crate::thrift::handlers::Result;
 use crate::thrift::{access, from_thrift, schema};
 
-impl AdminHandlers<Failure> for Server {
+impl AdminHandlers<Failure> for AdminCall {
     fn enableTable(&self, args: args::EnableTable) -> Result<()> {
-        let table = from_thrift::table(args.table_name.as_ref())?;
-        Ok(self.engine().enable_table(&table)?)
+        tables::enable(self, &from_thrift::table(args.table_name.as_ref())?)
     }
 
     fn disableTable(&self, args: args::DisableTable) -> Result<()> {
-        let table = from_thrift::table(args.table_name.as_ref())?;
-        Ok(self.engine().disable_table(&table)?)
+        tables::disable(self, &from_thrift::table(args.table_name.as_ref())?)
     }
 
     fn compact(&self, args: args::Compact) -> Result<()> {
@@ -33,40 +30,36 @@ impl AdminHandlers<Failure> for Server {
     fn createTable(&self, args: args::CreateTable) -> Result<()> {
         let name = from_thrift::table(args.table_name.as_ref())?;
         // HBase's gateway looks for the table before it looks at the families.
-        if self.engine().describe_table(&name).is_ok() {
+        if tables::find(self, &name)?.is_some() {
             return Err(basalt_engine::Error::TableExists(name).into());
         }
         let families = args.column_families.unwrap_or_default();
         let families = families.iter().map(schema::family1).collect::<Result<_, _>>()?;
-        let table = described::for_creation(TableDescriptor::new(name, families));
-        Ok(self.engine().create_table(table, Vec::new())?)
+        tables::create(self, TableDescriptor::new(name, families), Vec::new())
     }
 
     fn deleteTable(&self, args: args::DeleteTable) -> Result<()> {
         let table = from_thrift::table(args.table_name.as_ref())?;
-        match self.engine().drop_table(&table) {
+        match tables::drop(self, &table) {
             // HBase's own words for it, which it sends as a plain IOException.
-            Err(basalt_engine::Error::NoSuchTable(_)) => {
-                return Err(Failure::plain_io("table does not exist"));
-            }
-            other => other?,
+            Err(failure) if failure.is_no_table() => Err(Failure::plain_io("table does not exist")),
+            other => other,
         }
-        quotas::remove_for_table(self, table)
     }
 
     fn grant(&self, args: args::Grant) -> Result<bool> {
-        access::change(&args.info)
+        access::change(self, &args.info)
     }
 
     fn revoke(&self, args: args::Revoke) -> Result<bool> {
-        access::change(&args.info)
+        access::change(self, &args.info)
     }
 }
 
 /// Requests a compaction; does not wait for it. The argument is a table's name or a region's, full or
 /// encoded.
-fn compact(server: &Server, table_or_region: Option<&Bytes>, major: bool) -> Result<()> {
+fn compact(call: &AdminCall, table_or_region: Option<&Bytes>, major: bool) -> Result<()> {
     let name =
         table_or_region.ok_or_else(|| Failure::illegal_argument("the table or region name is missing"))?;
-    Ok(regions::target(server.engine(), name)?.compact(server.engine(), None, major, false)?)
+    regions::compact(call, name, None, major, false)
 }

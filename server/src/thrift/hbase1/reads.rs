@@ -15,9 +15,10 @@ use super::scans::{prefix, range, t_scan};
 use super::{before, columns, given};
 use crate::server::Server;
 use crate::server::sessions::SessionError;
-use crate::service::Failure;
+use crate::service::admin::{cluster, regions, tables};
 use crate::service::reads::{self, Found};
 use crate::service::scans::{self, Results, Shortest};
+use crate::service::{AdminCall, Failure};
 use crate::thrift::from_thrift::{self, Attributes, raw, select, split_column};
 use crate::thrift::handlers::{Context, Result};
 use crate::thrift::schema;
@@ -101,7 +102,7 @@ impl ReadHandlers for Context<'_> {
             },
             ..Scan::default()
         };
-        let results = scans::fetch_once(self.server, self.caller, table, scan, 1).await?;
+        let results = scans::fetch_once(self.server, &mut self.call, table, scan, 1).await?;
         Ok(results.batch)
     }
 
@@ -137,14 +138,14 @@ impl ReadHandlers for Context<'_> {
 
     async fn scannerGet(&mut self, args: args::ScannerGet) -> Result<Results> {
         let id = args.id.ok_or(SessionError::Unknown)?;
-        scans::fetch(self.server, self.caller, id, 1, Shortest::Response).await
+        scans::fetch(self.server, &mut self.call, id, 1, Shortest::Response).await
     }
 
     async fn scannerGetList(&mut self, args: args::ScannerGetList) -> Result<Results> {
         let (id, count) = (args.id.ok_or(SessionError::Unknown)?, args.nb_rows.unwrap_or(0));
         let fetch = pin!(scans::fetch(
             self.server,
-            self.caller,
+            &mut self.call,
             id,
             count,
             Shortest::Response
@@ -155,25 +156,26 @@ impl ReadHandlers for Context<'_> {
     /// An unknown id is an error here, unlike in Thrift 2.
     async fn scannerClose(&mut self, args: args::ScannerClose) -> Result<()> {
         match args.id {
-            Some(id) if scans::close(self.server, self.caller, id) => Ok(()),
+            Some(id) if scans::close(self.server, self.call.caller(), id) => Ok(()),
             _ => Err(SessionError::Unknown.into()),
         }
     }
 
     async fn isTableEnabled(&mut self, args: args::IsTableEnabled) -> Result<bool> {
         let table = from_thrift::table(args.table_name.as_ref())?;
-        Ok(self.engine().describe_table(&table)?.1 == TableState::Enabled)
+        self.ask(|call| Ok(tables::describe(call, &table)?.1 == TableState::Enabled))
     }
 
     async fn getTableNames(&mut self, _: args::GetTableNames) -> Result<Vec<Bytes>> {
-        Ok(user_tables(self.server).map(|(name, _)| name).collect())
+        let tables = self.ask(user_tables)?;
+        Ok(tables.into_iter().map(|(name, _)| name).collect())
     }
 
     async fn getTableNamesWithIsTableEnabled(
         &mut self,
         _: args::GetTableNamesWithIsTableEnabled,
     ) -> Result<BTreeMap<Bytes, bool>> {
-        let tables = user_tables(self.server);
+        let tables = self.ask(user_tables)?.into_iter();
         Ok(tables
             .map(|(name, state)| (name, state == TableState::Enabled))
             .collect())
@@ -184,7 +186,7 @@ impl ReadHandlers for Context<'_> {
         args: args::GetColumnDescriptors,
     ) -> Result<BTreeMap<Bytes, ColumnDescriptor>> {
         let table = from_thrift::table(args.table_name.as_ref())?;
-        let (table, _) = self.engine().describe_table(&table)?;
+        let (table, _) = self.ask(|call| tables::describe(call, &table))?;
         let families = table.families.iter();
         Ok(families
             .map(|family| (schema::family_key(family), schema::to_family1(family)))
@@ -192,7 +194,8 @@ impl ReadHandlers for Context<'_> {
     }
 
     async fn getTableRegions(&mut self, args: args::GetTableRegions) -> Result<Vec<TRegionInfo>> {
-        let regions = self.regions_of(args.table_name.as_ref())?;
+        let table = from_thrift::table(args.table_name.as_ref())?;
+        let regions = self.ask(|call| tables::regions_if_any(call, &table))?;
         let regions = regions.iter();
         Ok(regions.map(|region| region_info(self.server, region)).collect())
     }
@@ -201,7 +204,7 @@ impl ReadHandlers for Context<'_> {
     /// whatever table.
     async fn getRegionInfo(&mut self, args: args::GetRegionInfo) -> Result<TRegionInfo> {
         let key = args.row.unwrap_or_default();
-        let region = self.engine().region_before(&key)?.ok_or_else(|| {
+        let region = self.ask(|call| regions::before(call, &key))?.ok_or_else(|| {
             let key = basalt_engine::schema::Cut(&key);
             Failure::plain_io(format!("Cannot find row in hbase:meta, row={key}"))
         })?;
@@ -209,11 +212,11 @@ impl ReadHandlers for Context<'_> {
     }
 
     async fn getThriftServerType(&mut self, _: args::GetThriftServerType) -> Result<TThriftServerType> {
-        Ok(TThriftServerType::ONE)
+        self.ask(|call| cluster::ask(call, |_| TThriftServerType::ONE))
     }
 
     async fn getClusterId(&mut self, _: args::GetClusterId) -> Result<String> {
-        Ok(self.engine().cluster_id().to_string())
+        self.ask(cluster::cluster_id)
     }
 }
 
@@ -228,7 +231,7 @@ impl Context<'_> {
         let gets = from_thrift::all(&rows, |row| {
             Ok((from_thrift::row(row.as_ref())?.clone(), spec.clone()))
         })?;
-        pin!(reads::get(self.server, self.caller, table, gets)).await
+        pin!(reads::get(self.server, &mut self.call, table, gets)).await
     }
 
     async fn get_cells(
@@ -239,7 +242,7 @@ impl Context<'_> {
     ) -> Result<CellBatch> {
         let table = from_thrift::table(table.as_ref())?;
         let row = from_thrift::row(row.as_ref())?.clone();
-        let found = reads::get(self.server, self.caller, table, vec![(row, spec?)]).await?;
+        let found = reads::get(self.server, &mut self.call, table, vec![(row, spec?)]).await?;
         Ok(found.batch)
     }
 
@@ -255,7 +258,7 @@ impl Context<'_> {
         scan.spec.raw = raw(attributes)?;
         // HBase's Thrift 1 server keeps scanners for two scanner timeouts.
         let lease = Duration::from_millis(self.server.config().scanner.lease_ms.saturating_mul(2));
-        scans::open(self.server, self.caller, table, scan, sort_columns, lease)
+        scans::open(self.server, &mut self.call, table, scan, sort_columns, lease)
     }
 }
 
@@ -291,11 +294,12 @@ fn some(rows: Option<Vec<Bytes>>) -> Vec<Option<Bytes>> {
     rows.into_iter().flatten().map(Some).collect()
 }
 
-fn user_tables(server: &Server) -> impl Iterator<Item = (Bytes, TableState)> {
-    let tables = server.engine().tables().into_iter();
-    tables
+fn user_tables(call: &AdminCall) -> Result<Vec<(Bytes, TableState)>> {
+    let tables = tables::list(call)?.into_iter();
+    Ok(tables
         .filter(|(table, _)| !table.name.is_system())
         .map(|(table, state)| (Bytes::from(table.name.to_string()), state))
+        .collect())
 }
 
 fn region_info(server: &Server, region: &RegionInfo) -> TRegionInfo {

@@ -67,16 +67,22 @@ impl WriteHandlers for Context<'_> {
         put.is_delete = false;
         let ttl_ms = ttl(&args.attributes)?;
         let arguments = (table, row, family, qualifier, args.value, [put]);
-        let done = writes::group(self.server, CellBatch::new(), arguments, move |arguments| {
-            let (table, row, family, qualifier, value, put) = arguments;
-            let check = Check {
-                family,
-                qualifier,
-                op: CompareOp::Equal,
-                value: value.as_deref(),
-            };
-            Group::of_check(table, row, &check, row_parts(Some(row), put, None, ttl_ms)?.puts)
-        });
+        let done = writes::group(
+            self.server,
+            &mut self.call,
+            CellBatch::new(),
+            arguments,
+            move |arguments| {
+                let (table, row, family, qualifier, value, put) = arguments;
+                let check = Check {
+                    family,
+                    qualifier,
+                    op: CompareOp::Equal,
+                    value: value.as_deref(),
+                };
+                Group::of_check(table, row, &check, row_parts(Some(row), put, None, ttl_ms)?.puts)
+            },
+        );
         Ok(done.await?.processed)
     }
 
@@ -115,17 +121,24 @@ impl WriteHandlers for Context<'_> {
         }
         let columns: Vec<(Bytes, Bytes)> = columns.iter().map(full_column).collect::<Result<_, _>>()?;
         let arguments = (append.table, append.row, columns, values);
-        let cells = self.caller.take_batch();
-        let done = writes::group(self.server, cells, arguments, |(table, row, columns, values)| {
-            let columns = columns.iter().zip(values);
-            let appends = columns.map(|((family, qualifier), value)| ColumnAppend {
-                family,
-                qualifier,
-                value,
-            });
-            let change = RowUpdate::Append(appends.collect());
-            Group::of_update(table.as_ref(), row.as_ref(), change, None, Durability::UseDefault)
-        });
+        let cells = self.call.take_batch();
+        let done = writes::group(
+            self.server,
+            &mut self.call,
+            cells,
+            arguments,
+            |(table, row, columns, values)| {
+                let columns = columns.iter().zip(values);
+                let appends = columns.map(|((family, qualifier), value)| ColumnAppend {
+                    family,
+                    qualifier,
+                    value,
+                    timestamp: None,
+                });
+                let change = RowUpdate::Append(appends.collect());
+                Group::of_update(table.as_ref(), row.as_ref(), change, None, Durability::UseDefault)
+            },
+        );
         Ok(done.await?.cells)
     }
 }
@@ -145,7 +158,7 @@ impl Context<'_> {
         row_parts(arguments.0.as_ref(), &arguments.1, timestamp, ttl_ms)?;
         for is_delete in [true, false] {
             let (table, arguments) = (table.clone(), Arc::clone(&arguments));
-            writes::apply(self.server, table, arguments, move |arguments| {
+            writes::apply(self.server, &mut self.call, table, arguments, move |arguments| {
                 let parts = row_parts(arguments.0.as_ref(), &arguments.1, timestamp, ttl_ms)?;
                 Ok(vec![if is_delete { parts.deletes } else { parts.puts }])
             })
@@ -165,7 +178,7 @@ impl Context<'_> {
         let table = from_thrift::table(table.as_ref())?;
         let ttl_ms = ttl(&attributes)?;
         let batches = batches.unwrap_or_default();
-        writes::apply(self.server, table, batches, move |batches| {
+        writes::apply(self.server, &mut self.call, table, batches, move |batches| {
             let mut puts = Vec::with_capacity(batches.len());
             let mut deletes = Vec::new();
             for batch in batches {
@@ -193,9 +206,13 @@ impl Context<'_> {
             column,
             ..Default::default()
         };
-        writes::apply(self.server, table, (row, [mutation]), move |(row, mutations)| {
-            Ok(vec![row_parts(row.as_ref(), mutations, timestamp, None)?.deletes])
-        })
+        writes::apply(
+            self.server,
+            &mut self.call,
+            table,
+            (row, [mutation]),
+            move |(row, mutations)| Ok(vec![row_parts(row.as_ref(), mutations, timestamp, None)?.deletes]),
+        )
         .await
     }
 
@@ -207,7 +224,7 @@ impl Context<'_> {
     ) -> Result<()> {
         let table = from_thrift::table(table.as_ref())?;
         let timestamp = write_time(timestamp)?;
-        writes::apply(self.server, table, row, move |row| {
+        writes::apply(self.server, &mut self.call, table, row, move |row| {
             let mut mutation = writes::mutation(from_thrift::row(row.as_ref())?, Durability::UseDefault);
             mutation.writes.push(Write::DeleteRow { timestamp });
             Ok(vec![mutation])
@@ -217,24 +234,32 @@ impl Context<'_> {
 
     /// Adds to a column and returns the sum, which is then durable.
     async fn add(&mut self, one: thrift1::TIncrement, family: Bytes, qualifier: Bytes) -> Result<i64> {
-        let (cells, arguments) = (self.caller.take_batch(), (one, family, qualifier));
-        let done = pin!(writes::group(self.server, cells, arguments, |arguments| {
-            let (one, family, qualifier) = arguments;
-            let change = RowUpdate::Increment(vec![ColumnIncrement {
-                family,
-                qualifier,
-                amount: one.ammount.unwrap_or(0),
-            }]);
-            let (table, row) = (one.table.as_ref(), one.row.as_ref());
-            Group::of_update(table, row, change, None, Durability::UseDefault)
-        }));
-        let batch = done.await?.cells;
+        let (cells, arguments) = (self.call.take_batch(), (one, family, qualifier));
+        let done = pin!(writes::group(
+            self.server,
+            &mut self.call,
+            cells,
+            arguments,
+            |arguments| {
+                let (one, family, qualifier) = arguments;
+                let change = RowUpdate::Increment(vec![ColumnIncrement {
+                    family,
+                    qualifier,
+                    amount: one.ammount.unwrap_or(0),
+                    timestamp: None,
+                }]);
+                let (table, row) = (one.table.as_ref(), one.row.as_ref());
+                Group::of_update(table, row, change, None, Durability::UseDefault)
+            }
+        ))
+        .await;
+        let batch = done?.cells;
         let sum = batch
             .rows()
             .next()
             .and_then(|row| row.cells().next())
             .and_then(|cell| cell.value.try_into().ok());
-        self.caller.put_batch(batch);
+        self.call.put_batch(batch);
         sum.map(i64::from_be_bytes)
             .ok_or_else(|| Failure::do_not_retry("the increment returned no counter"))
     }

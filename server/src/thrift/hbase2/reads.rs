@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use basalt_engine::engine::RegionInfo;
 use basalt_engine::op::{ReadSpec, Scan};
-use basalt_engine::schema::{TableDescriptor, TableName, TableState};
+use basalt_engine::schema::TableState;
 use basalt_idl::thrift2::{
     ReadHandlers, TGet, THRegionInfo, THRegionLocation, TNamespaceDescriptor, TOnlineLogRecord, TScan,
     TServerName, TTableDescriptor, TTableName, TThriftServerType, args,
@@ -17,6 +17,7 @@ use bytes::Bytes;
 use crate::limits::admission::Class;
 use crate::server::Server;
 use crate::service::Failure;
+use crate::service::admin::{cluster, namespaces, regions, tables};
 use crate::service::reads::{self, Found};
 use crate::service::scans::{self, Results, Shortest};
 use crate::thrift::handlers::{Context, Result};
@@ -45,29 +46,36 @@ impl ReadHandlers for Context<'_> {
         let table = from_thrift::table(Some(&args.table))?;
         let scan = scan_of(self.server, &args.tscan).await?;
         let lease = Duration::from_millis(self.server.config().scanner.lease_ms);
-        scans::open(self.server, self.caller, table, scan, false, lease)
+        scans::open(self.server, &mut self.call, table, scan, false, lease)
     }
 
     async fn getScannerRows(&mut self, args: args::GetScannerRows) -> Result<Results> {
         let (id, count) = (args.scanner_id, args.num_rows);
-        pin!(scans::fetch(self.server, self.caller, id, count, Shortest::Page)).await
+        pin!(scans::fetch(
+            self.server,
+            &mut self.call,
+            id,
+            count,
+            Shortest::Page
+        ))
+        .await
     }
 
     /// An unknown id is no error here, unlike in Thrift 1.
     async fn closeScanner(&mut self, args: args::CloseScanner) -> Result<()> {
-        scans::close(self.server, self.caller, args.scanner_id);
+        scans::close(self.server, self.call.caller(), args.scanner_id);
         Ok(())
     }
 
     async fn getScannerResults(&mut self, args: args::GetScannerResults) -> Result<Results> {
         let table = from_thrift::table(Some(&args.table))?;
         let scan = scan_of(self.server, &args.tscan).await?;
-        scans::fetch_once(self.server, self.caller, table, scan, args.num_rows).await
+        scans::fetch_once(self.server, &mut self.call, table, scan, args.num_rows).await
     }
 
     async fn getRegionLocation(&mut self, args: args::GetRegionLocation) -> Result<THRegionLocation> {
         let table = from_thrift::table(Some(&args.table))?;
-        let region = self.engine().region_of(&table, &args.row)?;
+        let region = self.ask(|call| regions::of_row(call, &table, &args.row))?;
         Ok(location(self.server, &region))
     }
 
@@ -75,14 +83,16 @@ impl ReadHandlers for Context<'_> {
         &mut self,
         args: args::GetAllRegionLocations,
     ) -> Result<Vec<THRegionLocation>> {
-        let regions = self.regions_of(Some(&args.table))?;
+        let table = from_thrift::table(Some(&args.table))?;
+        let regions = self.ask(|call| tables::regions_if_any(call, &table))?;
         let regions = regions.iter();
         Ok(regions.map(|region| location(self.server, region)).collect())
     }
 
     async fn getTableDescriptor(&mut self, args: args::GetTableDescriptor) -> Result<TTableDescriptor> {
         let table = schema::table_name(&args.table)?;
-        Ok(schema::to_table(&self.engine().describe_table(&table)?.0))
+        let (found, _) = self.ask(|call| tables::describe(call, &table))?;
+        Ok(schema::to_table(&found))
     }
 
     /// The descriptors of those tables that are there.
@@ -92,10 +102,9 @@ impl ReadHandlers for Context<'_> {
     ) -> Result<Vec<TTableDescriptor>> {
         let mut found = Vec::with_capacity(args.tables.len());
         for name in &args.tables {
-            match self.engine().describe_table(&schema::table_name(name)?) {
-                Ok((table, _)) => found.push(schema::to_table(&table)),
-                Err(basalt_engine::Error::NoSuchTable(_)) => {}
-                Err(error) => return Err(error.into()),
+            let name = schema::table_name(name)?;
+            if let Some((table, _)) = self.ask(|call| tables::find(call, &name))? {
+                found.push(schema::to_table(&table));
             }
         }
         Ok(found)
@@ -105,18 +114,18 @@ impl ReadHandlers for Context<'_> {
         &mut self,
         args: args::GetTableDescriptorsByPattern,
     ) -> Result<Vec<TTableDescriptor>> {
-        let tables = self.engine().tables();
-        let found = schema::matching(&tables, args.regex.as_deref(), args.include_sys_tables)?;
-        Ok(found.into_iter().map(|table| schema::to_table(table)).collect())
+        let (regex, with_system) = (args.regex.as_deref(), args.include_sys_tables);
+        let found = self.ask(|call| tables::list_matching(call, regex, with_system))?;
+        Ok(found.iter().map(|table| schema::to_table(table)).collect())
     }
 
     async fn getTableNamesByPattern(
         &mut self,
         args: args::GetTableNamesByPattern,
     ) -> Result<Vec<TTableName>> {
-        let tables = self.engine().tables();
-        let found = schema::matching(&tables, args.regex.as_deref(), args.include_sys_tables)?;
-        let names = found.into_iter().map(|table| &table.name);
+        let (regex, with_system) = (args.regex.as_deref(), args.include_sys_tables);
+        let found = self.ask(|call| tables::list_matching(call, regex, with_system))?;
+        let names = found.iter().map(|table| &table.name);
         Ok(names.map(schema::to_table_name).collect())
     }
 
@@ -124,7 +133,7 @@ impl ReadHandlers for Context<'_> {
         &mut self,
         args: args::GetTableDescriptorsByNamespace,
     ) -> Result<Vec<TTableDescriptor>> {
-        let tables = of_namespace(self.server, &args.name)?;
+        let tables = self.ask(|call| tables::list_of_namespace(call, &args.name))?;
         Ok(tables.iter().map(|table| schema::to_table(table)).collect())
     }
 
@@ -132,7 +141,7 @@ impl ReadHandlers for Context<'_> {
         &mut self,
         args: args::GetTableNamesByNamespace,
     ) -> Result<Vec<TTableName>> {
-        let tables = of_namespace(self.server, &args.name)?;
+        let tables = self.ask(|call| tables::list_of_namespace(call, &args.name))?;
         let names = tables.iter().map(|table| &table.name);
         Ok(names.map(schema::to_table_name).collect())
     }
@@ -140,19 +149,21 @@ impl ReadHandlers for Context<'_> {
     async fn tableExists(&mut self, args: args::TableExists) -> Result<bool> {
         let name = args.table_name;
         let name = name.ok_or_else(|| Failure::illegal_argument("the table name is missing"))?;
-        Ok(self.engine().describe_table(&schema::table_name(&name)?).is_ok())
+        let name = schema::table_name(&name)?;
+        Ok(self.ask(|call| tables::find(call, &name))?.is_some())
     }
 
     async fn isTableEnabled(&mut self, args: args::IsTableEnabled) -> Result<bool> {
-        Ok(state(self.server, &args.table_name)? == TableState::Enabled)
+        Ok(self.state(&args.table_name)? == TableState::Enabled)
     }
 
     async fn isTableDisabled(&mut self, args: args::IsTableDisabled) -> Result<bool> {
-        Ok(state(self.server, &args.table_name)? == TableState::Disabled)
+        Ok(self.state(&args.table_name)? == TableState::Disabled)
     }
 
     async fn isTableAvailable(&mut self, args: args::IsTableAvailable) -> Result<bool> {
-        Ok(is_available(self.server, &schema::table_name(&args.table_name)?))
+        let table = schema::table_name(&args.table_name)?;
+        self.ask(|call| tables::is_available(call, &table))
     }
 
     /// Whether the table exists with a region beginning at each of these keys. It may have other
@@ -160,11 +171,11 @@ impl ReadHandlers for Context<'_> {
     /// and the first one).
     async fn isTableAvailableWithSplit(&mut self, args: args::IsTableAvailableWithSplit) -> Result<bool> {
         let table = schema::table_name(&args.table_name)?;
-        if !is_available(self.server, &table) {
+        if !self.ask(|call| tables::is_available(call, &table))? {
             return Ok(false);
         }
         let splits = args.split_keys.unwrap_or_default();
-        let regions = self.engine().regions(&table)?;
+        let regions = self.ask(|call| tables::regions(call, &table))?;
         let found = regions
             .iter()
             .filter(|region| region.start.is_empty() || splits.iter().any(|key| key[..] == region.start[..]));
@@ -175,28 +186,29 @@ impl ReadHandlers for Context<'_> {
         &mut self,
         args: args::GetNamespaceDescriptor,
     ) -> Result<TNamespaceDescriptor> {
-        namespace(self.server, &args.name)
+        let found = self.ask(|call| namespaces::describe(call, &args.name))?;
+        Ok(schema::to_namespace(&found))
     }
 
     async fn listNamespaceDescriptors(
         &mut self,
         _: args::ListNamespaceDescriptors,
     ) -> Result<Vec<TNamespaceDescriptor>> {
-        let namespaces = self.engine().namespaces();
+        let namespaces = self.ask(namespaces::list)?;
         Ok(namespaces.iter().map(schema::to_namespace).collect())
     }
 
     async fn listNamespaces(&mut self, _: args::ListNamespaces) -> Result<Vec<String>> {
-        let namespaces = self.engine().namespaces();
+        let namespaces = self.ask(namespaces::list)?;
         Ok(namespaces.into_iter().map(|namespace| namespace.name).collect())
     }
 
     async fn getThriftServerType(&mut self, _: args::GetThriftServerType) -> Result<TThriftServerType> {
-        Ok(TThriftServerType::TWO)
+        self.ask(|call| cluster::ask(call, |_| TThriftServerType::TWO))
     }
 
     async fn getClusterId(&mut self, _: args::GetClusterId) -> Result<String> {
-        Ok(self.engine().cluster_id().to_string())
+        self.ask(cluster::cluster_id)
     }
 
     async fn getSlowLogResponses(
@@ -204,18 +216,23 @@ impl ReadHandlers for Context<'_> {
         args: args::GetSlowLogResponses,
     ) -> Result<Vec<TOnlineLogRecord>> {
         let filter = args.log_query_filter.unwrap_or_default();
-        slow_log::responses(self.server, args.server_names.as_ref(), &filter)
+        self.ask(|call| slow_log::responses(call, args.server_names.as_ref(), &filter))
     }
 }
 
 impl Context<'_> {
+    fn state(&mut self, name: &TTableName) -> Result<TableState> {
+        let table = schema::table_name(name)?;
+        Ok(self.ask(|call| tables::describe(call, &table))?.1)
+    }
+
     /// Rows in the gets' order. A get with `existence_only` is answered like one that found nothing:
     /// TResult has no field for the answer (`exists` has). HBase's region server leaves the cells
     /// out, and its gateway then fails on the missing list.
     async fn get_multiple(&mut self, table: &Bytes, gets: &[TGet]) -> Result<Found> {
         let table = from_thrift::table(Some(table))?;
         let (wanted, _filters) = compiled(self.server, gets, wants_cells).await?;
-        let mut found = pin!(reads::get(self.server, self.caller, table, wanted)).await?;
+        let mut found = pin!(reads::get(self.server, &mut self.call, table, wanted)).await?;
         for (get, row) in gets.iter().zip(&mut found.rows) {
             *row = row.filter(|_| wants_cells(get));
         }
@@ -226,9 +243,9 @@ impl Context<'_> {
     async fn exist(&mut self, table: &Bytes, gets: &[TGet]) -> Result<Vec<bool>> {
         let table = from_thrift::table(Some(table))?;
         let (gets, _filters) = compiled(self.server, gets, |_| false).await?;
-        let found = reads::get(self.server, self.caller, table, gets).await?;
+        let found = reads::get(self.server, &mut self.call, table, gets).await?;
         let there = found.rows.iter().map(Option::is_some).collect();
-        self.caller.put_batch(found.batch);
+        self.call.put_batch(found.batch);
         Ok(there)
     }
 }
@@ -298,30 +315,4 @@ fn location(server: &Server, region: &RegionInfo) -> THRegionLocation {
             replica_id: Some(0),
         },
     }
-}
-
-fn state(server: &Server, name: &TTableName) -> Result<TableState> {
-    Ok(server.engine().describe_table(&schema::table_name(name)?)?.1)
-}
-
-/// Missing or disabled tables are not available; that is no error.
-fn is_available(server: &Server, name: &TableName) -> bool {
-    let table = server.engine().describe_table(name);
-    table.is_ok_and(|(_, state)| state == TableState::Enabled)
-}
-
-/// The tables of a namespace that exists.
-fn of_namespace(server: &Server, name: &str) -> Result<Vec<Arc<TableDescriptor>>> {
-    namespace(server, name)?;
-    let tables = server.engine().tables().into_iter().map(|(table, _)| table);
-    Ok(tables.filter(|table| table.name.namespace() == name).collect())
-}
-
-fn namespace(server: &Server, name: &str) -> Result<TNamespaceDescriptor> {
-    let namespaces = server.engine().namespaces();
-    let found = namespaces.iter().find(|namespace| namespace.name == name);
-    found.map(schema::to_namespace).ok_or_else(|| {
-        let known: Vec<&String> = namespaces.iter().map(|namespace| &namespace.name).collect();
-        basalt_engine::Error::no_such_namespace(name, known).into()
-    })
 }

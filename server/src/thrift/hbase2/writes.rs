@@ -4,11 +4,9 @@ use std::pin::pin;
 
 use basalt_engine::cell::CellBatch;
 use basalt_engine::op::{Check, ColumnAppend, ColumnIncrement, CompareOp, RowUpdate};
-use basalt_engine::schema::{Durability, TableName};
 use basalt_idl::thrift2::{self, WriteHandlers, args};
 use bytes::Bytes;
 
-use crate::server::Server;
 use crate::service::group::Group;
 use crate::service::{Failure, writes};
 use crate::thrift::from_thrift::{self, Puts, returns_results};
@@ -18,24 +16,32 @@ use crate::thrift::handlers::{Context, Result};
 impl WriteHandlers for Context<'_> {
     async fn put(&mut self, args: args::Put) -> Result<()> {
         let table = from_thrift::table(Some(&args.table))?;
-        pin!(writes::apply(self.server, table, args.tput, |put| {
-            Ok(vec![from_thrift::put(put)?])
-        }))
+        pin!(writes::apply(
+            self.server,
+            &mut self.call,
+            table,
+            args.tput,
+            |put| { Ok(vec![from_thrift::put(put)?]) }
+        ))
         .await
     }
 
     /// Applies puts in any form; [`Context::put_usual`] applies most.
     async fn putMultiple(&mut self, args: args::PutMultiple) -> Result<()> {
         let table = from_thrift::table(Some(&args.table))?;
-        pin!(writes::apply(self.server, table, args.tputs, |puts| {
-            from_thrift::all(puts, from_thrift::put)
-        }))
+        pin!(writes::apply(
+            self.server,
+            &mut self.call,
+            table,
+            args.tputs,
+            |puts| { from_thrift::all(puts, from_thrift::put) }
+        ))
         .await
     }
 
     async fn deleteSingle(&mut self, args: args::DeleteSingle) -> Result<()> {
         let table = from_thrift::table(Some(&args.table))?;
-        writes::apply(self.server, table, args.tdelete, |delete| {
+        writes::apply(self.server, &mut self.call, table, args.tdelete, |delete| {
             Ok(vec![from_thrift::delete(delete)?])
         })
         .await
@@ -43,7 +49,7 @@ impl WriteHandlers for Context<'_> {
 
     async fn deleteMultiple(&mut self, args: args::DeleteMultiple) -> Result<Vec<thrift2::TDelete>> {
         let table = from_thrift::table(Some(&args.table))?;
-        writes::apply(self.server, table, args.tdeletes, |deletes| {
+        writes::apply(self.server, &mut self.call, table, args.tdeletes, |deletes| {
             from_thrift::all(deletes, from_thrift::delete)
         })
         .await?;
@@ -52,15 +58,19 @@ impl WriteHandlers for Context<'_> {
 
     async fn mutateRow(&mut self, args: args::MutateRow) -> Result<()> {
         let table = from_thrift::table(Some(&args.table))?;
-        let table_default = default_durability(self.server, &table);
-        writes::apply(self.server, table, args.trow_mutations, move |mutations| {
-            Ok(vec![from_thrift::row_mutations(mutations, table_default)?])
-        })
+        let table_default = writes::default_durability(self.server, &table);
+        writes::apply(
+            self.server,
+            &mut self.call,
+            table,
+            args.trow_mutations,
+            move |mutations| Ok(vec![from_thrift::row_mutations(mutations, table_default)?]),
+        )
         .await
     }
 
     async fn checkAndPut(&mut self, args: args::CheckAndPut) -> Result<bool> {
-        let done = writes::group(self.server, CellBatch::new(), args, |args| {
+        let done = writes::group(self.server, &mut self.call, CellBatch::new(), args, |args| {
             let check = equal(&args.family, &args.qualifier, args.value.as_ref());
             Group::of_check(&args.table, &args.row, &check, from_thrift::put(&args.tput)?)
         });
@@ -68,7 +78,7 @@ impl WriteHandlers for Context<'_> {
     }
 
     async fn checkAndDelete(&mut self, args: args::CheckAndDelete) -> Result<bool> {
-        let done = writes::group(self.server, CellBatch::new(), args, |args| {
+        let done = writes::group(self.server, &mut self.call, CellBatch::new(), args, |args| {
             let check = equal(&args.family, &args.qualifier, args.value.as_ref());
             Group::of_check(
                 &args.table,
@@ -81,8 +91,8 @@ impl WriteHandlers for Context<'_> {
     }
 
     async fn checkAndMutate(&mut self, args: args::CheckAndMutate) -> Result<bool> {
-        let table_default = default_durability(self.server, &from_thrift::table(Some(&args.table))?);
-        let done = writes::group(self.server, CellBatch::new(), args, move |args| {
+        let table_default = writes::default_durability(self.server, &from_thrift::table(Some(&args.table))?);
+        let done = writes::group(self.server, &mut self.call, CellBatch::new(), args, move |args| {
             let check = Check {
                 op: compare_op(args.compare_operator)?,
                 ..equal(&args.family, &args.qualifier, args.value.as_ref())
@@ -95,13 +105,14 @@ impl WriteHandlers for Context<'_> {
 
     async fn increment(&mut self, args: args::Increment) -> Result<CellBatch> {
         let returns = returns_results(args.tincrement.return_results, &args.tincrement.attributes)?;
-        let cells = self.caller.take_batch();
-        let done = pin!(writes::group(self.server, cells, args, |args| {
+        let cells = self.call.take_batch();
+        let done = pin!(writes::group(self.server, &mut self.call, cells, args, |args| {
             let increment = &args.tincrement;
             let columns = increment.columns.iter().map(|column| ColumnIncrement {
                 family: &column.family,
                 qualifier: &column.qualifier,
                 amount: column.amount,
+                timestamp: None,
             });
             let change = RowUpdate::Increment(columns.collect());
             let ttl_ms = from_thrift::ttl(&increment.attributes)?;
@@ -119,13 +130,14 @@ impl WriteHandlers for Context<'_> {
 
     async fn append(&mut self, args: args::Append) -> Result<CellBatch> {
         let returns = returns_results(args.tappend.return_results, &args.tappend.attributes)?;
-        let cells = self.caller.take_batch();
-        let done = writes::group(self.server, cells, args, |args| {
+        let cells = self.call.take_batch();
+        let done = writes::group(self.server, &mut self.call, cells, args, |args| {
             let append = &args.tappend;
             let columns = append.columns.iter().map(|column| ColumnAppend {
                 family: &column.family,
                 qualifier: &column.qualifier,
                 value: &column.value,
+                timestamp: None,
             });
             let change = RowUpdate::Append(columns.collect());
             let ttl_ms = from_thrift::ttl(&append.attributes)?;
@@ -140,18 +152,15 @@ impl Context<'_> {
     /// Applies puts in the usual form.
     pub(in crate::thrift) async fn put_usual(&mut self, puts: Puts) -> Result<()> {
         let table = from_thrift::table(Some(&puts.table()))?;
-        pin!(writes::apply(self.server, table, puts, Puts::mutations)).await
+        pin!(writes::apply(
+            self.server,
+            &mut self.call,
+            table,
+            puts,
+            Puts::mutations
+        ))
+        .await
     }
-}
-
-/// The table's durability for writes that set none. A missing table has none; the write itself will
-/// fail.
-fn default_durability(server: &Server, table: &TableName) -> Durability {
-    server
-        .engine()
-        .describe_table(table)
-        .map(|(table, _)| table.durability())
-        .unwrap_or_default()
 }
 
 /// The check that a column has a value, or is absent when no value is given.

@@ -10,7 +10,6 @@ use bytes::Bytes;
 
 use crate::service::Failure;
 use crate::service::schema::table_attributes;
-pub(super) use crate::service::schema::{for_creation, matching};
 
 mod family;
 

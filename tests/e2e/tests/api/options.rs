@@ -38,13 +38,14 @@ fn table(
     }
 }
 
-/// The options in the table below a heading of docs/compatibility.md.
+/// The options in the table below a heading of docs/compatibility.md, without those that are refused.
 fn documented(heading: &str) -> Vec<String> {
     let path = workspace().join("docs/compatibility.md");
     let page = std::fs::read_to_string(path).expect("the page is there");
     let (_, below) = page.split_once(heading).expect("the page has that chapter");
     let chapter = below.split("\n## ").next().unwrap_or_default();
     let rows = chapter.lines().filter_map(|line| line.strip_prefix("| `"));
+    let rows = rows.filter(|row| row.split(" | ").nth(1) != Some("absent"));
     let cells = rows.filter_map(|row| row.split(" | ").next());
     let names: Vec<String> = cells
         .flat_map(|cell| cell.split('`').step_by(2))
@@ -80,6 +81,22 @@ fn sample(option: &str) -> &'static str {
         | "CACHE_INDEX_ON_WRITE"
         | "CACHE_BLOOMS_ON_WRITE"
         | "hbase.table.sanity.checks" => "true",
+        "IN_MEMORY_COMPACTION" => "BASIC",
+        "PRIORITY"
+        | "NORMALIZER_TARGET_REGION_COUNT"
+        | "NORMALIZER_TARGET_REGION_SIZE_MB"
+        | "hbase.server.keyvalue.maxsize"
+        | "hbase.hregion.memstore.block.multiplier"
+        | "hbase.hstore.blockingStoreFiles"
+        | "hbase.hregion.majorcompaction"
+        | "hbase.hstore.compaction.min"
+        | "hbase.hstore.compaction.max"
+        | "hbase.hstore.compaction.min.size"
+        | "hbase.hstore.compaction.ratio" => "1000",
+        "coprocessor$1" => "|org.apache.hadoop.hbase.coprocessor.AggregateImplementation|1001|",
+        "hbase.coprocessor.region.classes" | "hbase.coprocessor.user.region.classes" => {
+            "org.apache.hadoop.hbase.coprocessor.MultiRowMutationEndpoint"
+        }
         "SPLIT_POLICY" => "org.apache.hadoop.hbase.regionserver.DisabledRegionSplitPolicy",
         _ => "any text",
     }
@@ -360,4 +377,36 @@ fn tables_do_what_their_options_say() {
         (found.durability, raw),
         (Some(thrift2::TDurability::SKIP_WAL), Some(&bytes("SKIP_WAL")))
     );
+}
+
+/// A family that should be encrypted is refused: its files would not be.
+#[test]
+fn encryption_is_refused() {
+    let mut wire = Wire::connect();
+    let desc = table("secret", &[], vec![family("f", &[("ENCRYPTION", "AES")])]);
+    wire.refused(
+        &two::CreateTable {
+            desc,
+            split_keys: None,
+        },
+        &["Cipher AES failed test: encryption is disabled"],
+    );
+}
+
+/// Each interface refuses a coprocessor that the server does not have, in a new and in an altered table.
+#[test]
+fn a_coprocessor_is_refused_over_thrift() {
+    let mut wire = Wire::connect();
+    let observed = || {
+        let options = [("coprocessor$1", "|org.example.Observer|1001|")];
+        table("observed", &options, vec![family("f", &[])])
+    };
+    let text = &["Class org.example.Observer cannot be loaded Set hbase.table.sanity.checks to false"];
+    let create = |desc| two::CreateTable {
+        desc,
+        split_keys: None,
+    };
+    wire.refused(&create(observed()), text);
+    wire.ok(&create(table("observed", &[], vec![family("f", &[])])));
+    wire.refused(&two::ModifyTable { desc: observed() }, text);
 }

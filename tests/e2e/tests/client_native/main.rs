@@ -6,6 +6,7 @@
 //! | `asynchbase` | asynchbase 1.8.2 |
 //! | `mapreduce` | HBase's MapReduce tools, 2.6.1 |
 //! | `shell` | HBase's shell, 2.4.17 |
+//! | `exceptions` | every class of exception, made by the clients of 1.7 to 3.0; refusals with their text |
 //! | `faults` | `hbase-shaded-client` 2.6.4 and `hbase-client` 3.0.0-beta-1 meet faults on demand |
 //! | `getting_started` | the programs and commands of `docs/getting-started/` |
 //!
@@ -20,6 +21,7 @@ use std::sync::{Mutex, PoisonError};
 use basalt_test_support::{Oracle, Server, workspace};
 
 mod asynchbase;
+mod exceptions;
 mod faults;
 mod getting_started;
 mod java;

@@ -22,7 +22,8 @@ fn is_unknown_method<E: std::error::Error>(error: &CallError<E>) -> bool {
     matches!(error, CallError::Application(exception) if exception.kind == unknown)
 }
 
-/// The path says which service is meant, also where names are shared; ours answers at both.
+/// The path says which service is meant, also where names are shared; ours answers at both. At `/` each
+/// call says it.
 #[test]
 fn each_path_is_one_service() {
     let dir = tempfile::tempdir().expect("a temporary folder");
@@ -55,6 +56,27 @@ fn each_path_is_one_service() {
     let stranger = thrift2::args::GetTableDescriptors { tables: Vec::new() };
     let error = http.call("/thrift1", &stranger).expect_err("of the other");
     assert!(is_unknown_method(&error), "{error}");
+    // Hue speaks Thrift 1 to the URL of HBase's gateway, Java's client Thrift 2.
+    let names = http
+        .call("/", &thrift1::args::GetTableNames {})
+        .expect("Thrift 1");
+    assert_eq!(names, [bytes("t")]);
+    let stranger = thrift2::args::GetTableDescriptors { tables: Vec::new() };
+    http.call("/", &stranger).expect("Thrift 2");
+    let shared = http.call(
+        "/",
+        &thrift1::args::IsTableEnabled {
+            table_name: Some(bytes("t")),
+        },
+    );
+    assert!(shared.expect("a shared name, with Thrift 1's argument"));
+    let shared = thrift2::args::IsTableEnabled {
+        table_name: thrift2::TTableName {
+            qualifier: bytes("t"),
+            ..thrift2::TTableName::default()
+        },
+    };
+    assert!(http.call("/", &shared).expect("with Thrift 2's argument"));
     for path in ["/thrift1", "/thrift2", "/"] {
         let status = http
             .call(path, &admin::args::BasaltServerStatus {})

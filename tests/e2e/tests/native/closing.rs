@@ -21,7 +21,7 @@ fn a_refusal_reaches_a_client_that_still_sends() {
     };
     for (greeting, class) in [
         (&b"HBas\0\x30"[..], "BadAuthException"),
-        (&unknown_service, "UnknownServiceException"),
+        (&unknown_service, "FatalConnectionException"),
     ] {
         let mut client = Client::silent(&server);
         client.send(greeting);

@@ -1,7 +1,8 @@
-//! Cell blocks in the compressions that clients name in the connection header.
+//! Cell blocks in the compressions and the forms that clients name in the connection header.
 
 use basalt_idl::native::cells::Cells;
 use basalt_idl::native::compress::{Compressor, Room};
+use basalt_idl::native::forms::{CellForm, Packing};
 use basalt_idl::native::messages::{ConnectionHeader, GetResponse, Scan, ScanRequest, ScanResponse};
 use basalt_test_support::Server;
 use prost::Message;
@@ -83,6 +84,91 @@ fn cell_blocks_are_compressed_in_both_directions() {
         let found = GetResponse::decode(response.result).unwrap().result.unwrap();
         assert_eq!(found.associated_cell_count, Some(0));
     }
+    server.stop();
+}
+
+/// Clients may name any of HBase's codecs for cells (`hbase.client.rpc.codec`), with and without a
+/// compressor. What one has written the others read.
+#[test]
+fn cells_travel_in_the_form_of_every_codec() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = Server::start(&dir.path().join("data"), &[]);
+    create(&server, "t");
+    let region = region(&server, "t");
+    let forms = [
+        None,
+        Some(CellForm::Cell),
+        Some(CellForm::CellWithTags),
+        Some(CellForm::Message),
+    ];
+    let compressors = [None, Some(Compressor::Gzip)];
+    let connect = |form: Option<CellForm>, compressor: Option<Compressor>| {
+        let codec = form.map_or("KeyValueCodec".to_owned(), |form| match form {
+            CellForm::Message => "MessageCodec".to_owned(),
+            form => format!("{form:?}Codec").replace("WithTagsCodec", "CodecWithTags"),
+        });
+        let mut header = header("ClientService");
+        header.cell_block_codec_class = Some(format!("org.apache.hadoop.hbase.codec.{codec}"));
+        header.cell_block_compressor_class =
+            compressor.map(|_| "org.apache.hadoop.io.compress.GzipCodec".to_owned());
+        Client::connect_with(&server, &header)
+    };
+    let mut expected = Vec::new();
+    for (number, form) in forms.into_iter().enumerate() {
+        for compressor in compressors {
+            let mut client = connect(form, compressor);
+            let row =
+                ["a", "b", "c", "d", "e", "f", "g", "h"][2 * number + usize::from(compressor.is_some())];
+            // Larger than what is packed on the network thread.
+            let value = format!("value {row} ").repeat(20_000);
+            let mut block = Vec::new();
+            cell(row, "q", &value).encode(&mut block);
+            let packed =
+                Packing::new(form, compressor).map_or(block.clone(), |packing| packing.pack(block).unwrap());
+            client.call(0, "Mutate", &mutate(&region, put(row, 1)), &packed);
+            assert_eq!(
+                client.response().unwrap().header.exception,
+                None,
+                "{form:?} {compressor:?}"
+            );
+            expected.push((row.to_owned(), value));
+        }
+    }
+    for form in forms {
+        for compressor in compressors {
+            let mut client = connect(form, compressor);
+            let scan = ScanRequest {
+                region: Some(region.clone()),
+                scan: Some(Scan::default()),
+                number_of_rows: Some(10),
+                ..ScanRequest::default()
+            };
+            client.call(2, "Scan", &scan, b"");
+            let response = client.response().unwrap();
+            let cells = Packing::new(form, compressor).map_or(response.cells.to_vec(), |packing| {
+                packing.unpack(&response.cells, 8 << 20, &mut Any).unwrap()
+            });
+            let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+            let found: Vec<_> = Cells::new(&cells)
+                .map(|cell| cell.unwrap())
+                .map(|cell| (text(cell.row), text(cell.value)))
+                .collect();
+            assert!(found == expected, "{form:?} {compressor:?}");
+            client.call(3, "Get", &get(&region, "nothing"), b"");
+            assert!(client.response().unwrap().cells.is_empty());
+        }
+    }
+    let mut client = connect(Some(CellForm::Message), None);
+    client.call(8, "Mutate", &mutate(&region, put("r", 1)), b"no cells");
+    let (class, text) = exception(&client.response().unwrap());
+    assert_eq!(class, "DoNotRetryIOException");
+    assert!(text.contains("cell block: "), "{text}");
+    client.call(9, "Get", &get(&region, "a"), b"");
+    assert_eq!(
+        client.response().unwrap().header.exception,
+        None,
+        "the connection lives"
+    );
     server.stop();
 }
 

@@ -38,7 +38,7 @@ fn bad_greetings_are_refused_by_name() {
     let mut codec = header("ClientService");
     codec.cell_block_codec_class = Some("org.apache.hadoop.hbase.codec.CellCodec".to_owned());
     for (header, class) in [
-        (header("LockService"), "UnknownServiceException"),
+        (header("LockService"), "FatalConnectionException"),
         (codec, "UnsupportedCellCodecException"),
         (compressed, "UnsupportedCompressionCodecException"),
     ] {

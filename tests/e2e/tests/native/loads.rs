@@ -9,11 +9,14 @@ use basalt_engine::internals::hfile::{Writer, WriterOptions};
 use basalt_engine::schema::FamilyDescriptor;
 use basalt_idl::native::messages::{
     BulkLoadHFileRequest, BulkLoadHFileResponse, CleanupBulkLoadRequest, CleanupBulkLoadResponse,
-    PrepareBulkLoadRequest, PrepareBulkLoadResponse, RegionInfo, RegionSpecifier, SplitTableRegionRequest,
-    SplitTableRegionResponse, bulk_load_h_file_request::FamilyPath,
+    CoprocessorServiceCall, CoprocessorServiceRequest, CoprocessorServiceResponse, PrepareBulkLoadRequest,
+    PrepareBulkLoadResponse, RegionInfo, RegionSpecifier, SecureBulkLoadHFilesRequest,
+    SecureBulkLoadHFilesResponse, SplitTableRegionRequest, SplitTableRegionResponse,
+    bulk_load_h_file_request::FamilyPath,
 };
 use basalt_test_support::Server;
 use bytes::Bytes;
+use prost::Message as _;
 
 use super::client::{Client, create, exception, region, table_name};
 use super::requests::{value_of, write};
@@ -116,6 +119,67 @@ fn files_are_loaded_as_the_tool_does_it() {
     server.stop();
 }
 
+/// Clients before HBase 2 with `SecureBulkLoadEndpoint` in their configuration call the same three steps
+/// as an endpoint of a region.
+#[test]
+fn files_are_loaded_through_the_endpoint_of_older_clients() {
+    let dir = tempfile::tempdir().unwrap();
+    let (source, server) = start(dir.path());
+    create(&server, "t");
+    let region = region(&server, "t");
+    let mut client = Client::connect(&server, "ClientService");
+    let ask = |method: &str, request: Vec<u8>| CoprocessorServiceRequest {
+        region: region.clone(),
+        call: CoprocessorServiceCall {
+            service_name: "SecureBulkLoadService".to_owned(),
+            method_name: method.to_owned(),
+            request: request.into(),
+            ..CoprocessorServiceCall::default()
+        },
+    };
+    let prepare = PrepareBulkLoadRequest {
+        table_name: table_name("t"),
+        region: None,
+    };
+    let answer: CoprocessorServiceResponse =
+        client.ask("ExecService", &ask("PrepareBulkLoad", prepare.encode_to_vec()));
+    let prepared = PrepareBulkLoadResponse::decode(answer.value.value.unwrap()).unwrap();
+    let staging = PathBuf::from(prepared.bulk_token.strip_prefix("file:").unwrap());
+    assert!(staging.is_dir());
+    let file = source.join("one");
+    hfile(&file, &["a"], "loaded");
+    let load = |path: &Path| SecureBulkLoadHFilesRequest {
+        family_path: vec![FamilyPath {
+            family: Bytes::from_static(b"f"),
+            path: uri(path),
+        }],
+        bulk_token: prepared.bulk_token.clone(),
+        ..SecureBulkLoadHFilesRequest::default()
+    };
+    let call = ask("SecureBulkLoadHFiles", load(&file).encode_to_vec());
+    let answer: CoprocessorServiceResponse = client.ask("ExecService", &call);
+    let loaded = SecureBulkLoadHFilesResponse::decode(answer.value.value.unwrap()).unwrap();
+    assert!(loaded.loaded);
+    assert_eq!(value_of(&mut client, &region, "a"), Some(b"loaded".to_vec()));
+    let secret = ask(
+        "SecureBulkLoadHFiles",
+        load(&dir.path().join("secret")).encode_to_vec(),
+    );
+    let (class, text) = client.refusal("ExecService", &secret, b"");
+    assert_eq!(class, "AccessDeniedException", "{text}");
+    let clean_up = CleanupBulkLoadRequest {
+        bulk_token: prepared.bulk_token,
+        region: None,
+    };
+    let call = ask("CleanupBulkLoad", clean_up.encode_to_vec());
+    client.ask::<CoprocessorServiceResponse>("ExecService", &call);
+    assert!(!staging.exists());
+    let (class, text) = client.refusal("ExecService", &ask("Steal", Vec::new()), b"");
+    assert_eq!(class, "UnknownProtocolException");
+    assert!(text.contains("Unknown method Steal"), "{text}");
+    server.stop();
+}
+
 /// Each refusal has HBase's class and names the file; the connection goes on, and nothing is loaded.
 #[test]
 fn files_that_cannot_be_loaded_are_refused_by_name() {
@@ -131,11 +195,20 @@ fn files_that_cannot_be_loaded_are_refused_by_name() {
     let mut damaged = std::fs::read(&good).unwrap();
     damaged[40] ^= 1;
     std::fs::write(source.join("damaged"), damaged).unwrap();
-    let (corrupt, final_error) = ("CorruptHFileException", "DoNotRetryIOException");
+    // Clients do not have the class CorruptHFileException, so it begins the text.
+    let final_error = "DoNotRetryIOException";
+    let corrupt = "io.hfile.CorruptHFileException: ";
     let denied = "AccessDeniedException";
     for (family, path, class, text) in [
-        ("f", uri(&source.join("text")), corrupt, "shorter than an HFile"),
-        ("f", uri(&source.join("damaged")), corrupt, "output/damaged"),
+        ("f", uri(&source.join("text")), final_error, corrupt),
+        (
+            "f",
+            uri(&source.join("text")),
+            final_error,
+            "shorter than an HFile",
+        ),
+        ("f", uri(&source.join("damaged")), final_error, corrupt),
+        ("f", uri(&source.join("damaged")), final_error, "output/damaged"),
         (
             "f",
             uri(&source.join("none")),

@@ -164,6 +164,157 @@ fn switches_are_remembered() {
     server.stop();
 }
 
+fn turn(master: &mut Client, kind: pb::MasterSwitchType, enabled: bool) -> Vec<bool> {
+    let call = pb::SetSplitOrMergeEnabledRequest {
+        enabled,
+        switch_types: vec![kind.into()],
+        ..pb::SetSplitOrMergeEnabledRequest::default()
+    };
+    let answer: pb::SetSplitOrMergeEnabledResponse = master.ask("SetSplitOrMergeEnabled", &call);
+    answer.prev_value
+}
+
+/// The full names of a table's regions, which are the rows of `hbase:meta`.
+fn region_names(server: &Server, table: &str) -> Vec<Bytes> {
+    let mut client = Client::connect(server, "ClientService");
+    let scan = pb::ScanRequest {
+        region: Some(super::client::specifier(b"hbase:meta,,1")),
+        scan: Some(pb::Scan {
+            start_row: Some(Bytes::from(format!("{table},"))),
+            stop_row: Some(Bytes::from(format!("{table}-"))),
+            ..pb::Scan::default()
+        }),
+        number_of_rows: Some(100),
+        close_scanner: Some(true),
+        ..pb::ScanRequest::default()
+    };
+    client.call(1, "Scan", &scan, b"");
+    let response = client.response().expect("a response");
+    let mut cells = basalt_idl::native::cells::Cells::new(&response.cells);
+    let mut rows: Vec<Bytes> = Vec::new();
+    while let Ok(cell) = cells.require() {
+        if rows.last().is_none_or(|last| last != cell.row) {
+            rows.push(Bytes::copy_from_slice(cell.row));
+        }
+    }
+    rows
+}
+
+/// Goal: while splits or merges are switched off, a request for one is refused in HBase's words.
+#[test]
+fn split_and_merge_switches_hold() {
+    let (_dir, server, mut master) = with_tables();
+    let mut admin = Client::connect(&server, "AdminService");
+    let regions = |admin: &mut Client| -> Vec<pb::RegionInfo> {
+        let answer: pb::GetOnlineRegionResponse =
+            admin.ask("GetOnlineRegion", &pb::GetOnlineRegionRequest {});
+        let regions = answer.region_info.into_iter();
+        regions
+            .filter(|region| region.table_name == table_name("t"))
+            .collect()
+    };
+    let split = |region: &pb::RegionInfo| pb::SplitTableRegionRequest {
+        region_info: region.clone(),
+        split_row: Some(Bytes::from_static(b"b")),
+        ..pb::SplitTableRegionRequest::default()
+    };
+    let before = regions(&mut admin);
+    assert_eq!(turn(&mut master, pb::MasterSwitchType::Split, false), [true]);
+    let (class, text) = master.refusal("SplitRegion", &split(&before[0]), b"");
+    assert_eq!(class, "DoNotRetryIOException");
+    assert!(text.contains("failed due to split switch off"), "{text}");
+    assert_eq!(turn(&mut master, pb::MasterSwitchType::Split, true), [false]);
+    master.ask::<pb::SplitTableRegionResponse>("SplitRegion", &split(&before[0]));
+    let after = regions(&mut admin);
+    assert_eq!((before.len(), after.len()), (2, 3));
+
+    let mut names = region_names(&server, "t").into_iter();
+    let merge = pb::MergeTableRegionsRequest {
+        region: names
+            .by_ref()
+            .take(2)
+            .map(|name| super::client::specifier(&name))
+            .collect(),
+        ..pb::MergeTableRegionsRequest::default()
+    };
+    assert_eq!(turn(&mut master, pb::MasterSwitchType::Merge, false), [true]);
+    let (class, text) = master.refusal("MergeTableRegions", &merge, b"");
+    assert_eq!(class, "DoNotRetryIOException");
+    assert!(text.contains("failed because merge switch is off"), "{text}");
+    server.stop();
+}
+
+/// Goal: switches of background work are as they were left after a restart.
+#[test]
+fn switches_survive_a_restart() {
+    let (dir, server, mut master) = with_tables();
+    master.ask::<pb::SetNormalizerRunningResponse>(
+        "SetNormalizerRunning",
+        &pb::SetNormalizerRunningRequest { on: false },
+    );
+    turn(&mut master, pb::MasterSwitchType::Split, false);
+    server.stop();
+    let server = Server::start(&dir.path().join("data"), &[]);
+    let mut master = Client::connect(&server, "MasterService");
+    let normalizer: pb::IsNormalizerEnabledResponse =
+        master.ask("IsNormalizerEnabled", &pb::IsNormalizerEnabledRequest {});
+    assert!(!normalizer.enabled);
+    let ran: pb::NormalizeResponse = master.ask("Normalize", &pb::NormalizeRequest::default());
+    assert!(!ran.normalizer_ran);
+    assert_eq!(turn(&mut master, pb::MasterSwitchType::Split, true), [false]);
+    assert_eq!(turn(&mut master, pb::MasterSwitchType::Merge, true), [true]);
+    server.stop();
+}
+
+/// Goal: a flush of a family with a typing error is refused, however the client asks for it.
+#[test]
+fn families_of_a_flush_must_exist() {
+    let (_dir, server, mut master) = with_tables();
+    let class = "NoSuchColumnFamilyException";
+    let missing = Bytes::from_static(b"nofamily");
+    let flush = |families: &[&'static str]| pb::FlushTableRequest {
+        table_name: table_name("t"),
+        column_family: families
+            .iter()
+            .map(|family| Bytes::from_static(family.as_bytes()))
+            .collect(),
+        ..pb::FlushTableRequest::default()
+    };
+    let refused = master.refusal("FlushTable", &flush(&["f", "nofamily"]), b"");
+    assert_eq!(refused.0, class);
+    assert!(
+        refused
+            .1
+            .contains("Column families [nofamily] don't exist in table t"),
+        "{}",
+        refused.1
+    );
+    master.ask::<pb::FlushTableResponse>("FlushTable", &flush(&["f"]));
+    let old = |families: &str| pb::ExecProcedureRequest {
+        procedure: pb::ProcedureDescription {
+            signature: "flush-table-proc".to_owned(),
+            instance: Some("t".to_owned()),
+            configuration: vec![pb::NameStringPair {
+                name: "family".to_owned(),
+                value: families.to_owned(),
+            }],
+            ..pb::ProcedureDescription::default()
+        },
+    };
+    assert_eq!(master.refusal("ExecProcedure", &old("f,nofamily"), b"").0, class);
+    master.ask::<pb::ExecProcedureResponse>("ExecProcedure", &old("f"));
+    let mut admin = Client::connect(&server, "AdminService");
+    let mut of_region = pb::FlushRegionRequest {
+        region: super::client::region(&server, "t"),
+        family: Some(missing),
+        ..pb::FlushRegionRequest::default()
+    };
+    assert_eq!(admin.refusal("FlushRegion", &of_region, b"").0, class);
+    of_region.family = Some(Bytes::from_static(b"f"));
+    admin.ask::<pb::FlushRegionResponse>("FlushRegion", &of_region);
+    server.stop();
+}
+
 /// One node has no dead servers, running procedures, or space quotas; questions about them are answered
 /// as by an idle cluster.
 #[test]

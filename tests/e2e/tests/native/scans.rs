@@ -118,6 +118,11 @@ fn passes_nothing() -> Scan {
     )
 }
 
+/// The filter of [`passes_nothing`].
+pub(super) fn passes_no_value() -> Filter {
+    passes_nothing().filter.expect("the scan has a filter")
+}
+
 fn flags(answer: &ScanResponse) -> (Option<bool>, Option<bool>) {
     (answer.more_results, answer.more_results_in_region)
 }

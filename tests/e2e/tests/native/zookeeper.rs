@@ -9,7 +9,7 @@ use std::time::Duration;
 use basalt_idl::native::cells::Cells;
 use basalt_idl::native::messages::{ClusterId, Get, GetRequest, Master, MetaRegionServer};
 use basalt_idl::native::znode;
-use basalt_test_support::{Server, workspace};
+use basalt_test_support::{Server, until, workspace};
 
 use super::client::{Client, create, region, specifier};
 
@@ -55,11 +55,15 @@ impl Session {
 
     /// Error code and body of the answer to an operation on a path.
     fn ask(&mut self, operation: i32, path: &str) -> (i32, Vec<u8>) {
-        let mut request = [3_i32.to_be_bytes(), operation.to_be_bytes()].concat();
-        request.extend_from_slice(&(path.len() as i32).to_be_bytes());
-        request.extend_from_slice(path.as_bytes());
-        request.push(0);
-        self.send(&request);
+        let mut body = (path.len() as i32).to_be_bytes().to_vec();
+        body.extend_from_slice(path.as_bytes());
+        body.push(0);
+        self.request(operation, &body)
+    }
+
+    /// Error code and body of the answer to an operation.
+    fn request(&mut self, operation: i32, body: &[u8]) -> (i32, Vec<u8>) {
+        self.send(&[&3_i32.to_be_bytes()[..], &operation.to_be_bytes(), body].concat());
         let answer = self.packet().unwrap();
         assert_eq!(answer[..4], 3_i32.to_be_bytes());
         let code = i32::from_be_bytes(answer[12..16].try_into().unwrap());
@@ -190,6 +194,205 @@ fn the_advertised_name_is_told() {
         servers.map(|cell| cell.value.to_vec()).collect::<Vec<_>>(),
         [b"basalt.example:19090"]
     );
+    server.stop();
+}
+
+/// The answer to a four-letter word.
+fn word(server: &Server, word: &str) -> String {
+    let mut socket = TcpStream::connect(server.thrift).unwrap();
+    socket.set_read_timeout(Some(Duration::from_mins(1))).unwrap();
+    socket.write_all(word.as_bytes()).unwrap();
+    let mut answer = String::new();
+    socket.read_to_string(&mut answer).unwrap();
+    answer
+}
+
+/// Every word of ZooKeeper 3.8 has its answer, or the sentence for one that is not in the whitelist.
+#[test]
+fn every_word_of_zookeeper_has_an_answer() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = Server::start(&dir.path().join("data"), &[]);
+    assert_eq!(word(&server, "ruok"), "imok");
+    assert_eq!(word(&server, "ruok\n"), "imok");
+    assert_eq!(word(&server, "isro"), "rw");
+    let version = concat!("3.8.4-basalt-", env!("CARGO_PKG_VERSION"));
+    let mut session = Session::open(&server, true);
+    session.data("/hbase/hbaseid");
+    let own = session.socket.local_addr().unwrap();
+    for (asked, expected) in [
+        (
+            "srvr",
+            &[
+                &format!("Zookeeper version: {version}\n")[..],
+                "\nMode: standalone\n",
+            ][..],
+        ),
+        (
+            "srvr",
+            &[
+                "\nLatency min/avg/max: ",
+                "\nConnections: 2\n",
+                "\nNode count: 28\n",
+            ],
+        ),
+        ("stat", &["\nClients:\n /127.0.0.1:", "\nMode: standalone\n"]),
+        ("stat", &[&format!(" /{own}[1](queued=0,recved=2,sent=2)\n")]),
+        (
+            "mntr",
+            &[
+                &format!("zk_version\t{version}\n"),
+                "\nzk_server_state\tstandalone\n",
+            ],
+        ),
+        (
+            "mntr",
+            &["\nzk_znode_count\t28\n", "\nzk_num_alive_connections\t2\n"],
+        ),
+        (
+            "cons",
+            &[
+                &format!(" /{own}[1](queued=0,recved=2,sent=2,sid=0x"),
+                ",lop=GETD,",
+                ",to=30000,lcxid=0x3,",
+            ],
+        ),
+        (
+            "dump",
+            &[
+                "SessionTracker dump:\nSession Sets (1)/(1):\n\t0x",
+                "\nephemeral nodes dump:\n",
+            ],
+        ),
+        ("wchs", &["0 connections watching 0 paths\nTotal watches:0\n"]),
+        (
+            "conf",
+            &[
+                &format!("clientPort={}\n", server.thrift.port()),
+                "\nmaxSessionTimeout=90000\n",
+            ],
+        ),
+        (
+            "envi",
+            &["Environment:\n", &format!("\nzookeeper.version={version}\n")],
+        ),
+    ] {
+        let answer = word(&server, asked);
+        for part in expected {
+            assert!(answer.contains(part), "{asked}: no {part:?} in\n{answer}");
+        }
+        assert!(
+            !answer.contains(dir.path().to_str().unwrap()),
+            "{asked}: {answer}"
+        );
+    }
+    for asked in ["crst", "dirs", "gtmk", "hash", "srst", "stmk", "wchc", "wchp"] {
+        assert_eq!(
+            word(&server, asked),
+            format!("{asked} is not executed because it is not in the whitelist.\n")
+        );
+    }
+    drop(session);
+    until("the session's end", || {
+        word(&server, "mntr").contains("zk_global_sessions\t0\n")
+    });
+    server.stop();
+}
+
+/// The operations that Curator sends beside reads.
+#[test]
+fn curators_operations_are_answered() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = Server::start(&dir.path().join("data"), &[]);
+    let mut session = Session::open(&server, true);
+    let text = |text: &str| [&(text.len() as u32).to_be_bytes()[..], text.as_bytes()].concat();
+    let everybody = [
+        &1_i32.to_be_bytes()[..],
+        &1_i32.to_be_bytes(),
+        &text("world"),
+        &text("anyone"),
+    ]
+    .concat();
+    let (code, body) = session.ask(6, "/hbase/master");
+    assert_eq!(
+        (code, &body[..everybody.len()], body.len()),
+        (0, &everybody[..], everybody.len() + 68)
+    );
+    assert_eq!(session.ask(9, "/hbase"), (0, text("/hbase")));
+    let me = [&1_i32.to_be_bytes()[..], &text("ip"), &text("127.0.0.1")].concat();
+    assert_eq!(session.ask(107, ""), (0, me));
+    assert_eq!(session.ask(104, "/hbase"), (0, 8_i32.to_be_bytes().to_vec()));
+    assert_eq!(session.ask(103, "/"), (0, vec![0; 4]));
+    assert_eq!(session.ask(106, "/hbase/master"), (0, vec![0; 4]));
+    for operation in [17, 18] {
+        assert_eq!(session.ask(operation, "/hbase/master"), (0, vec![]), "a watch");
+    }
+    // Without the node above there is nothing to change, so that clients make that first.
+    for (operation, path, expected) in [
+        (1, "/hbase/new", -102),
+        (1, "/other/new", -101),
+        (1, "new", -8),
+        (2, "/hbase/master", -102),
+        (5, "/hbase/master", -102),
+        (5, "/hbase/new", -101),
+        (7, "/hbase/master", -102),
+        (6, "/hbase/new", -101),
+        (104, "/hbase/new", -101),
+        (15, "/hbase/new", -102),
+        (21, "/hbase/new", -102),
+    ] {
+        assert_eq!(session.ask(operation, path).0, expected, "{operation} {path}");
+    }
+
+    let header = |kind: i32, done: u8| [&kind.to_be_bytes()[..], &[done], &(-1_i32).to_be_bytes()].concat();
+    let check =
+        |path: &str, version: i32| [header(13, 0), text(path), version.to_be_bytes().to_vec()].concat();
+    let delete = |path: &str| [header(2, 0), text(path), (-1_i32).to_be_bytes().to_vec()].concat();
+    let read = |kind, path: &str| [header(kind, 0), text(path), vec![0]].concat();
+    let done = |kind: i32| [&kind.to_be_bytes()[..], &[0; 5]].concat();
+    let failed = |code: i32| {
+        [
+            &(-1_i32).to_be_bytes()[..],
+            &[0],
+            &code.to_be_bytes(),
+            &code.to_be_bytes(),
+        ]
+        .concat()
+    };
+    let end = header(-1, 1);
+    for (operations, expected) in [
+        (
+            vec![check("/hbase", -1), check("/hbase/rs", 0)],
+            vec![done(13), done(13)],
+        ),
+        (
+            vec![check("/hbase", -1), delete("/hbase/rs"), check("/hbase", -1)],
+            vec![failed(0), failed(-102), failed(-2)],
+        ),
+        (vec![check("/hbase", 7)], vec![failed(-103)]),
+        (vec![check("/other", -1)], vec![failed(-101)]),
+    ] {
+        let body = [operations.concat(), end.clone()].concat();
+        assert_eq!(
+            session.request(14, &body),
+            (0, [expected.concat(), end.clone()].concat())
+        );
+    }
+    let body = [read(4, "/hbase/hbaseid"), read(8, "/other"), end.clone()].concat();
+    let (code, answer) = session.request(22, &body);
+    let data = session.data("/hbase/hbaseid");
+    assert_eq!((code, &answer[..9]), (0, &done(4)[..]));
+    assert_eq!(answer[13..13 + data.len()], data);
+    assert!(answer.ends_with(&[failed(-101), end].concat()));
+    session.send(
+        &[
+            &3_i32.to_be_bytes()[..],
+            &14_i32.to_be_bytes(),
+            &header(99, 0),
+            &text("/"),
+        ]
+        .concat(),
+    );
+    assert_eq!(session.packet(), None, "an operation that there is not");
     server.stop();
 }
 

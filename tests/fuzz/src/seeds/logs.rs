@@ -231,13 +231,17 @@ fn history() -> Vec<ManifestEdit> {
             removed: vec![RegionId(1)],
             added: vec![region(3, "", "c"), region(4, "c", "m")],
         },
+        ManifestEdit::TruncateRegion {
+            removed: RegionId(3),
+            added: region(6, "", "c"),
+        },
         ManifestEdit::HighWater {
             timestamp_ms: 77_000,
             seq: SeqId(30),
         },
         ManifestEdit::AlterTable(table(&["f"])),
         ManifestEdit::SetTableState(name("ns:t"), TableState::Disabled),
-        ManifestEdit::TruncateTable(name("ns:t"), vec![region(5, "", "")]),
+        ManifestEdit::TruncateTable(name("ns:t"), vec![region(7, "", "")]),
         ManifestEdit::SetTableState(name("ns:t"), TableState::Disabled),
         ManifestEdit::DropTable(name("ns:t")),
         ManifestEdit::DropNamespace("ns".into()),

@@ -223,6 +223,12 @@ pub(super) fn zookeeper() -> Vec<Input> {
         |op: u32, body: &[u8]| packet(&[&1_u32.to_be_bytes()[..], &op.to_be_bytes(), body].concat());
     let path = |path: &str| [&(path.len() as u32).to_be_bytes()[..], path.as_bytes(), &[0]].concat();
     let session = |op, body: &[u8]| [connect(&[0]), request(op, body)].concat();
+    let header = |kind: u32| [&kind.to_be_bytes()[..], &[0], &[0xff; 4]].concat();
+    let end = [&[0xff; 4][..], &[1], &[0xff; 4]].concat();
+    let text = |text: &str| [&(text.len() as u32).to_be_bytes()[..], text.as_bytes()].concat();
+    let check = [text("/hbase"), vec![0xff; 4]].concat();
+    let acl = [&[0, 0, 0, 1, 0, 0, 0, 31][..], &text("world"), &text("anyone")].concat();
+    let create = [text("/hbase/new"), text("data"), acl, vec![0; 4]].concat();
     let sessions = [
         connect(b""),
         session(3, &path("/hbase/hbaseid")),
@@ -232,6 +238,14 @@ pub(super) fn zookeeper() -> Vec<Input> {
         session(11, b""),
         session(1, &path("/hbase/new")),
         session(101, &[0; 20]),
+        session(6, &path("/hbase/master")),
+        session(9, &path("/hbase")),
+        session(14, &[header(13), check, header(1), create, end.clone()].concat()),
+        session(
+            22,
+            &[header(4), path("/hbase/rs"), header(8), path("/hbase"), end].concat(),
+        ),
+        session(107, b""),
         session(4, &[0x7f, 0xff, 0xff, 0xff, b'/']),
         session(4, &[0xff; 4]),
         session(0xffff_fff5, b""),

@@ -7,7 +7,8 @@
 //! Strings lie in their packet. A response has the length that it says, and repeats the xid.
 
 use basalt_idl::zookeeper::{
-    ConnectRequest, Operation, PACKET_BYTES_MAX, Responses, Stat, ZkError, ZkRequest, put_connect_response,
+    ConnectRequest, MultiOp, MultiResult, Operation, PACKET_BYTES_MAX, Responses, Stat, ZkError, ZkRequest,
+    put_connect_response,
 };
 
 use crate::memory;
@@ -74,6 +75,22 @@ fn request(packet: &[u8]) {
             let names = ["rs", "master"];
             let names = names[..path.len().min(names.len())].iter().copied();
             responses.children(request.xid, names, with_stat.then_some(stat));
+        }
+        Operation::GetAcl(_) => responses.acl(request.xid, 1, stat),
+        Operation::Sync(path) => responses.path(request.xid, path),
+        Operation::CountBelow(path) => responses.number(request.xid, path.len() as i32),
+        Operation::WhoAmI => responses.identity(request.xid, "ip", "127.0.0.1"),
+        Operation::Multi { operations, .. } => {
+            let results = operations.map_while(Result::ok).map(|operation| match operation {
+                MultiOp::GetData(path) => MultiResult::Data(path, stat),
+                MultiOp::Check { .. } => MultiResult::Checked,
+                MultiOp::GetChildren(_) => MultiResult::Children(&[]),
+                MultiOp::Change(change) => {
+                    assert!(change.path.len() <= packet.len());
+                    MultiResult::Failed(Some(ZkError::NoAuth))
+                }
+            });
+            responses.multi(request.xid, results);
         }
         Operation::Other(_) => responses.empty(request.xid, Some(ZkError::Unimplemented)),
         _ => responses.empty(request.xid, None),

@@ -33,7 +33,7 @@ use crate::id::RegionId;
 use crate::manifest::{ManifestEdit, RegionState, SnapshotMeta, SnapshotRegion};
 use crate::region::{Region, RegionVersion};
 use crate::schema::limits::SNAPSHOTS;
-use crate::schema::{TableName, TableState, check_snapshot_name};
+use crate::schema::{Switch, TableName, TableState, check_snapshot_name};
 use crate::store::{file_path, snapshot_dir, snapshot_store_dir, store_dir};
 
 mod filled;
@@ -174,9 +174,12 @@ impl Catalog {
         Ok(())
     }
 
-    /// Removes the snapshots whose time to live is over. During a schema change it does nothing;
+    /// Removes the snapshots whose time to live is over, unless operators have turned that off. During a schema change it does nothing;
     /// the next call does the work.
     pub(crate) fn remove_expired_snapshots(&self) -> Result<()> {
+        if !self.is_on(Switch::SnapshotCleanup) {
+            return Ok(());
+        }
         let now_ms = self.shared.clock.wall_ms();
         let is_expired = |snapshot: &&Arc<SnapshotMeta>| snapshot.is_expired(now_ms);
         if !self.tables().snapshots.values().any(|it| is_expired(&it)) {
@@ -253,7 +256,12 @@ impl Catalog {
     ) -> Result<Vec<RegionId>> {
         let mut descriptor = snapshot.descriptor.clone();
         descriptor.name = name.clone();
-        self.check_stores(name, snapshot.regions.len() * descriptor.families.len())?;
+        let regions = snapshot.regions.len();
+        match old {
+            None => self.check_quota_of_new_table(name, regions)?,
+            Some(table) => self.check_quota_of_restored(name, table.regions.len(), regions)?,
+        }
+        self.check_stores(name, regions * descriptor.families.len())?;
         self.manifest.lock().check_copy(snapshot, name)?;
         self.create_dirs(&descriptor)?;
         let descriptor = Arc::new(descriptor);

@@ -26,7 +26,7 @@ use crate::error::{Error, Result};
 use crate::id::RegionId;
 use crate::manifest::{ManifestEdit, RegionMeta};
 use crate::region::{Region, RegionInfo, RegionVersion};
-use crate::schema::{BusyOptions, SplitPolicy, TableState, escape};
+use crate::schema::{BusyOptions, SplitPolicy, Switch, TableState, escape};
 use crate::seeded;
 use crate::store::{Clip, StoreFile, StoreVersion};
 
@@ -44,6 +44,12 @@ impl Catalog {
         row.map_or(Ok(()), check_split_key)?;
         let _schema = self.schema.lock();
         let (table, region) = self.region(id)?;
+        if !self.is_on(Switch::Splits) {
+            return Err(Error::DoNotRetry(format!(
+                "Split region {} failed due to split switch off",
+                escape(&region.info().name())
+            )));
+        }
         let options = table.descriptor.split_options();
         if options.policy == SplitPolicy::Disabled {
             return Err(Error::DoNotRetry(format!(
@@ -57,6 +63,7 @@ impl Catalog {
                 escape(&region.info().name())
             )));
         }
+        self.check_quota_of_split(region.info())?;
         region.check_undamaged()?;
         self.check_stores(table.name(), table.stores() + table.descriptor.families.len())?;
         region.cancel_compaction.store(true, Ordering::Release);
@@ -88,17 +95,33 @@ impl Catalog {
         Ok((halves[0].info().clone(), halves[1].info().clone()))
     }
 
+    /// The row at which a split of a region at `row` happens, as the table's options want it; `None` if
+    /// the region is gone or cannot be split there.
+    pub(crate) fn split_row(&self, id: RegionId, row: &[u8]) -> Option<Vec<u8>> {
+        check_split_key(row).ok()?;
+        let (table, region) = self.region(id).ok()?;
+        let at = table.descriptor.split_options().given_row(row.to_vec());
+        check_row(region.info(), &at).is_ok().then_some(at)
+    }
+
     /// Merges adjacent regions of one table into one.
     pub(crate) fn merge_regions(&self, ids: &[RegionId]) -> Result<RegionInfo> {
         let _schema = self.schema.lock();
         let (table, mut regions) = self.merge_candidates(ids)?;
-        if !table.descriptor.merge_enabled() {
+        let refused = if !self.is_on(Switch::Merges) {
+            Some("because merge switch is off")
+        } else if !table.descriptor.merge_enabled() {
+            Some("as region merge is disabled for the table")
+        } else {
+            None
+        };
+        if let Some(why) = refused {
             let names: Vec<_> = regions
                 .iter()
                 .map(|region| escape(&region.info().name()))
                 .collect();
             return Err(Error::DoNotRetry(format!(
-                "Merge of {} failed as region merge is disabled for the table",
+                "Merge of {} failed {why}",
                 names.join(", ")
             )));
         }
@@ -267,6 +290,8 @@ impl Catalog {
         let options = version.table.split_options();
         if table.state != TableState::Enabled
             || !version.table.split_enabled()
+            || !self.is_on(Switch::Splits)
+            || !self.has_quota_for_split(&version.table.name)
             || options.policy == SplitPolicy::Disabled
             || region.check_undamaged().is_err()
             || region.has_inherited_files()

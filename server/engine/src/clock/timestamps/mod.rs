@@ -241,6 +241,16 @@ impl Timestamps {
         self.last_ms.fetch_max(passed, Ordering::AcqRel);
     }
 
+    /// Forgets all timestamps assigned so far, because nothing has them any more: assigned time
+    /// follows the wall clock again, also to an earlier time.
+    pub(crate) fn restart(&self) {
+        let mut course = self.course.lock();
+        *course = Course::default();
+        self.rows_ms.store(0, Ordering::Release);
+        self.ahead_from_ms.store(u64::MAX, Ordering::Release);
+        self.last_ms.store(0, Ordering::Release);
+    }
+
     /// Records that the manifest states this as the greatest assigned timestamp.
     pub(crate) fn set_marked(&self, ms: u64) {
         self.marked_ms.fetch_max(ms, Ordering::AcqRel);

@@ -39,6 +39,7 @@ mod tag {
     pub(super) const DROP_SNAPSHOT: u8 = 15;
     pub(super) const CLONE_TABLE: u8 = 16;
     pub(super) const RESTORE_TABLE: u8 = 17;
+    pub(super) const TRUNCATE_REGION: u8 = 18;
 }
 
 /// Content of a payload that is not empty.
@@ -141,6 +142,11 @@ pub(super) fn encode_edit(edit: &ManifestEdit) -> Vec<u8> {
             put_table(&mut out, descriptor);
             put_list(&mut out, regions, put_region_state);
         }
+        ManifestEdit::TruncateRegion { removed, added } => {
+            out.push(tag::TRUNCATE_REGION);
+            put_varint(&mut out, removed.0);
+            put_region(&mut out, added);
+        }
     }
     out
 }
@@ -209,7 +215,7 @@ pub(super) fn decode(payload: &[u8]) -> Result<Payload, String> {
     let mut cursor = Cursor::new(rest);
     let read = if *tag == tag::SNAPSHOT {
         snapshot(&mut cursor).map(|state| Payload::Snapshot(Box::new(state)))
-    } else if (tag::PUT_NAMESPACE..=tag::RESTORE_TABLE).contains(tag) {
+    } else if (tag::PUT_NAMESPACE..=tag::TRUNCATE_REGION).contains(tag) {
         edit(*tag, &mut cursor).map(Payload::Edit)
     } else {
         return Err(format!("an edit of unknown kind {tag}"));
@@ -270,6 +276,10 @@ fn edit(tag: u8, cursor: &mut Cursor<'_>) -> Option<ManifestEdit> {
         tag::RESTORE_TABLE => ManifestEdit::RestoreTable {
             descriptor: table(cursor)?,
             regions: list(cursor, region_state)?,
+        },
+        tag::TRUNCATE_REGION => ManifestEdit::TruncateRegion {
+            removed: RegionId(cursor.varint()?),
+            added: region(cursor)?,
         },
         _ => return None,
     })

@@ -141,6 +141,10 @@ fn edit() -> impl Strategy<Value = ManifestEdit> {
             .prop_map(|(descriptor, regions)| ManifestEdit::CloneTable { descriptor, regions }),
         (descriptor(), vec(region_state(), 0..4))
             .prop_map(|(descriptor, regions)| ManifestEdit::RestoreTable { descriptor, regions }),
+        (any::<u64>(), any_region()).prop_map(|(removed, added)| ManifestEdit::TruncateRegion {
+            removed: RegionId(removed),
+            added,
+        }),
     ]
 }
 
@@ -256,7 +260,9 @@ fn bytes_on_disk_never_change() {
     let kinds: Vec<u8> = history().iter().map(|edit| encode_edit(edit)[1]).collect();
     assert_eq!(
         kinds,
-        [2, 4, 9, 9, 10, 11, 10, 12, 4, 6, 8, 7, 3, 5, 14, 16, 17, 14, 15]
+        [
+            2, 4, 9, 9, 10, 11, 10, 12, 4, 6, 8, 7, 3, 5, 14, 16, 17, 14, 15, 18
+        ]
     );
     assert_eq!(
         decode(&[2, 12]).unwrap_err(),
@@ -279,7 +285,7 @@ fn bytes_on_disk_never_change() {
     let (first, log) = second.split_at(second.len() - 2);
     assert_eq!(log, [3, 4]);
     assert_eq!(decode(first), Ok(Payload::Snapshot(Box::default())));
-    assert_eq!(decode(&[1, 18]).unwrap_err(), "an edit of unknown kind 18");
+    assert_eq!(decode(&[1, 19]).unwrap_err(), "an edit of unknown kind 19");
     assert!(decode(&[]).is_err() && decode(&[1]).is_err());
 }
 

@@ -185,6 +185,10 @@ fn history() -> Vec<ManifestEdit> {
             &[filled(region(9, "t", "", ""), 20, &[])],
         )),
         ManifestEdit::DropSnapshot("s-2".into()),
+        ManifestEdit::TruncateRegion {
+            removed: RegionId(9),
+            added: region(10, "t", "", ""),
+        },
     ]
 }
 
@@ -241,7 +245,7 @@ fn a_dump_shows_every_frame() {
     let mut text = String::new();
     dump(&fs, manifest.path(), &mut text).unwrap();
     for part in [
-        "manifest 0000000000000001, format 5, uuid ",
+        "manifest 0000000000000001, format 6, uuid ",
         "snapshot after edit 0:",
         "edit 2: create table t (f, g) with regions [1 of t [, m) created 1001; 2 of t [m, ) created 1002]",
         "edit 5: compact family f of region 1, files [0000000000000001; 0000000000000003] became [0000000000000004 of t",
@@ -252,6 +256,7 @@ fn a_dump_shows_every_frame() {
         "edit 16: create table c (f) from a snapshot, regions [7 of c [, m) created 1007 with 2 files; 8 of c",
         "edit 17: restore table t (f, h) from a snapshot, regions [9 of t [, ) created 1009 with 1 files]",
         "edit 19: drop snapshot s-2",
+        "edit 20: truncate region 9, new region 10 of t [, ) created 1010",
         "marker: durable up to ",
         " end\n",
     ] {

@@ -93,6 +93,10 @@ fn parse(line: &str) -> ManifestEdit {
             removed: numbers(first).into_iter().map(RegionId).collect(),
             added: regions("t", words),
         },
+        "truncateregion" => ManifestEdit::TruncateRegion {
+            removed: RegionId(number()),
+            added: regions("t", words).remove(0),
+        },
         "high" => ManifestEdit::HighWater {
             timestamp_ms: number(),
             seq: SeqId(words.next().unwrap().parse().unwrap()),
@@ -263,6 +267,29 @@ fn regions_cover_all_rows_and_are_new() {
          ! region identity 2 was used before
          t ENABLED f
            2 , @0",
+    );
+}
+
+#[test]
+fn a_truncated_region_is_new_has_the_same_rows_and_no_files() {
+    check(
+        "create t f 1:,m 2:m,
+         flush 1 10 f:1:10
+         flush 2 20 f:2:20
+         replace 1 3:,c 4:c,m
+         truncateregion 9 9:,
+         truncateregion 3 4:,c
+         truncateregion 3 5:,m
+         truncateregion 3 5:,c
+         truncateregion 2 6:m,",
+        "! region 9 is not in the manifest
+         ! region identity 4 was used before
+         ! the new regions of t cover [, m) and not [, c)
+         - f:2
+         t ENABLED f
+           5 ,c @0
+           4 c,m @10 f[1:10*]
+           6 m, @0",
     );
 }
 

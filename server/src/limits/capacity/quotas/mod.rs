@@ -123,8 +123,8 @@ pub(crate) type Applying = SmallVec<[Arc<Quota>; 3]>;
 /// All quotas. Shared by all connections.
 #[derive(Debug)]
 pub(crate) struct Quotas {
-    /// User of all calls.
-    user: String,
+    /// The user of anonymous calls.
+    anonymous: String,
     /// Held while a change is made durable.
     changing: Mutex<()>,
     set: RwLock<Set>,
@@ -136,57 +136,73 @@ struct Set {
     all: BTreeMap<Owner, Arc<Quota>>,
     namespaces: HashMap<String, Arc<Quota>>,
     tables: HashMap<TableName, Arc<Quota>>,
-    user: Option<Arc<Quota>>,
-    user_namespaces: HashMap<String, Arc<Quota>>,
-    user_tables: HashMap<TableName, Arc<Quota>>,
+    users: HashMap<String, OfUser>,
+}
+
+/// The quotas of a user.
+#[derive(Debug, Default)]
+struct OfUser {
+    all: Option<Arc<Quota>>,
+    namespaces: HashMap<String, Arc<Quota>>,
+    tables: HashMap<TableName, Arc<Quota>>,
+}
+
+impl OfUser {
+    /// The most specific one for a table.
+    fn applying(&self, table: &TableName) -> Option<&Arc<Quota>> {
+        (self.tables.get(table))
+            .or_else(|| self.namespaces.get(table.namespace()))
+            .or(self.all.as_ref())
+    }
 }
 
 impl Set {
-    fn of(all: BTreeMap<Owner, Arc<Quota>>, user: &str) -> Self {
+    fn of(all: BTreeMap<Owner, Arc<Quota>>) -> Self {
         let mut set = Self::default();
         for (owner, quota) in &all {
             let quota = Arc::clone(quota);
             match owner {
                 Owner::Namespace(namespace) => drop(set.namespaces.insert(namespace.clone(), quota)),
                 Owner::Table(table) => drop(set.tables.insert(table.clone(), quota)),
-                Owner::User { name, scope } if name == user => match scope {
-                    UserScope::All => set.user = Some(quota),
-                    UserScope::Namespace(namespace) => {
-                        set.user_namespaces.insert(namespace.clone(), quota);
+                Owner::User { name, scope } => {
+                    let of_user = set.users.entry(name.clone()).or_default();
+                    match scope {
+                        UserScope::All => of_user.all = Some(quota),
+                        UserScope::Namespace(name) => drop(of_user.namespaces.insert(name.clone(), quota)),
+                        UserScope::Table(table) => drop(of_user.tables.insert(table.clone(), quota)),
                     }
-                    UserScope::Table(table) => drop(set.user_tables.insert(table.clone(), quota)),
-                },
-                Owner::User { .. } => {}
+                }
             }
         }
         set.all = all;
         set
     }
 
-    fn applying(&self, table: &TableName) -> Applying {
-        let namespace = table.namespace();
-        let of_user = (self.user_tables.get(table))
-            .or_else(|| self.user_namespaces.get(namespace))
-            .or(self.user.as_ref());
-        [of_user, self.tables.get(table), self.namespaces.get(namespace)]
-            .into_iter()
-            .flatten()
-            .cloned()
-            .collect()
+    fn applying(&self, user: &str, table: &TableName) -> Applying {
+        let of_user = self.users.get(user).and_then(|quotas| quotas.applying(table));
+        [
+            of_user,
+            self.tables.get(table),
+            self.namespaces.get(table.namespace()),
+        ]
+        .into_iter()
+        .flatten()
+        .cloned()
+        .collect()
     }
 }
 
 impl Quotas {
-    /// The quotas that the database holds. All calls are those of `user`.
-    pub(super) fn load(engine: &Engine, user: &str) -> Result<Self, Error> {
+    /// The quotas that the database holds. Calls without a user are those of `anonymous`.
+    pub(super) fn load(engine: &Engine, anonymous: &str) -> Result<Self, Error> {
         let all = stored::load(engine)?
             .into_iter()
             .map(|(owner, settings)| (owner.clone(), Arc::new(Quota::new(owner, settings))))
             .collect();
         Ok(Self {
-            user: user.to_owned(),
+            anonymous: anonymous.to_owned(),
             changing: Mutex::new(()),
-            set: RwLock::new(Set::of(all, user)),
+            set: RwLock::new(Set::of(all)),
         })
     }
 
@@ -194,9 +210,10 @@ impl Quotas {
         !self.set.read().all.is_empty()
     }
 
-    /// The quotas of a call on this table.
-    pub(super) fn applying(&self, table: &TableName) -> Applying {
-        self.set.read().applying(table)
+    /// The quotas of a call of `user` on this table.
+    pub(super) fn applying(&self, user: Option<&str>, table: &TableName) -> Applying {
+        let user = user.unwrap_or(&self.anonymous);
+        self.set.read().applying(user, table)
     }
 
     /// All of them, by owner.
@@ -236,7 +253,7 @@ impl Quotas {
         } else {
             all.insert(owner.clone(), Arc::new(Quota::new(owner, settings)));
         }
-        *self.set.write() = Set::of(all, &self.user);
+        *self.set.write() = Set::of(all);
         Ok(())
     }
 }
@@ -274,17 +291,20 @@ mod tests {
             .into_iter()
             .map(|owner| (owner.clone(), Arc::new(Quota::new(owner, Settings::new()))))
             .collect();
-        let set = Set::of(all, "me");
-        let applying = |name: &str| -> Vec<String> {
-            let quotas = set.applying(&table(name));
+        let set = Set::of(all);
+        let of = |user: &str, name: &str| -> Vec<String> {
+            let quotas = set.applying(user, &table(name));
             quotas.iter().map(|quota| quota.owner.to_string()).collect()
         };
+        let applying = |name: &str| of("me", name);
         assert_eq!(
             applying("ns:t"),
             ["user me in table ns:t", "table ns:t", "namespace ns"]
         );
         assert_eq!(applying("ns:other"), ["user me in namespace ns", "namespace ns"]);
         assert_eq!(applying("u"), ["user me"]);
+        assert_eq!(of("you", "u"), ["user you in table u"]);
+        assert_eq!(of("third", "ns:t"), ["table ns:t", "namespace ns"]);
     }
 
     /// Goal: a change takes effect at once and after the next start, and removing it leaves

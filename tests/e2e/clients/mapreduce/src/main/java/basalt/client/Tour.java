@@ -9,6 +9,7 @@ import java.util.List;
 import java.util.concurrent.Callable;
 import java.util.stream.Stream;
 import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.hbase.HBaseConfiguration;
 import org.apache.hadoop.hbase.client.Connection;
 import org.apache.hadoop.hbase.client.ConnectionFactory;
@@ -87,6 +88,11 @@ public final class Tour {
     tables.create("copied");
     ask("copy", () -> run(new CopyTable(), "--versions=3", "--new.name=copied", "source"));
     print("all cells copied", tables.digest("copied").equals(source));
+    tables.create("filed", "r300", "r600");
+    // The tool makes its files below the working directory, from which the server reads them.
+    FileSystem.get(conf).setWorkingDirectory(new org.apache.hadoop.fs.Path(folder.toUri()));
+    ask("copy as files", () -> run(new CopyTable(), "--bulkload", "--versions=3", "--new.name=filed", "source"));
+    print("all cells copied as files", tables.digest("filed").equals(source));
     tables.create("part");
     ask("copy of a family", () -> run(new CopyTable(), "--families=g", "--new.name=part", "source"));
     print("cells of a family copied", tables.digest("part"));

@@ -1,108 +1,35 @@
-//! The slow log's record of a call, and the two calls that read the slow log.
-//!
-//! A remarkable call is described after it was answered, from the message that it came in: other
-//! calls only keep the message until their end. The walk over the message follows the interface's
-//! own declarations, so every method is described, and none needs code of its own.
+//! The two calls that read the slow log.
 
 use std::collections::BTreeSet;
-use std::net::SocketAddr;
-use std::time::Duration;
 
-use basalt_engine::schema::TableName;
-use basalt_idl::call::MethodDescriptor;
-use basalt_idl::schema::StructDescriptor;
 use basalt_idl::thrift2::{self, TFilterByOperator, TLogType};
-use basalt_idl::wire::Reader;
-use bytes::Bytes;
 
-use super::codec::Codec;
-use crate::cluster::regions;
-use crate::observe::slow_log::{
-    Combine, Kind, Query, Record, Remarkable, SERVER_CLASS, began_ms, condition, table_condition,
-};
+use crate::observe::slow_log::{Combine, Kind, Query, Record, SERVER_CLASS, condition, table_condition};
 use crate::server::Server;
-use crate::service::Failure;
-
-mod describe;
-
-use describe::Summary;
-
-/// A call that was found remarkable, as far as its caller knows it.
-pub(super) struct Call<'a> {
-    /// Number of the call in log lines.
-    pub(super) request: u64,
-    pub(super) remarkable: Remarkable,
-    pub(super) took: Duration,
-    pub(super) answer_bytes: usize,
-    pub(super) client: Option<SocketAddr>,
-    pub(super) method: &'static MethodDescriptor,
-    /// The whole message.
-    pub(super) message: &'a Bytes,
-    /// The table of the scanner that the call fetched from.
-    pub(super) scanned: Option<TableName>,
-}
-
-/// Records a remarkable call.
-pub(super) fn record<P: Codec>(server: &Server, call: Call<'_>) {
-    let mut summary = Summary::default();
-    let mut reader = P::reader(call.message.clone());
-    // The message was decoded once already; if it were not readable, the result up to there would
-    // do.
-    let _ = reader
-        .message_begin()
-        .and_then(|_| summary.put_struct(&mut reader, call.method.args));
-    let table = call
-        .scanned
-        .or_else(|| TableName::parse(&summary.table.take()?).ok());
-    let region = table
-        .as_ref()
-        .zip(summary.row.as_ref())
-        .and_then(|(table, row)| server.engine().region_of(table, row).ok());
-    server.slow_log().add(Record {
-        request: call.request,
-        remarkable: call.remarkable,
-        began_ms: began_ms(call.took),
-        took: call.took,
-        answer_bytes: call.answer_bytes as u64,
-        client: call.client.map(|client| client.to_string()).unwrap_or_default(),
-        service: call.method.service,
-        method: call.method.name,
-        table: table.map(|table| table.to_string()),
-        region: region.map(|region| regions::printed(&region)),
-        arguments: summary.text,
-        gets: summary.gets,
-        mutations: summary.mutations,
-    });
-}
-
-/// The first table that a call's arguments name. `reader` is at them.
-pub(super) fn table_named<R: Reader>(reader: &mut R, args: &StructDescriptor) -> Option<Vec<u8>> {
-    let mut summary = Summary::default();
-    summary.put_struct(reader, args).ok()?;
-    summary.table
-}
+use crate::service::admin::cluster;
+use crate::service::{AdminCall, Failure};
 
 /// `getSlowLogResponses`. No server named: no records, as in HBase.
 pub(super) fn responses(
-    server: &Server,
+    call: &AdminCall,
     servers: Option<&BTreeSet<thrift2::TServerName>>,
     filter: &thrift2::TLogQueryFilter,
 ) -> Result<Vec<thrift2::TOnlineLogRecord>, Failure> {
     let query = query(filter)?;
-    if servers_named(server, servers)? == 0 {
+    let records = cluster::slow_log(call, &query)?;
+    if servers_named(call.server(), servers)? == 0 {
         return Ok(Vec::new());
     }
-    let records = server.slow_log().find(&query);
     Ok(records.iter().map(|record| to_record(record)).collect())
 }
 
 /// `clearSlowLogResponses`: an answer for each server named.
 pub(super) fn clear(
-    server: &Server,
+    call: &AdminCall,
     servers: Option<&BTreeSet<thrift2::TServerName>>,
 ) -> Result<Vec<bool>, Failure> {
-    let count = servers_named(server, servers)?;
-    let cleared = count > 0 && server.slow_log().clear();
+    let count = cluster::operate(call, |server| servers_named(server, servers))?;
+    let cleared = count > 0 && cluster::clear_slow_log(call)?;
     Ok(vec![cleared; count])
 }
 
@@ -148,7 +75,7 @@ fn query(filter: &thrift2::TLogQueryFilter) -> Result<Query, Failure> {
 }
 
 /// A record as the interface has it. Calls do not queue: waiting for a thread counts as processing.
-/// Calls are not authenticated, so there is no user's name.
+/// Thrift names no user.
 fn to_record(record: &Record) -> thrift2::TOnlineLogRecord {
     let count = |count: usize| i32::try_from(count).unwrap_or(i32::MAX);
     thrift2::TOnlineLogRecord {
@@ -161,7 +88,7 @@ fn to_record(record: &Record) -> thrift2::TOnlineLogRecord {
         method_name: record.method.into(),
         call_details: format!("{}({})", record.method, record.service),
         param: record.printed_arguments(),
-        user_name: String::new(),
+        user_name: record.user.clone(),
         multi_gets_count: count(record.gets),
         multi_mutations_count: count(record.mutations),
         multi_service_calls: 0,

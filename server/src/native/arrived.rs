@@ -12,7 +12,7 @@ use crate::service::Failure;
 
 /// A call of a connection.
 #[derive(Debug)]
-pub(super) struct Call {
+pub(super) struct Arrived {
     pub(super) id: u32,
     /// Whether it has a message.
     pub(super) has_message: bool,
@@ -20,15 +20,13 @@ pub(super) struct Call {
     pub(super) parameter: Bytes,
     /// Its cell block.
     pub(super) cells: Bytes,
-    /// Memory that is reserved for the arguments; 0 if they are small.
-    pub(super) arguments_bytes: usize,
     /// When it and those before it arrived.
-    pub(super) arrived: Instant,
+    pub(super) at: Instant,
     /// When the client gives up.
     pub(super) deadline: Deadline,
 }
 
-impl Call {
+impl Arrived {
     /// A call that arrived at `arrived`.
     pub(super) fn new(request: Request, arrived: Instant) -> Self {
         Self {
@@ -36,8 +34,7 @@ impl Call {
             has_message: request.header.request_param == Some(true),
             parameter: request.parameter,
             cells: request.cells,
-            arguments_bytes: 0,
-            arrived,
+            at: arrived,
             deadline: Deadline::new(arrived, request.header.timeout),
         }
     }

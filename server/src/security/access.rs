@@ -1,0 +1,158 @@
+//! Who may do what: the question that every request asks, and today's answer.
+//!
+//! A request names one [`Action`] and one [`Target`], which are HBase's (`Permission.Action`, and the
+//! scopes of its rights: global, namespace, table, family, qualifier). [`Access`] decides. The
+//! pipeline asks before anything else happens, so that a refusal says nothing of what exists.
+
+use std::fmt;
+
+use basalt_engine::op::{self, ReadSpec};
+use basalt_engine::schema::TableName;
+
+use super::Caller;
+
+/// What a request does (HBase: `Permission.Action`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Action {
+    /// A question that clients ask before they know anything: where the server is, which version it
+    /// has. HBase answers it to everybody.
+    Connect,
+    /// Learns that the target exists, and what it is. Any right to it implies that.
+    Know,
+    /// Reads cells.
+    Read,
+    /// Writes cells.
+    Write,
+    /// Calls an endpoint of a region.
+    Exec,
+    /// Changes tables. HBase allows most of that to holders of `ADMIN`, too.
+    Create,
+    /// Changes the server, or reads what only operators see.
+    Admin,
+}
+
+impl Action {
+    /// The word in the refusal (HBase: the name of the action).
+    fn name(self) -> &'static str {
+        match self {
+            Self::Connect => "CONNECT",
+            Self::Know => "KNOW",
+            Self::Read => "READ",
+            Self::Write => "WRITE",
+            Self::Exec => "EXEC",
+            Self::Create => "CREATE",
+            Self::Admin => "ADMIN",
+        }
+    }
+}
+
+/// The families and columns of a request, as a walk over them.
+pub(crate) trait Columns {
+    /// Calls `visit` with each family, and with its qualifier where the request names one. A request
+    /// that names no family is about all of them, and visits none.
+    fn visit(&self, visit: &mut dyn FnMut(&[u8], Option<&[u8]>));
+}
+
+/// Visits the columns that a get or scan reads. One without columns reads all families.
+pub(crate) fn visit_spec(spec: &ReadSpec, visit: &mut dyn FnMut(&[u8], Option<&[u8]>)) {
+    for selected in &spec.families {
+        match &selected.columns {
+            op::Columns::Only(qualifiers) => qualifiers
+                .iter()
+                .for_each(|qualifier| visit(&selected.family, Some(qualifier))),
+            op::Columns::All => visit(&selected.family, None),
+        }
+    }
+}
+
+/// What a request is about.
+#[derive(Clone, Copy)]
+pub(crate) enum Target<'a> {
+    Server,
+    Namespace(&'a str),
+    Table(&'a TableName),
+    /// Cells of a table.
+    Cells {
+        table: &'a TableName,
+        columns: &'a dyn Columns,
+    },
+}
+
+impl fmt::Debug for Target<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl fmt::Display for Target<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Server => f.write_str("scope=GLOBAL"),
+            Self::Namespace(name) => write!(f, "namespace={name}"),
+            Self::Table(table) => write!(f, "table={table}"),
+            Self::Cells { table, columns } => {
+                write!(f, "table={table}")?;
+                let mut result = Ok(());
+                columns.visit(&mut |family, qualifier| {
+                    let family = basalt_engine::schema::Escaped(family);
+                    if result.is_ok() {
+                        result = match qualifier {
+                            None => write!(f, ", family={family}"),
+                            Some(name) => {
+                                write!(f, ", family={family}:{}", basalt_engine::schema::Cut(name))
+                            }
+                        };
+                    }
+                });
+                result
+            }
+        }
+    }
+}
+
+/// Who may do what.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Access {
+    /// Everybody may do everything.
+    #[default]
+    Everybody,
+    /// Nobody may do anything: for the test that every call asks.
+    #[cfg_attr(not(test), expect(dead_code, reason = "rights are not checked yet"))]
+    Nobody,
+}
+
+impl Access {
+    /// Fails unless the caller may do that. The class and the words are HBase's.
+    pub(crate) fn check(self, caller: &Caller, action: Action, target: Target<'_>) -> Result<(), Refused> {
+        match self {
+            Self::Everybody => Ok(()),
+            Self::Nobody => Err(Refused::new(caller, action, target)),
+        }
+    }
+
+    /// Fails unless the caller may know whether the table exists, which any right to it implies;
+    /// without a table, which tables exist.
+    pub(crate) fn may_know(self, caller: &Caller, table: Option<&TableName>) -> Result<(), Refused> {
+        let target = table.map_or(Target::Server, Target::Table);
+        self.check(caller, Action::Know, target)
+    }
+}
+
+/// A request that its caller may not make. The words are HBase's (`AccessController`).
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("Insufficient permissions for user '{user}' ({target}, action={action})")]
+pub(crate) struct Refused {
+    user: String,
+    target: String,
+    action: &'static str,
+}
+
+impl Refused {
+    fn new(caller: &Caller, action: Action, target: Target<'_>) -> Self {
+        Self {
+            user: caller.user_name().unwrap_or("anonymous").to_owned(),
+            target: target.to_string(),
+            action: action.name(),
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! The sender of calls.
+//!
+//! A connection makes one [`Caller`] when its first bytes have said who sends, and never changes it.
+
+use std::fmt;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+
+/// Owner of a session: only it may use the session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Owner {
+    /// The connection of the main port with this number.
+    Connection(u64),
+    /// Any HTTP caller that has the id.
+    Http,
+}
+
+/// How the server knows the user of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Authentication {
+    /// The protocol names no user.
+    Anonymous,
+    /// The client's own word (HBase: `SIMPLE`).
+    Simple,
+}
+
+impl Authentication {
+    /// The word in log lines.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Anonymous => "anonymous",
+            Self::Simple => "simple",
+        }
+    }
+}
+
+/// A user as HBase's native protocol names one (`UserInformation`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct User {
+    /// Whose rights and quotas count.
+    pub(crate) effective: String,
+    /// The user that acts for the effective one, if it is another.
+    pub(crate) real: Option<String>,
+}
+
+impl fmt::Display for User {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.effective)?;
+        match &self.real {
+            Some(real) => write!(f, " (through {real})"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The sender of the calls of a connection. Immutable.
+#[derive(Debug)]
+pub(crate) struct Caller {
+    user: Option<User>,
+    address: Option<SocketAddr>,
+    authentication: Authentication,
+    /// Owner of the scanners that it opens.
+    owner: Owner,
+}
+
+impl Caller {
+    /// A caller of a protocol that names no user.
+    pub(crate) fn anonymous(owner: Owner, address: Option<SocketAddr>) -> Arc<Self> {
+        Arc::new(Self {
+            user: None,
+            address,
+            authentication: Authentication::Anonymous,
+            owner,
+        })
+    }
+
+    /// A caller of a native connection, whose header may name a user.
+    pub(crate) fn simple(owner: Owner, address: Option<SocketAddr>, user: Option<User>) -> Arc<Self> {
+        let authentication = match user {
+            Some(_) => Authentication::Simple,
+            None => Authentication::Anonymous,
+        };
+        Arc::new(Self {
+            user,
+            address,
+            authentication,
+            owner,
+        })
+    }
+
+    /// The user, if the client has named one.
+    pub(crate) fn user(&self) -> Option<&User> {
+        self.user.as_ref()
+    }
+
+    /// The name whose rights and quotas count; `None` for anonymous callers.
+    pub(crate) fn user_name(&self) -> Option<&str> {
+        self.user.as_ref().map(|user| &user.effective[..])
+    }
+
+    /// How the server knows the user.
+    pub(crate) fn authentication(&self) -> Authentication {
+        self.authentication
+    }
+
+    /// The client's address and port.
+    pub(crate) fn address(&self) -> Option<SocketAddr> {
+        self.address
+    }
+
+    /// The client's address, without the port.
+    pub(crate) fn ip(&self) -> Option<IpAddr> {
+        self.address.map(|address| address.ip())
+    }
+
+    /// Owner of the scanners that it opens.
+    pub(crate) fn owner(&self) -> Owner {
+        self.owner
+    }
+}

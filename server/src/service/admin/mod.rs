@@ -1,0 +1,90 @@
+//! Schema and upkeep calls, each once, for all protocols.
+//!
+//! Each is a function of an [`AdminCall`] and neutral arguments. It names its action and target,
+//! passes `pipeline::run_admin`, and has all consequences of the call: a dropped table loses its
+//! quotas here and nowhere else. They block: an adapter runs those that change something on the pool.
+//!
+//! | module | calls |
+//! | --- | --- |
+//! | `tables` | tables, families and their states |
+//! | `namespaces` | namespaces |
+//! | `regions` | look-up, flush, compaction, split, merge, moves, loads |
+//! | `snapshots` | snapshots |
+//! | `cluster` | state of the server and its work, quotas, slow log, calls of tests |
+
+use std::sync::Arc;
+
+use basalt_engine::schema::TableName;
+use parking_lot::Mutex;
+
+pub(crate) mod cluster;
+pub(crate) mod namespaces;
+pub(crate) mod regions;
+pub(crate) mod snapshots;
+pub(crate) mod tables;
+
+use super::describe::Description;
+use super::pipeline;
+use crate::security::{Caller, Target};
+use crate::server::Server;
+
+/// What a schema or upkeep call needs of its call. Owned, so that it can move to the pool.
+#[derive(Clone, Debug)]
+pub(crate) struct AdminCall {
+    server: Arc<Server>,
+    caller: Arc<Caller>,
+    noted: Arc<Mutex<Noted>>,
+}
+
+/// What a call is about.
+#[derive(Debug, Default)]
+struct Noted {
+    /// The first table.
+    table: Option<TableName>,
+    /// Other names.
+    words: String,
+}
+
+impl AdminCall {
+    pub(crate) fn new(server: &Arc<Server>, caller: &Arc<Caller>) -> Self {
+        Self {
+            server: Arc::clone(server),
+            caller: Arc::clone(caller),
+            noted: Arc::default(),
+        }
+    }
+
+    pub(crate) fn server(&self) -> &Arc<Server> {
+        &self.server
+    }
+
+    pub(crate) fn caller(&self) -> &Arc<Caller> {
+        &self.caller
+    }
+
+    /// Notes what it is about.
+    pub(super) fn note(&self, target: Target<'_>) {
+        let mut noted = self.noted.lock();
+        match target {
+            Target::Table(table) | Target::Cells { table, .. } => {
+                noted.table.get_or_insert_with(|| table.clone());
+            }
+            Target::Namespace(name) => noted.words = format!("namespace={name}"),
+            Target::Server => {}
+        }
+    }
+
+    /// Whether the caller may know that the table exists.
+    pub(crate) fn may_know(&self, table: &TableName) -> bool {
+        pipeline::may_know(&self.server, &self.caller, Some(table)).is_ok()
+    }
+
+    /// Describes what it was about.
+    pub(crate) fn describe(&self, description: &mut Description) {
+        let mut noted = self.noted.lock();
+        if let Some(table) = &noted.table {
+            description.table(table);
+        }
+        description.words(std::mem::take(&mut noted.words));
+    }
+}

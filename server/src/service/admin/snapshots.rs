@@ -1,0 +1,70 @@
+//! Snapshots.
+
+use std::sync::Arc;
+
+use basalt_engine::SnapshotMeta;
+use basalt_engine::schema::TableName;
+
+use super::AdminCall;
+use crate::security::{Action, Target};
+use crate::service::Failure;
+use crate::service::pipeline::run_admin;
+
+/// Takes a snapshot of a table, after a flush if `flush`. A time to live of 0 is for ever.
+pub(crate) fn take(
+    call: &AdminCall,
+    table: &TableName,
+    name: &str,
+    flush: bool,
+    ttl_seconds: u64,
+) -> Result<(), Failure> {
+    run_admin(call, Action::Admin, Target::Table(table), |backend| {
+        Ok(backend.engine()?.snapshot(table, name, flush, ttl_seconds)?)
+    })
+}
+
+/// All snapshots, by name.
+pub(crate) fn list(call: &AdminCall) -> Result<Vec<Arc<SnapshotMeta>>, Failure> {
+    run_admin(call, Action::Admin, Target::Server, |backend| {
+        Ok(backend.engine()?.snapshots())
+    })
+}
+
+pub(crate) fn delete(call: &AdminCall, name: &str) -> Result<(), Failure> {
+    run_admin(call, Action::Admin, Target::Server, |backend| {
+        Ok(backend.engine()?.delete_snapshot(name)?)
+    })
+}
+
+/// Makes a new table of a snapshot.
+pub(crate) fn clone(call: &AdminCall, name: &str, table: &TableName) -> Result<(), Failure> {
+    call.note(Target::Table(table));
+    run_admin(call, Action::Admin, Target::Server, |backend| {
+        Ok(backend.engine()?.clone_snapshot(name, table)?)
+    })
+}
+
+/// Restores the table of a snapshot.
+pub(crate) fn restore(call: &AdminCall, name: &str) -> Result<(), Failure> {
+    run_admin(call, Action::Admin, Target::Server, |backend| {
+        Ok(backend.engine()?.restore_snapshot(name)?)
+    })
+}
+
+/// Restores `table` if it exists and the snapshot is of it, and makes it of the snapshot otherwise, as
+/// HBase's one call for both does.
+pub(crate) fn restore_or_clone(call: &AdminCall, name: &str, table: &TableName) -> Result<(), Failure> {
+    call.note(Target::Table(table));
+    run_admin(call, Action::Admin, Target::Server, |backend| {
+        let engine = backend.engine()?;
+        let is_own = engine
+            .snapshots()
+            .iter()
+            .any(|snapshot| snapshot.name == name && snapshot.descriptor.name == *table);
+        if is_own && engine.describe_table(table).is_ok() {
+            Ok(engine.restore_snapshot(name)?)
+        } else {
+            Ok(engine.clone_snapshot(name, table)?)
+        }
+    })
+}

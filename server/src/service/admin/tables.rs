@@ -1,0 +1,212 @@
+//! Tables and their families.
+
+use std::sync::Arc;
+
+use basalt_engine::Error;
+use basalt_engine::engine::RegionInfo;
+use basalt_engine::schema::{FamilyDescriptor, TableDescriptor, TableName, TableState};
+
+use super::AdminCall;
+use crate::security::{Action, Target};
+use crate::service::pipeline::run_admin;
+use crate::service::schema::{for_creation, matching};
+use crate::service::{Failure, quotas};
+
+/// A table's descriptor and state.
+pub(crate) type Described = (Arc<TableDescriptor>, TableState);
+
+/// Creates a table with regions that begin at these keys, and at the empty one.
+pub(crate) fn create(call: &AdminCall, table: TableDescriptor, splits: Vec<Vec<u8>>) -> Result<(), Failure> {
+    let name = table.name.clone();
+    call.note(Target::Table(&name));
+    run_admin(
+        call,
+        Action::Create,
+        Target::Namespace(name.namespace()),
+        |backend| Ok(backend.engine()?.create_table(for_creation(table), splits)?),
+    )
+}
+
+/// Drops a table, and its quotas, as HBase does (`MasterQuotasObserver`).
+pub(crate) fn drop(call: &AdminCall, table: &TableName) -> Result<(), Failure> {
+    change(call, table, |backend| {
+        backend.engine()?.drop_table(table)?;
+        quotas::remove_for_table(call.server(), table.clone())
+    })
+}
+
+/// Removes all rows of a table; with `keep_splits`, its regions stay as they are.
+pub(crate) fn truncate(call: &AdminCall, table: &TableName, keep_splits: bool) -> Result<(), Failure> {
+    change(call, table, |backend| {
+        Ok(backend.engine()?.truncate_table(table, keep_splits)?)
+    })
+}
+
+pub(crate) fn enable(call: &AdminCall, table: &TableName) -> Result<(), Failure> {
+    change(call, table, |backend| {
+        Ok(backend.engine()?.enable_table(table)?)
+    })
+}
+
+pub(crate) fn disable(call: &AdminCall, table: &TableName) -> Result<(), Failure> {
+    change(call, table, |backend| {
+        Ok(backend.engine()?.disable_table(table)?)
+    })
+}
+
+/// Replaces a table's descriptor.
+pub(crate) fn alter(call: &AdminCall, table: TableDescriptor) -> Result<(), Failure> {
+    let name = table.name.clone();
+    change(call, &name, |backend| Ok(backend.engine()?.alter_table(table)?))
+}
+
+pub(crate) fn add_family(
+    call: &AdminCall,
+    table: &TableName,
+    family: FamilyDescriptor,
+) -> Result<(), Failure> {
+    change(call, table, |backend| {
+        Ok(backend.engine()?.add_family(table, family)?)
+    })
+}
+
+pub(crate) fn alter_family(
+    call: &AdminCall,
+    table: &TableName,
+    family: FamilyDescriptor,
+) -> Result<(), Failure> {
+    change(call, table, |backend| {
+        Ok(backend.engine()?.alter_family(table, family)?)
+    })
+}
+
+pub(crate) fn drop_family(call: &AdminCall, table: &TableName, family: &[u8]) -> Result<(), Failure> {
+    change(call, table, |backend| {
+        Ok(backend.engine()?.drop_family(table, family)?)
+    })
+}
+
+/// Flushes all regions of a table, and waits. The families, if some are named, must exist.
+pub(crate) fn flush(
+    call: &AdminCall,
+    table: &TableName,
+    families: &[impl AsRef<[u8]>],
+) -> Result<(), Failure> {
+    change(call, table, |backend| {
+        let engine = backend.engine()?;
+        engine.check_flushed_families(table, families)?;
+        Ok(engine.flush(table)?)
+    })
+}
+
+/// Requests a compaction of a family in all regions of a table.
+pub(crate) fn compact(
+    call: &AdminCall,
+    table: &TableName,
+    family: &[u8],
+    major: bool,
+) -> Result<(), Failure> {
+    change(call, table, |backend| {
+        Ok(backend.engine()?.compact(table, Some(family), major, false)?)
+    })
+}
+
+/// Sets an option of a table or of one of its families.
+pub(crate) fn set_option(
+    call: &AdminCall,
+    table: &TableName,
+    family: Option<&[u8]>,
+    (name, value): (&str, &str),
+) -> Result<(), Failure> {
+    change(call, table, |backend| {
+        let (name, value) = (name.as_bytes(), value.as_bytes());
+        Ok(backend.engine()?.set_option(table, family, name, value)?)
+    })
+}
+
+fn change(
+    call: &AdminCall,
+    table: &TableName,
+    work: impl FnOnce(crate::service::Backend<'_>) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    run_admin(call, Action::Create, Target::Table(table), work)
+}
+
+/// A table's descriptor and state.
+pub(crate) fn describe(call: &AdminCall, table: &TableName) -> Result<Described, Failure> {
+    run_admin(call, Action::Know, Target::Table(table), |backend| {
+        Ok(backend.engine()?.describe_table(table)?)
+    })
+}
+
+/// A table's descriptor and state; `None` if it does not exist.
+pub(crate) fn find(call: &AdminCall, table: &TableName) -> Result<Option<Described>, Failure> {
+    run_admin(call, Action::Know, Target::Table(table), |backend| match backend
+        .engine()?
+        .describe_table(table)
+    {
+        Ok(found) => Ok(Some(found)),
+        Err(Error::NoSuchTable(_)) => Ok(None),
+        Err(error) => Err(error.into()),
+    })
+}
+
+/// The tables that the caller may know, system tables included, by name.
+pub(crate) fn list(call: &AdminCall) -> Result<Vec<Described>, Failure> {
+    let mut tables = run_admin(call, Action::Connect, Target::Server, |backend| {
+        Ok(backend.engine()?.tables())
+    })?;
+    tables.retain(|(table, _)| call.may_know(&table.name));
+    Ok(tables)
+}
+
+/// Of the tables that the caller may know, those whose name matches ([`matching`]).
+pub(crate) fn list_matching(
+    call: &AdminCall,
+    pattern: Option<&str>,
+    with_system: bool,
+) -> Result<Vec<Arc<TableDescriptor>>, Failure> {
+    let tables = list(call)?;
+    Ok(matching(&tables, pattern, with_system)?
+        .into_iter()
+        .cloned()
+        .collect())
+}
+
+/// The tables of a namespace that exists.
+pub(crate) fn list_of_namespace(
+    call: &AdminCall,
+    namespace: &str,
+) -> Result<Vec<Arc<TableDescriptor>>, Failure> {
+    super::namespaces::describe(call, namespace)?;
+    let tables = list(call)?.into_iter().map(|(table, _)| table);
+    Ok(tables
+        .filter(|table| table.name.namespace() == namespace)
+        .collect())
+}
+
+/// The regions of a table, by start key.
+pub(crate) fn regions(call: &AdminCall, table: &TableName) -> Result<Vec<RegionInfo>, Failure> {
+    run_admin(call, Action::Know, Target::Table(table), |backend| {
+        Ok(backend.engine()?.regions(table)?)
+    })
+}
+
+/// The regions of a table. That a missing one has none is no error: HBase looks for its rows in
+/// hbase:meta and finds none.
+pub(crate) fn regions_if_any(call: &AdminCall, table: &TableName) -> Result<Vec<RegionInfo>, Failure> {
+    run_admin(
+        call,
+        Action::Know,
+        Target::Table(table),
+        |backend| match backend.engine()?.regions(table) {
+            Err(Error::NoSuchTable(_)) => Ok(Vec::new()),
+            regions => Ok(regions?),
+        },
+    )
+}
+
+/// Whether a table exists and is enabled. Missing and disabled tables are no error.
+pub(crate) fn is_available(call: &AdminCall, table: &TableName) -> Result<bool, Failure> {
+    Ok(find(call, table)?.is_some_and(|(_, state)| state == TableState::Enabled))
+}
