@@ -399,7 +399,7 @@ mod tests {
             ),
             (
                 CellForm::CellWithTags,
-                vec![0; 33],
+                vec![0; 37],
                 "unknown cell type 0 at byte 0".to_owned(),
             ),
             (
