@@ -53,7 +53,8 @@ def build(name):
     files = sorted(file for pattern in version.sources.split() for file in (HERE / "shim").glob(pattern))
     sources = jvm.read_sources(*files)
     for old, new in version.renamed:
-        sources = {file: text.replace(old, new) for file, text in sources.items()}
+        # Patch.java knows the names of all versions.
+        sources |= {file: text.replace(old, new) for file, text in sources.items() if file != "Patch.java"}
     arguments = [f"-D{given}" for given in version.properties]
     if version.profiles:
         arguments.append(f"-P{version.profiles}")
@@ -71,7 +72,7 @@ def java(built, port, work, options):
 
 def run_classes(built, classes, options):
     """Outcomes of these classes, in one JVM and against one server: {(class, test): (outcome, cause)}."""
-    label = classes[0].rsplit(".", 1)[1] if len(classes) == 1 else "fast"
+    label = classes[0].rsplit(".", 1)[-1] if len(classes) == 1 else "fast"
     outcomes = {}
     with tempfile.TemporaryDirectory(prefix="hbase-own-") as work:
         # Tests of reloaded settings copy these over each other.
