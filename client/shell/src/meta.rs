@@ -50,9 +50,8 @@ impl SystemTable {
             (SystemTable::Namespace, b"info", b"d") => {
                 let namespace: NamespaceDescriptor = NamespaceDescriptor::decode(&cell.value[..]).ok()?;
                 let mut text = format!("{{NAME => '{}'", printable(&namespace.name));
-                for pair in namespace.configuration {
-                    text += &format!(", {} => '{}'", pair.name, pair.value);
-                }
+                let pairs = namespace.configuration.iter();
+                text.extend(pairs.map(|pair| format!(", {} => '{}'", pair.name, pair.value)));
                 Some(text + "}")
             }
             _ => None,
@@ -89,9 +88,8 @@ fn region(row: &[u8], value: &[u8]) -> Option<String> {
     if region.split == Some(true) {
         text += ", SPLIT => true";
     }
-    if let Some(replica @ 1..) = region.replica_id {
-        text += &format!(", REPLICA_ID => {replica}");
-    }
+    let replica = region.replica_id.filter(|replica| *replica > 0);
+    text.extend(replica.map(|replica| format!(", REPLICA_ID => {replica}")));
     Some(text + "}")
 }
 
