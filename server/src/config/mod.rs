@@ -292,11 +292,11 @@ mod tests {
                 // The type of the setting holds less.
                 Err(error) => error.to_string(),
                 // A large total makes its parts large, too.
-                Ok(config) => config
-                    .problems()
-                    .iter()
-                    .map(|problem| format!("{problem}\n"))
-                    .collect(),
+                Ok(config) => {
+                    let problems = config.problems();
+                    let texts: Vec<String> = problems.iter().map(ToString::to_string).collect();
+                    texts.join("\n")
+                }
             };
             assert!(refused.contains(&name), "{name}: {refused}");
         }
