@@ -71,18 +71,7 @@ async fn wrong_method(method: Method, uri: Uri) -> Response {
 
 /// Prometheus' text format. Collecting walks over all regions, so it does not run on a network thread.
 async fn metrics(State(site): State<Site>) -> Response {
-    let rendered = tokio::task::spawn_blocking(move || {
-        let config = site.server.config();
-        site.server.admission().publish();
-        site.server.publish_counts();
-        crate::observe::metrics::render(
-            &site.recorder,
-            site.server.engine(),
-            config.memstore.total_bytes,
-            config.metrics.max_regions,
-        )
-    })
-    .await;
+    let rendered = tokio::task::spawn_blocking(move || site.server.render_metrics(&site.recorder)).await;
     match rendered {
         Ok(text) => {
             let kind = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");

@@ -20,9 +20,8 @@ use basalt_idl::native::messages::{
     region_specifier::RegionSpecifierType,
 };
 use bytes::Bytes;
-use prost::Message;
 
-use super::reply::Reply;
+use super::reply::{Reply, endpoint_answer};
 use super::state::Connection;
 use super::{aggregate, arguments, load, multi_row, region, request};
 use crate::service::admin::cluster;
@@ -30,9 +29,6 @@ use crate::service::{Call, Failure};
 
 /// The endpoints of all regions in HBase's list of loaded ones: the names of their classes, sorted.
 pub(super) const LOADED: [&str; 2] = ["AggregateImplementation", "MultiRowMutationEndpoint"];
-
-/// Package of the Java classes of answers. Clients decode the bytes without checking the class.
-const PROTOS: &str = "org.apache.hadoop.hbase.protobuf.generated.";
 
 /// Answers a call of an endpoint of a region.
 pub(super) async fn on_region(
@@ -79,14 +75,17 @@ async fn answer(
                 AggregateServiceMethod::from_name(&call.method_name).ok_or_else(|| unknown_method(&call))?;
             let wanted = request::decode(call.request)?;
             let totals = aggregate::run(connection, running, &region, method, wanted).await?;
-            Ok(pair("AggregateProtos$AggregateResponse", &totals))
+            Ok(endpoint_answer("AggregateProtos$AggregateResponse", &totals))
         }
         MultiRowMutationServiceMethod::SERVICE => {
             MultiRowMutationServiceMethod::from_name(&call.method_name)
                 .ok_or_else(|| unknown_method(&call))?;
             let done =
                 multi_row::mutate(connection, running, &region, request::decode(call.request)?).await?;
-            Ok(pair("MultiRowMutationProtos$MutateRowsResponse", &done))
+            Ok(endpoint_answer(
+                "MultiRowMutationProtos$MutateRowsResponse",
+                &done,
+            ))
         }
         SecureBulkLoadServiceMethod::SERVICE => {
             let method = SecureBulkLoadServiceMethod::from_name(&call.method_name)
@@ -105,14 +104,6 @@ fn unknown_method(call: &CoprocessorServiceCall) -> Failure {
         "Unknown method {} called on service hbase.pb.{}",
         call.method_name, call.service_name
     ))
-}
-
-/// An answer with its Java class, without the package of HBase's messages.
-pub(super) fn pair(class: &str, answer: &impl Message) -> NameBytesPair {
-    NameBytesPair {
-        name: format!("{PROTOS}{class}"),
-        value: Some(Bytes::from(answer.encode_to_vec())),
-    }
 }
 
 /// Refuses a call of an endpoint of the region server.

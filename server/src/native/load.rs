@@ -28,9 +28,10 @@ use basalt_idl::native::messages::{
 };
 use bytes::Bytes;
 
+use super::reply::endpoint_answer;
 use super::staging::Staging;
 use super::state::Connection;
-use super::{coprocessor, region, request, schema};
+use super::{region, request, schema};
 use crate::server::Server;
 use crate::service::Failure;
 use crate::service::admin::{cluster, regions};
@@ -96,11 +97,11 @@ pub(super) async fn secure(
     Ok(match method {
         SecureBulkLoadServiceMethod::PrepareBulkLoad => {
             let made = prepare(connection, request::decode(request)?).await?;
-            coprocessor::pair(&format!("{PROTOS}PrepareBulkLoadResponse"), &made)
+            endpoint_answer(&format!("{PROTOS}PrepareBulkLoadResponse"), &made)
         }
         SecureBulkLoadServiceMethod::CleanupBulkLoad => {
             let done = clean_up(connection, request::decode(request)?).await?;
-            coprocessor::pair(&format!("{PROTOS}CleanupBulkLoadResponse"), &done)
+            endpoint_answer(&format!("{PROTOS}CleanupBulkLoadResponse"), &done)
         }
         SecureBulkLoadServiceMethod::SecureBulkLoadHFiles => {
             server.admission().admit()?;
@@ -111,7 +112,7 @@ pub(super) async fn secure(
             };
             let loaded = load_files(connection, region, specifier, call.family_path).await?;
             let done = SecureBulkLoadHFilesResponse { loaded };
-            coprocessor::pair(&format!("{PROTOS}SecureBulkLoadHFilesResponse"), &done)
+            endpoint_answer(&format!("{PROTOS}SecureBulkLoadHFilesResponse"), &done)
         }
     })
 }

@@ -21,9 +21,6 @@ use crate::server::MasterState;
 use crate::service::admin::{cluster, namespaces, regions, snapshots, tables};
 use crate::service::{AdminCall, Failure};
 
-/// Time limit that clients apply when they wait for an operation, ms. HBase's own value.
-pub(super) const EXPECTED_TIMEOUT_MS: i64 = 300_000;
-
 /// Package and outer class of the messages in log entries.
 const MASTER_PROTOS: &str = "org.apache.hadoop.hbase.shaded.protobuf.generated.MasterProtos$";
 
@@ -47,15 +44,6 @@ pub(super) async fn call(
             method.answer(&call, parameter, reply)
         })
         .await
-}
-
-/// Runs `change` unless a call with this nonce has run it; returns the procedure id.
-pub(super) fn once(
-    call: &AdminCall,
-    nonce: (Option<u64>, Option<u64>),
-    change: impl FnOnce() -> Result<()>,
-) -> Result<Option<u64>> {
-    call.server().master().change(nonce, change)
 }
 
 /// The tables that match, of one namespace if it is given.
@@ -216,7 +204,7 @@ impl pb::MasterServiceHandlers for AdminCall {
     fn create_table(&self, request: pb::CreateTableRequest) -> Result<pb::CreateTableResponse> {
         let splits = request.split_keys.iter().map(|key| key.to_vec()).collect();
         let table = schema::table(&request.table_schema)?;
-        let proc_id = once(self, (request.nonce_group, request.nonce), || {
+        let proc_id = self.once((request.nonce_group, request.nonce), || {
             tables::create(self, table, splits)
         })?;
         Ok(pb::CreateTableResponse { proc_id })
@@ -224,7 +212,7 @@ impl pb::MasterServiceHandlers for AdminCall {
 
     fn delete_table(&self, request: pb::DeleteTableRequest) -> Result<pb::DeleteTableResponse> {
         let table = schema::table_name(&request.table_name)?;
-        let proc_id = once(self, (request.nonce_group, request.nonce), || {
+        let proc_id = self.once((request.nonce_group, request.nonce), || {
             tables::drop(self, &table)
         })?;
         Ok(pb::DeleteTableResponse { proc_id })
@@ -232,7 +220,7 @@ impl pb::MasterServiceHandlers for AdminCall {
 
     fn enable_table(&self, request: pb::EnableTableRequest) -> Result<pb::EnableTableResponse> {
         let table = schema::table_name(&request.table_name)?;
-        let proc_id = once(self, (request.nonce_group, request.nonce), || {
+        let proc_id = self.once((request.nonce_group, request.nonce), || {
             tables::enable(self, &table)
         })?;
         Ok(pb::EnableTableResponse { proc_id })
@@ -240,7 +228,7 @@ impl pb::MasterServiceHandlers for AdminCall {
 
     fn disable_table(&self, request: pb::DisableTableRequest) -> Result<pb::DisableTableResponse> {
         let table = schema::table_name(&request.table_name)?;
-        let proc_id = once(self, (request.nonce_group, request.nonce), || {
+        let proc_id = self.once((request.nonce_group, request.nonce), || {
             tables::disable(self, &table)
         })?;
         Ok(pb::DisableTableResponse { proc_id })
@@ -249,7 +237,7 @@ impl pb::MasterServiceHandlers for AdminCall {
     fn truncate_table(&self, request: pb::TruncateTableRequest) -> Result<pb::TruncateTableResponse> {
         let table = schema::table_name(&request.table_name)?;
         let keep = request.preserve_splits == Some(true);
-        let proc_id = once(self, (request.nonce_group, request.nonce), || {
+        let proc_id = self.once((request.nonce_group, request.nonce), || {
             tables::truncate(self, &table, keep)
         })?;
         Ok(pb::TruncateTableResponse { proc_id })
@@ -258,7 +246,7 @@ impl pb::MasterServiceHandlers for AdminCall {
     fn modify_table(&self, request: pb::ModifyTableRequest) -> Result<pb::ModifyTableResponse> {
         let mut table = schema::table(&request.table_schema)?;
         table.name = schema::table_name(&request.table_name)?;
-        let proc_id = once(self, (request.nonce_group, request.nonce), || {
+        let proc_id = self.once((request.nonce_group, request.nonce), || {
             tables::alter(self, table)
         })?;
         Ok(pb::ModifyTableResponse { proc_id })
@@ -267,7 +255,7 @@ impl pb::MasterServiceHandlers for AdminCall {
     fn add_column(&self, request: pb::AddColumnRequest) -> Result<pb::AddColumnResponse> {
         let table = schema::table_name(&request.table_name)?;
         let family = schema::family(&request.column_families)?;
-        let proc_id = once(self, (request.nonce_group, request.nonce), || {
+        let proc_id = self.once((request.nonce_group, request.nonce), || {
             tables::add_family(self, &table, family)
         })?;
         Ok(pb::AddColumnResponse { proc_id })
@@ -276,7 +264,7 @@ impl pb::MasterServiceHandlers for AdminCall {
     fn modify_column(&self, request: pb::ModifyColumnRequest) -> Result<pb::ModifyColumnResponse> {
         let table = schema::table_name(&request.table_name)?;
         let family = schema::family(&request.column_families)?;
-        let proc_id = once(self, (request.nonce_group, request.nonce), || {
+        let proc_id = self.once((request.nonce_group, request.nonce), || {
             tables::alter_family(self, &table, family)
         })?;
         Ok(pb::ModifyColumnResponse { proc_id })
@@ -284,7 +272,7 @@ impl pb::MasterServiceHandlers for AdminCall {
 
     fn delete_column(&self, request: pb::DeleteColumnRequest) -> Result<pb::DeleteColumnResponse> {
         let table = schema::table_name(&request.table_name)?;
-        let proc_id = once(self, (request.nonce_group, request.nonce), || {
+        let proc_id = self.once((request.nonce_group, request.nonce), || {
             tables::drop_family(self, &table, &request.column_name)
         })?;
         Ok(pb::DeleteColumnResponse { proc_id })
@@ -303,7 +291,7 @@ impl pb::MasterServiceHandlers for AdminCall {
 
     fn flush_table(&self, request: pb::FlushTableRequest) -> Result<pb::FlushTableResponse> {
         let table = schema::table_name(&request.table_name)?;
-        let proc_id = once(self, (request.nonce_group, request.nonce), || {
+        let proc_id = self.once((request.nonce_group, request.nonce), || {
             tables::flush(self, &table, &request.column_family)
         })?;
         Ok(pb::FlushTableResponse { proc_id })
@@ -313,7 +301,7 @@ impl pb::MasterServiceHandlers for AdminCall {
 
     fn create_namespace(&self, request: pb::CreateNamespaceRequest) -> Result<pb::CreateNamespaceResponse> {
         let namespace = schema::namespace(&request.namespace_descriptor)?;
-        let proc_id = once(self, (request.nonce_group, request.nonce), || {
+        let proc_id = self.once((request.nonce_group, request.nonce), || {
             namespaces::create(self, namespace)
         })?;
         Ok(pb::CreateNamespaceResponse { proc_id })
@@ -321,14 +309,14 @@ impl pb::MasterServiceHandlers for AdminCall {
 
     fn modify_namespace(&self, request: pb::ModifyNamespaceRequest) -> Result<pb::ModifyNamespaceResponse> {
         let namespace = schema::namespace(&request.namespace_descriptor)?;
-        let proc_id = once(self, (request.nonce_group, request.nonce), || {
+        let proc_id = self.once((request.nonce_group, request.nonce), || {
             namespaces::alter(self, namespace)
         })?;
         Ok(pb::ModifyNamespaceResponse { proc_id })
     }
 
     fn delete_namespace(&self, request: pb::DeleteNamespaceRequest) -> Result<pb::DeleteNamespaceResponse> {
-        let proc_id = once(self, (request.nonce_group, request.nonce), || {
+        let proc_id = self.once((request.nonce_group, request.nonce), || {
             namespaces::drop(self, &request.namespace_name)
         })?;
         Ok(pb::DeleteNamespaceResponse { proc_id })
@@ -422,11 +410,11 @@ impl pb::MasterServiceHandlers for AdminCall {
         let flush = wanted.r#type() != pb::snapshot_description::Type::Skipflush;
         let ttl = u64::try_from(wanted.ttl.unwrap_or_default()).unwrap_or_default();
         let table = full_name(wanted.table)?;
-        let proc_id = once(self, (request.nonce_group, request.nonce), || {
+        let proc_id = self.once((request.nonce_group, request.nonce), || {
             snapshots::take(self, &table, &wanted.name, flush, ttl)
         })?;
         Ok(pb::SnapshotResponse {
-            expected_timeout: EXPECTED_TIMEOUT_MS,
+            expected_timeout: procedures::EXPECTED_TIMEOUT_MS,
             // Clients before 2.6 send no nonce and poll IsSnapshotDone instead of the procedure.
             proc_id: proc_id.filter(|_| has_nonce).map(|id| id as i64),
         })
@@ -463,7 +451,7 @@ impl pb::MasterServiceHandlers for AdminCall {
     fn restore_snapshot(&self, request: pb::RestoreSnapshotRequest) -> Result<pb::RestoreSnapshotResponse> {
         let name = request.snapshot.name;
         let table = full_name(request.snapshot.table)?;
-        let proc_id = once(self, (request.nonce_group, request.nonce), || {
+        let proc_id = self.once((request.nonce_group, request.nonce), || {
             snapshots::restore_or_clone(self, &name, &table)
         })?;
         Ok(pb::RestoreSnapshotResponse {
@@ -496,7 +484,7 @@ impl pb::MasterServiceHandlers for AdminCall {
         let table = schema::table_name(&of.table_name)?;
         let start = of.start_key.clone().unwrap_or_default();
         let key = request.split_row.as_deref().filter(|row| !row.is_empty());
-        let proc_id = once(self, (request.nonce_group, request.nonce), || {
+        let proc_id = self.once((request.nonce_group, request.nonce), || {
             regions::split_exact(self, &table, (&start, of.region_id), key)
         })?;
         Ok(pb::SplitTableRegionResponse { proc_id })
@@ -506,7 +494,7 @@ impl pb::MasterServiceHandlers for AdminCall {
         &self,
         request: pb::MergeTableRegionsRequest,
     ) -> Result<pb::MergeTableRegionsResponse> {
-        let proc_id = once(self, (request.nonce_group, request.nonce), || {
+        let proc_id = self.once((request.nonce_group, request.nonce), || {
             let named = request
                 .region
                 .iter()

@@ -10,9 +10,11 @@
 use basalt_engine::schema::TableName;
 use basalt_idl::native::messages as pb;
 
-use super::master::EXPECTED_TIMEOUT_MS;
 use crate::service::admin::{cluster, snapshots, tables};
 use crate::service::{AdminCall, Failure};
+
+/// Time limit that clients apply when they wait for an operation, ms. HBase's own value.
+pub(super) const EXPECTED_TIMEOUT_MS: i64 = 300_000;
 
 /// Runs a procedure.
 pub(super) fn exec(

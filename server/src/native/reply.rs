@@ -21,6 +21,9 @@ use crate::service::{Failure, Kind};
 /// From this size on a cell block is sent from its own buffer; smaller ones are copied behind the message.
 const OWN_BUFFER_BYTES: usize = 4 << 10;
 
+/// Package of the Java classes of answers. Clients decode the bytes without checking the class.
+const PROTOS: &str = "org.apache.hadoop.hbase.protobuf.generated.";
+
 /// Writes the response to one call.
 #[derive(Debug)]
 pub(super) struct Reply {
@@ -177,6 +180,14 @@ pub(super) fn exception_pair(failure: &Failure) -> messages::NameBytesPair {
     messages::NameBytesPair {
         name: class.name().to_owned(),
         value: Some(Bytes::from(text)),
+    }
+}
+
+/// An answer with its Java class, without the package of HBase's messages.
+pub(super) fn endpoint_answer(class: &str, answer: &impl Message) -> messages::NameBytesPair {
+    messages::NameBytesPair {
+        name: format!("{PROTOS}{class}"),
+        value: Some(Bytes::from(answer.encode_to_vec())),
     }
 }
 

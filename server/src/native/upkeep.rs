@@ -12,7 +12,6 @@ use basalt_idl::native::messages as pb;
 use basalt_idl::native::messages::get_region_info_response::CompactionState;
 use bytes::Bytes;
 
-use super::master::once;
 use super::{region, schema};
 use crate::service::admin::{cluster, regions, tables};
 use crate::service::{AdminCall, Failure};
@@ -31,7 +30,7 @@ pub(super) fn truncate_region(
     let of = &request.region_info;
     let table = schema::table_name(&of.table_name)?;
     let start = of.start_key.clone().unwrap_or_default();
-    let proc_id = once(call, (request.nonce_group, request.nonce), || {
+    let proc_id = call.once((request.nonce_group, request.nonce), || {
         regions::truncate(call, &table, (&start, of.region_id))
     })?;
     Ok(pb::TruncateRegionResponse { proc_id })
@@ -114,7 +113,7 @@ pub(super) fn modify_table_tracker(
     request: &pb::ModifyTableStoreFileTrackerRequest,
 ) -> Result<pb::ModifyTableStoreFileTrackerResponse, Failure> {
     let table = schema::table_name(&request.table_name)?;
-    let proc_id = once(call, (request.nonce_group, request.nonce), || {
+    let proc_id = call.once((request.nonce_group, request.nonce), || {
         set_tracker(call, &table, None, &request.dst_sft)
     })?;
     Ok(pb::ModifyTableStoreFileTrackerResponse { proc_id })
@@ -126,7 +125,7 @@ pub(super) fn modify_family_tracker(
     request: &pb::ModifyColumnStoreFileTrackerRequest,
 ) -> Result<pb::ModifyColumnStoreFileTrackerResponse, Failure> {
     let table = schema::table_name(&request.table_name)?;
-    let proc_id = once(call, (request.nonce_group, request.nonce), || {
+    let proc_id = call.once((request.nonce_group, request.nonce), || {
         set_tracker(call, &table, Some(&request.family), &request.dst_sft)
     })?;
     Ok(pb::ModifyColumnStoreFileTrackerResponse { proc_id })

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use basalt_engine::Engine;
 use basalt_engine::schema::TableName;
+use metrics_exporter_prometheus::PrometheusHandle;
 use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 
@@ -224,6 +225,14 @@ impl Server {
     pub(crate) fn publish_counts(&self) {
         self.calls.publish();
         self.connections.publish();
+    }
+
+    /// Brings all figures up to date, and writes them as Prometheus' text. Walks over all regions.
+    pub(crate) fn render_metrics(&self, recorder: &PrometheusHandle) -> String {
+        self.admission.publish();
+        self.publish_counts();
+        let (memstores, regions) = (self.config.memstore.total_bytes, self.config.metrics.max_regions);
+        crate::observe::metrics::render(recorder, &self.engine, memstores, regions)
     }
 
     /// How often methods were called since the start, in no order.

@@ -34,7 +34,6 @@ use basalt_engine::schema::TableName;
 use tokio::time::Instant;
 
 use super::Failure;
-use super::admin::AdminCall;
 use super::backend::Backend;
 use super::call::Call;
 use super::charge::Charged;
@@ -268,14 +267,13 @@ async fn hold_back(until: Option<Instant>) {
 
 /// Runs a schema or upkeep request, where it may block.
 pub(super) fn run_admin<T>(
-    call: &AdminCall,
-    action: Action,
-    target: Target<'_>,
+    server: &Server,
+    caller: &Caller,
+    (action, target): (Action, Target<'_>),
     work: impl FnOnce(Backend<'_>) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
-    authorize(call.server(), call.caller(), action, target)?;
-    call.note(target);
-    work(Backend::of(call.server()))
+    authorize(server, caller, action, target)?;
+    work(Backend::of(server))
 }
 
 /// A method of a protocol, for metrics and logs.

@@ -5,8 +5,10 @@
 //! one also with `hbase.table.sanity.checks` = false, as in HBase.
 
 use super::store_options::{self, BLOCKING_FILES};
+use super::table::{MAX_FILESIZE, MEMSTORE_FLUSHSIZE, check_sizes};
 use super::{
-    Durability, Escaped, FOREVER_SECONDS, FamilyDescriptor, TableDescriptor, insane, parse_attribute,
+    Durability, Escaped, FOREVER_SECONDS, FamilyDescriptor, SplitOptions, TableDescriptor, check_family_name,
+    insane, parse_attribute,
 };
 use crate::error::{Error, Result};
 
@@ -27,8 +29,46 @@ const NUMBERS: [&str; 4] = [
     "NORMALIZER_TARGET_REGION_SIZE_MB",
 ];
 
+impl TableDescriptor {
+    /// HBase's sanity checks (`TableDescriptorChecker`). `hbase.table.sanity.checks=false` in the table's
+    /// options skips them, but not the checks of names and of a table without families, which nothing could
+    /// serve, nor the `limits`.
+    pub fn check(&self) -> Result<()> {
+        check_sizes(self)?;
+        if self.families.is_empty() {
+            return Err(insane("Table should have at least one column family."));
+        }
+        for pair in self.families.windows(2) {
+            if pair[0].name == pair[1].name {
+                return Err(Error::InvalidArgument(format!(
+                    "Family '{}' already exists so cannot be added",
+                    Escaped(&pair[0].name)
+                )));
+            }
+        }
+        let checked = self.is_checked();
+        for family in &self.families {
+            check_family_name(&family.name)?;
+            if checked {
+                family.check()?;
+            }
+        }
+        if checked {
+            self.check_floor(
+                &MAX_FILESIZE,
+                2 << 20,
+                "over splitting into unmanageable number of regions",
+            )?;
+            self.check_floor(&MEMSTORE_FLUSHSIZE, 1 << 20, "very frequent flushing")?;
+            SplitOptions::of(&self.name, &self.attributes)?;
+            check(self)?;
+        }
+        check_always(self)
+    }
+}
+
 /// Checks that no option of the table turns off.
-pub(super) fn check_always(table: &TableDescriptor) -> Result<()> {
+fn check_always(table: &TableDescriptor) -> Result<()> {
     for family in &table.families {
         check_scope(family)?;
         check_fifo(table, family)?;
@@ -37,7 +77,7 @@ pub(super) fn check_always(table: &TableDescriptor) -> Result<()> {
 }
 
 /// Checks that `hbase.table.sanity.checks` = false skips.
-pub(super) fn check(table: &TableDescriptor) -> Result<()> {
+fn check(table: &TableDescriptor) -> Result<()> {
     for option in NUMBERS {
         parse_attribute(&table.attributes, option, 0_i64)?;
     }

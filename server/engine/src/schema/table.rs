@@ -154,48 +154,12 @@ impl TableDescriptor {
         scopes.any(|scope| scope == b"1")
     }
 
-    /// HBase's sanity checks (`TableDescriptorChecker`). `hbase.table.sanity.checks=false` in the table's
-    /// options skips them, but not the checks of names and of a table without families, which nothing could
-    /// serve, nor the `limits`.
-    pub fn check(&self) -> Result<()> {
-        check_sizes(self)?;
-        if self.families.is_empty() {
-            return Err(insane("Table should have at least one column family."));
-        }
-        for pair in self.families.windows(2) {
-            if pair[0].name == pair[1].name {
-                return Err(Error::InvalidArgument(format!(
-                    "Family '{}' already exists so cannot be added",
-                    super::Escaped(&pair[0].name)
-                )));
-            }
-        }
-        let checked = self.is_checked();
-        for family in &self.families {
-            super::check_family_name(&family.name)?;
-            if checked {
-                family.check()?;
-            }
-        }
-        if checked {
-            self.check_floor(
-                &MAX_FILESIZE,
-                2 << 20,
-                "over splitting into unmanageable number of regions",
-            )?;
-            self.check_floor(&MEMSTORE_FLUSHSIZE, 1 << 20, "very frequent flushing")?;
-            SplitOptions::of(&self.name, &self.attributes)?;
-            super::sanity::check(self)?;
-        }
-        super::sanity::check_always(self)
-    }
-
     /// Whether the table wants HBase's sanity checks.
     pub(crate) fn is_checked(&self) -> bool {
         parse_bool(&self.attributes, "hbase.table.sanity.checks", true)
     }
 
-    fn check_floor(&self, size: &Size, least: i64, danger: &str) -> Result<()> {
+    pub(super) fn check_floor(&self, size: &Size, least: i64, danger: &str) -> Result<()> {
         let is_set = |option: &&str| self.attributes.contains_key(option.as_bytes());
         let Some(option) = [size.option, size.setting].into_iter().find(is_set) else {
             return Ok(());
@@ -220,17 +184,17 @@ impl TableDescriptor {
 
 /// A size among a table's options: its own name, and that of the server's setting, which counts when the
 /// first is not there.
-struct Size {
+pub(super) struct Size {
     option: &'static str,
     setting: &'static str,
 }
 
-const MAX_FILESIZE: Size = Size {
+pub(super) const MAX_FILESIZE: Size = Size {
     option: "MAX_FILESIZE",
     setting: "hbase.hregion.max.filesize",
 };
 
-const MEMSTORE_FLUSHSIZE: Size = Size {
+pub(super) const MEMSTORE_FLUSHSIZE: Size = Size {
     option: "MEMSTORE_FLUSHSIZE",
     setting: "hbase.hregion.memstore.flush.size",
 };
@@ -267,7 +231,7 @@ impl TableDescriptor {
 }
 
 /// Checks the sizes in a table's descriptor.
-fn check_sizes(table: &TableDescriptor) -> Result<()> {
+pub(super) fn check_sizes(table: &TableDescriptor) -> Result<()> {
     let of_table = format_args!("table {}", table.name);
     FAMILIES.check(table.families.len(), of_table)?;
     check_options(&table.attributes, of_table)?;

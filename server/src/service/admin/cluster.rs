@@ -6,12 +6,11 @@ use basalt_engine::engine::{QueueStats, RegionStats, Removed, Work};
 use basalt_engine::jobs::RunningJob;
 use basalt_engine::schema::{Switch, TableName};
 
-use super::AdminCall;
+use super::{AdminCall, run_admin};
 use crate::ephemeral::faults::{Fault, Given, check_all};
 use crate::observe::slow_log::{Query, Record};
 use crate::security::{Action, Target};
 use crate::server::Server;
-use crate::service::pipeline::run_admin;
 use crate::service::quotas::{self, Change, Listed, Wanted};
 use crate::service::{Backend, Failure, testing};
 

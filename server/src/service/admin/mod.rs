@@ -24,8 +24,8 @@ pub(crate) mod snapshots;
 pub(crate) mod tables;
 
 use super::describe::Description;
-use super::pipeline;
-use crate::security::{Caller, Target};
+use super::{Backend, Failure, pipeline};
+use crate::security::{Action, Caller, Target};
 use crate::server::Server;
 
 /// What a schema or upkeep call needs of its call. Owned, so that it can move to the pool.
@@ -45,6 +45,19 @@ struct Noted {
     words: String,
 }
 
+/// Runs a request of a call, where it may block.
+fn run_admin<T>(
+    call: &AdminCall,
+    action: Action,
+    target: Target<'_>,
+    work: impl FnOnce(Backend<'_>) -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    pipeline::run_admin(&call.server, &call.caller, (action, target), |backend| {
+        call.note(target);
+        work(backend)
+    })
+}
+
 impl AdminCall {
     pub(crate) fn new(server: &Arc<Server>, caller: &Arc<Caller>) -> Self {
         Self {
@@ -62,8 +75,17 @@ impl AdminCall {
         &self.caller
     }
 
+    /// Runs `change` unless a call with this nonce has run it; returns the procedure id.
+    pub(crate) fn once(
+        &self,
+        nonce: (Option<u64>, Option<u64>),
+        change: impl FnOnce() -> Result<(), Failure>,
+    ) -> Result<Option<u64>, Failure> {
+        self.server.master().change(nonce, change)
+    }
+
     /// Notes what it is about.
-    pub(super) fn note(&self, target: Target<'_>) {
+    fn note(&self, target: Target<'_>) {
         let mut noted = self.noted.lock();
         match target {
             Target::Table(table) | Target::Cells { table, .. } => {

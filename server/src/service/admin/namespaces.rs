@@ -3,9 +3,8 @@
 use basalt_engine::Error;
 use basalt_engine::schema::NamespaceDescriptor;
 
-use super::AdminCall;
+use super::{AdminCall, run_admin};
 use crate::security::{Action, Target};
-use crate::service::pipeline::run_admin;
 use crate::service::{Failure, quotas};
 
 pub(crate) fn create(call: &AdminCall, namespace: NamespaceDescriptor) -> Result<(), Failure> {

@@ -10,11 +10,10 @@ use basalt_engine::schema::{Escaped, TableName, TableState};
 use basalt_engine::{Engine, Error};
 use bytes::Bytes;
 
-use super::AdminCall;
+use super::{AdminCall, run_admin};
 use crate::cluster::regions::{self, Target as Found};
 use crate::security::{Action, Target};
 use crate::service::Failure;
-use crate::service::pipeline::run_admin;
 use crate::service::regions::{RegionName, by_name, gone};
 
 /// Runs `work` on a region that was found: it needs `action` on the region's table.

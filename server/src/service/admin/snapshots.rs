@@ -5,10 +5,9 @@ use std::sync::Arc;
 use basalt_engine::SnapshotMeta;
 use basalt_engine::schema::TableName;
 
-use super::AdminCall;
+use super::{AdminCall, run_admin};
 use crate::security::{Action, Target};
 use crate::service::Failure;
-use crate::service::pipeline::run_admin;
 
 /// Takes a snapshot of a table, after a flush if `flush`. A time to live of 0 is for ever.
 pub(crate) fn take(

@@ -6,9 +6,8 @@ use basalt_engine::Error;
 use basalt_engine::engine::RegionInfo;
 use basalt_engine::schema::{FamilyDescriptor, TableDescriptor, TableName, TableState};
 
-use super::AdminCall;
+use super::{AdminCall, run_admin};
 use crate::security::{Action, Target};
-use crate::service::pipeline::run_admin;
 use crate::service::schema::{for_creation, matching};
 use crate::service::{Failure, quotas};
 

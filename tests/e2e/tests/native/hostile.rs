@@ -36,7 +36,7 @@ fn bad_greetings_are_refused_by_name() {
     let mut compressed = header("ClientService");
     compressed.cell_block_compressor_class = Some("org.example.Nothing".to_owned());
     let mut codec = header("ClientService");
-    codec.cell_block_codec_class = Some("org.apache.hadoop.hbase.codec.CellCodec".to_owned());
+    codec.cell_block_codec_class = Some("org.example.NoCodec".to_owned());
     for (header, class) in [
         (header("LockService"), "FatalConnectionException"),
         (codec, "UnsupportedCellCodecException"),
