@@ -9,6 +9,7 @@ use clap::Parser as _;
 
 use crate::VERSION;
 use crate::config::Config;
+use crate::limits::threads;
 use crate::observe::{log_filter, log_queue};
 use crate::serve::reload::Reload;
 use crate::{ephemeral, serve};
@@ -43,7 +44,7 @@ pub fn run(before_threads: fn() -> bool) -> ExitCode {
 
 fn serve(arguments: Serve, before_threads: fn() -> bool) -> Outcome {
     let gives_back = before_threads();
-    let log = log_queue::start()?;
+    let log = log_queue::start(threads::of_panic).map_err(|error| threads::refused(&error))?;
     let inputs = arguments.settings.inputs(arguments.ephemeral);
     let mut config = Config::load(&inputs)?.config;
     config.validate()?;

@@ -28,8 +28,9 @@ const QUEUE_BYTES_MAX: usize = 1 << 20;
 /// it may have made it non-blocking.
 const FULL_PAUSE: Duration = Duration::from_millis(20);
 
-/// Exit code after a failed write to the log or the manifest (EX_SOFTWARE in sysexits.h): the server
-/// must be restarted, and recovers then.
+/// Exit code after a failed write to the log or the manifest (EX_SOFTWARE in sysexits.h), or when the
+/// system refuses something that the server cannot do without: the server must be restarted, and
+/// recovers then.
 pub(crate) const EXIT_LOG_FAILED: i32 = 70;
 
 /// Longest wait for the queue to empty before the process ends.
@@ -169,14 +170,19 @@ fn write_line(out: &mut impl Write, mut line: &[u8]) -> io::Result<()> {
 }
 
 /// The queue of the process, in front of standard error. The first call starts it and reports
-/// panics through it from then on.
-pub(crate) fn start() -> io::Result<LogQueue> {
+/// panics through it from then on. A panic that `refusal` has a sentence for is no bug: the process
+/// ends with that sentence and [`EXIT_LOG_FAILED`].
+pub(crate) fn start(refusal: fn(&str) -> Option<String>) -> io::Result<LogQueue> {
     if let Some(queue) = PROCESS.get() {
         return Ok(queue.clone());
     }
     let queue = LogQueue::start(io::stderr())?;
     let reports = queue.clone();
     std::panic::set_hook(Box::new(move |panic| {
+        if let Some(sentence) = panic.payload_as_str().and_then(refusal) {
+            reports.push(format!("{sentence}\n").as_bytes());
+            exit(EXIT_LOG_FAILED);
+        }
         let backtrace = std::backtrace::Backtrace::capture();
         let thread = std::thread::current();
         let name = thread.name().unwrap_or("unnamed").to_owned();

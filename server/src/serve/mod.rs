@@ -31,7 +31,7 @@ use crate::config::{Address, Config};
 use crate::ephemeral::faults::Faults;
 use crate::ephemeral::{self, Controls, Home};
 use crate::limits::descriptors::Descriptors;
-use crate::limits::parking;
+use crate::limits::{parking, threads};
 use crate::net;
 use crate::observe::metrics::{Calls, EngineEvents, UPKEEP_PERIOD};
 use crate::server::Server;
@@ -73,6 +73,7 @@ type Failure = Box<dyn std::error::Error + Send + Sync>;
 /// `config`.
 pub(crate) fn run(config: Config, reload: Reload, home: Option<Home>) -> Result<(), Failure> {
     let recorder = crate::observe::metrics::install()?;
+    threads::check(&config)?;
     let descriptors = Descriptors::divide(raise_open_files(), &config)?;
     tracing::info!("{}", descriptors.line());
     for warning in descriptors.warnings(&config) {
@@ -87,6 +88,7 @@ pub(crate) fn run(config: Config, reload: Reload, home: Option<Home>) -> Result<
         .on_thread_park(parking::before_sleep)
         .event_interval(EVENT_INTERVAL)
         .max_blocking_threads(BLOCKING_THREADS)
+        .thread_keep_alive(threads::KEEP_ALIVE)
         .build()?;
     let (hangups, ports) = runtime.block_on(async {
         let hangups = catch_or_ignore_signals()?;
@@ -231,7 +233,7 @@ async fn serve(
     print_line(match server.controls() {
         None => format!("basalt serves HBase clients on {thrift_address} and HTTP on http://{http_address}/"),
         Some(_) => ephemeral::line(thrift_address, http_address, &server.config().data.dir),
-    })?;
+    });
     supervisor.ready();
 
     tokio::select! {
@@ -256,8 +258,9 @@ async fn serve(
     Ok(())
 }
 
-/// Prints a line to standard output, on a separate thread, because a full pipe blocks the write.
-fn print_line(line: String) -> std::io::Result<()> {
+/// Prints a line to standard output, on a separate thread if the system gives one, because a full pipe
+/// blocks the write.
+fn print_line(line: String) {
     let print = move || {
         let mut out = std::io::stdout();
         if let Err(error) = writeln!(out, "{line}").and_then(|()| out.flush()) {
@@ -265,7 +268,10 @@ fn print_line(line: String) -> std::io::Result<()> {
         }
     };
     let thread = std::thread::Builder::new().name("basalt-print".into());
-    thread.spawn(print).map(drop)
+    thread
+        .spawn(print)
+        .map(drop)
+        .map_err(|error| threads::refused(&error))
 }
 
 /// Housekeeping once a second: histograms' sample buffers, expired scanners, memory that idle

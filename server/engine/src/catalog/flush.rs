@@ -43,7 +43,7 @@ use crate::options::Background;
 use crate::region::{Region, RegionVersion};
 use crate::seeded;
 use crate::store::{FlushTarget, Flushed, NewFile, StoreFile, WrittenFile, flush, store_dir, sync_names};
-use crate::sync::RwLockWriteGuard;
+use crate::sync::{RwLockWriteGuard, helpers};
 
 /// Maximum number of regions in a batch.
 const BATCH_REGIONS: usize = 64;
@@ -304,16 +304,8 @@ impl Catalog {
                 self.write_files(share);
             }
         };
-        thread::scope(|scope| {
-            for _ in 1..threads {
-                let thread = thread::Builder::new().name("basalt-flush".into());
-                // A thread that cannot be started only makes the flush slower.
-                if thread.spawn_scoped(scope, work).is_err() {
-                    break;
-                }
-            }
-            work();
-        });
+        let new_thread = || thread::Builder::new().name("basalt-flush".into());
+        helpers::together(new_thread, threads.saturating_sub(1), work);
     }
 
     /// Writes the files of a region.

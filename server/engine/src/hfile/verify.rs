@@ -12,7 +12,6 @@
 //! Nothing is put into the block cache by step 1; step 2 reads past it as well, except for index and bloom
 //! blocks.
 
-use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::thread;
 
@@ -28,6 +27,7 @@ use super::trailer::TRAILER_BYTES;
 use crate::cell::{Cell, CellType, KeyBuf, compare_keys};
 use crate::checksum;
 use crate::error::Result;
+use crate::sync::helpers;
 
 const OPTIONS: ReadOptions = ReadOptions::WHOLE_FILE;
 
@@ -77,11 +77,9 @@ impl Reader {
         let (data_blocks, walk) = if self.properties().file_bytes < SIDE_BY_SIDE_BYTES {
             (self.verify_blocks(checksum)?, self.verify_cells()?)
         } else {
-            let (blocks, cells) = thread::scope(|scope| {
-                let blocks = scope.spawn(|| self.verify_blocks(checksum));
-                let cells = self.verify_cells();
-                (blocks.join().unwrap_or_else(|panic| resume_unwind(panic)), cells)
-            });
+            let thread = thread::Builder::new().name("basalt-verify".into());
+            let (blocks, cells) =
+                helpers::both(thread, || self.verify_blocks(checksum), || self.verify_cells());
             (blocks?, cells?)
         };
         if walk.blocks != data_blocks {

@@ -31,6 +31,7 @@ use crate::metrics::{Counters, NoListener};
 use crate::region::{RegionInfo, describe};
 use crate::schema::escape;
 use crate::store::{Clip, DamagedFile, StoreContext, StoreFile, file_path, snapshot_store_dir, store_dir};
+use crate::sync::helpers;
 use crate::wal;
 
 /// Cache of a check. Every row is looked up in its bloom filter, chunk by chunk: without a cache
@@ -378,15 +379,11 @@ fn check_all(context: &StoreContext, wanted: &[Wanted<'_>]) -> Vec<(usize, Findi
             .collect();
     }
     let (next, found) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
-    thread::scope(|scope| {
-        for _ in 0..threads {
-            scope.spawn(|| {
-                loop {
-                    let number = next.fetch_add(1, Ordering::Relaxed);
-                    let Some(file) = wanted.get(number) else { return };
-                    found.lock().extend(check(file).map(|finding| (number, finding)));
-                }
-            });
+    helpers::together(thread::Builder::new, threads - 1, || {
+        loop {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            let Some(file) = wanted.get(number) else { return };
+            found.lock().extend(check(file).map(|finding| (number, finding)));
         }
     });
     let mut found = found.into_inner();

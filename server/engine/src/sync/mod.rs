@@ -10,6 +10,7 @@
 //! State that a model does not check, such as counters for metrics, uses the types of the standard
 //! library.
 
+pub(crate) mod helpers;
 #[cfg(any(loom, miri))]
 mod locks;
 #[cfg(loom)]
