@@ -69,7 +69,7 @@ impl TApplicationException {
     pub fn unknown_method(name: &str) -> Self {
         Self::new(
             TApplicationExceptionType::UNKNOWN_METHOD,
-            format!("Invalid method name: '{name}'"),
+            format!("Invalid method name: '{}'", brief(name)),
         )
     }
 
@@ -80,6 +80,14 @@ impl TApplicationException {
             format!("Internal error processing {method}"),
         )
     }
+}
+
+/// Longest name of a method that an error reply repeats: more than any interface has.
+const NAME_BYTES_MAX: usize = 128;
+
+/// The beginning of a name of a method, all of it unless it is longer than any.
+fn brief(name: &str) -> &str {
+    &name[..name.floor_char_boundary(NAME_BYTES_MAX)]
 }
 
 /// The error reply to bytes that could not be decoded.
@@ -236,7 +244,7 @@ pub fn write_application_exception<W: Writer>(
     seqid: i32,
     exception: &TApplicationException,
 ) {
-    writer.message_begin(method, MessageKind::Exception, seqid);
+    writer.message_begin(brief(method), MessageKind::Exception, seqid);
     exception.encode(writer);
 }
 

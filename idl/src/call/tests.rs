@@ -149,3 +149,14 @@ fn undecodable_bytes_have_a_code_and_a_text_for_the_caller() {
     let text = TApplicationException::from(&error).message.unwrap();
     assert_eq!(text, "nesting at byte 70 is deeper than the limit of 64");
 }
+
+/// The name in a call may have any length; that in its error reply has not.
+#[test]
+fn error_replies_repeat_no_long_name() {
+    let name = "m".repeat(1 << 20);
+    let exception = TApplicationException::unknown_method(&name);
+    let mut out = Vec::new();
+    write_application_exception(&mut BinaryWriter::new(&mut out), &name, 1, &exception);
+    assert!(out.len() < 512, "{}", out.len());
+    assert_eq!(brief("get"), "get");
+}

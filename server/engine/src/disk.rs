@@ -221,9 +221,8 @@ impl DiskSpace {
         let free_bytes = self.ask()?.available_bytes;
         if free_bytes < kept.saturating_add(bytes) {
             return Err(Error::DiskSpace(format!(
-                "{refusal}: it may write {bytes} bytes, and {} has {free_bytes} bytes free, of which {kept} are kept for \
-                 flushes, other compactions and disk.reserve_bytes = {}",
-                self.dir.display(),
+                "{refusal}: it may write {bytes} bytes, and the data directory's file system has {free_bytes} bytes free, of \
+                 which {kept} are kept for flushes, other compactions and disk.reserve_bytes = {}",
                 self.reserve_bytes
             )));
         }
@@ -269,9 +268,8 @@ impl DiskSpace {
             return format!("writes suspended: {problem}");
         }
         format!(
-            "writes suspended: {} has {} bytes free; writes need {}: disk.reserve_bytes = {} and an eighth of it, and {} to flush \
-             the memstores",
-            self.dir.display(),
+            "writes suspended: the data directory's file system has {} bytes free; writes need {}: disk.reserve_bytes = {} and \
+             an eighth of it, and {} to flush the memstores",
             seen.space.map_or(0, |space| space.available_bytes),
             self.resume_at(seen.memstore_bytes),
             self.reserve_bytes,

@@ -4,7 +4,7 @@
 //! the text. [`Kind`] is the caller's remedy. Which HBase exception a variant becomes is decided in
 //! one place of the server.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::name::TableName;
@@ -222,6 +222,32 @@ impl Error {
                 Kind::Fatal
             }
             _ => Kind::Request,
+        }
+    }
+
+    /// The text for a client. Unlike the one for the log, it has the names of files without the
+    /// directories that they are in.
+    pub fn for_clients(&self) -> String {
+        let name = |path: &Path| path.file_name().map(PathBuf::from).unwrap_or_default();
+        match self {
+            Self::Corrupt { file, offset, what } => Self::corrupt(name(file), *offset, what).to_string(),
+            Self::RegionDamaged { region, file, what } => {
+                let of_client = Self::RegionDamaged {
+                    region: region.clone(),
+                    file: name(file),
+                    what: what.clone(),
+                };
+                of_client.to_string()
+            }
+            Self::Io { during, path, source } => {
+                let of_client = Self::Io {
+                    during,
+                    path: name(path),
+                    source: Arc::clone(source),
+                };
+                of_client.to_string()
+            }
+            other => other.to_string(),
         }
     }
 

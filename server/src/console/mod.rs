@@ -89,7 +89,7 @@ impl Refusal {
     fn text(self) -> String {
         match self {
             Self::NotFound(text) | Self::BadRequest(text) => text,
-            Self::Failed(error) => error.to_string(),
+            Self::Failed(error) => error.for_clients(),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The calls that read the slow log.
 
+use basalt_engine::schema::limits::Brief;
 use basalt_idl::native::messages::{
     self as pb, SlowLogPayload, SlowLogResponseRequest, SlowLogResponses, slow_log_payload,
     slow_log_response_request::{FilterByOperator, LogType},
@@ -22,7 +23,7 @@ pub(super) fn entries(admin: &AdminCall, call: pb::LogRequest) -> Result<pb::Log
     if !call.log_class_name.ends_with(REQUEST_CLASS) {
         return Err(Failure::do_not_retry(format!(
             "Invalid request params: no log is read with {}; the slow log is read with {REQUEST_CLASS}",
-            call.log_class_name
+            Brief(call.log_class_name.as_bytes())
         )));
     }
     let found = responses(admin, &decode(call.log_message)?, None)?;

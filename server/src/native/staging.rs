@@ -53,8 +53,7 @@ impl Staging {
         let names = std::fs::read_dir(&self.root).map_err(|error| failed("listing", &self.root, &error))?;
         if names.take(STAGING_DIRS_MAX).count() == STAGING_DIRS_MAX {
             return Err(Failure::do_not_retry(format!(
-                "{} has {STAGING_DIRS_MAX} staging directories; remove those of bulk loads that have ended",
-                self.root.display()
+                "there are {STAGING_DIRS_MAX} staging directories; remove those of bulk loads that have ended",
             )));
         }
         let table = table.to_string().replace(':', "_");

@@ -3,6 +3,7 @@
 //! Each protocol renders it in one place: `thrift/exceptions.rs`, `native/reply.rs`.
 
 use basalt_engine::Error;
+use basalt_engine::schema::limits::Brief;
 
 use crate::limits::admission::Busy;
 use crate::limits::capacity::Exceeded;
@@ -10,6 +11,9 @@ use crate::security::Refused;
 use crate::server::sessions::SessionError;
 
 const CONSTRAINT: &str = "org.apache.hadoop.hbase.constraint.ConstraintException";
+/// Longest text for a client.
+const TEXT_BYTES_MAX: usize = 4 << 10;
+
 const DO_NOT_RETRY: &str = "org.apache.hadoop.hbase.DoNotRetryIOException";
 const ILLEGAL_ARGUMENT: &str = "java.lang.IllegalArgumentException";
 const IO: &str = "java.io.IOException";
@@ -52,7 +56,7 @@ impl Failure {
         Self {
             kind: Kind::Io,
             class,
-            message: message.into(),
+            message: cut(message.into()),
             can_retry,
         }
     }
@@ -117,6 +121,7 @@ impl Failure {
 
     /// The method is not served. The text is HBase's for an unknown method.
     pub(crate) fn unsupported(method: &str) -> Self {
+        let method = Brief(method.as_bytes());
         Self::do_not_retry(format!("java.lang.UnsupportedOperationException: {method}"))
     }
 
@@ -133,6 +138,7 @@ impl Failure {
     /// The snapshot does not exist.
     pub(crate) fn unknown_snapshot(name: &str) -> Self {
         let class = "org.apache.hadoop.hbase.snapshot.UnknownSnapshotException";
+        let name = Brief(name.as_bytes());
         Self::io(class, format!("no snapshot is called {name}"), false)
     }
 
@@ -288,8 +294,19 @@ impl From<Error> for Failure {
             ),
             _ => (IO, true),
         };
-        Self::io(class, error.to_string(), can_retry)
+        Self::io(class, error.for_clients(), can_retry)
     }
+}
+
+/// Cuts a text for a client to [`TEXT_BYTES_MAX`]. Names in texts are cut where the text is made; this
+/// bounds the others, so that no answer echoes a long argument.
+fn cut(mut text: String) -> String {
+    if text.len() > TEXT_BYTES_MAX {
+        let whole = text.len();
+        text.truncate(text.floor_char_boundary(TEXT_BYTES_MAX));
+        text.push_str(&format!("... ({whole} bytes)"));
+    }
+    text
 }
 
 impl From<Busy> for Failure {
@@ -325,6 +342,51 @@ impl From<SessionError> for Failure {
             SessionError::TooMany { limit, value } => Self::plain_io(format!(
                 "too many open scanners: {limit} is {value}; close scanners or let their lease end"
             )),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    #[test]
+    fn texts_are_bounded_and_name_no_directory() {
+        let long = Failure::do_not_retry("ä".repeat(TEXT_BYTES_MAX));
+        assert!(
+            long.message().len() < TEXT_BYTES_MAX + 32,
+            "{}",
+            long.message().len()
+        );
+        assert!(long.message().ends_with("... (8192 bytes)"), "{}", long.message());
+        let method = Failure::unsupported(&"m".repeat(1 << 20));
+        assert!(method.message().len() < 256, "{}", method.message());
+
+        let file = Path::new("/secret/place/data/t/f/00000007.hfile");
+        let source = std::io::Error::other("broken");
+        let damaged = Error::RegionDamaged {
+            region: "region r".into(),
+            file: file.into(),
+            what: "it is missing".into(),
+        };
+        let errors = [
+            Error::corrupt(file, 7, "a checksum is wrong"),
+            Error::io("reading", file, source),
+            damaged,
+        ];
+        for error in errors {
+            assert!(
+                error.to_string().contains("/secret/place"),
+                "the log names it: {error}"
+            );
+            let failure = Failure::from(error);
+            let text = failure.message();
+            assert!(
+                text.contains("00000007.hfile") && !text.contains("secret"),
+                "{text}"
+            );
         }
     }
 }

@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 use super::{Region, RegionInfo, RegionVersion};
 use crate::error::{Error, Result};
-use crate::schema::escape;
+use crate::schema::Cut;
 use crate::seeded;
 use crate::store::DamagedFile;
 
@@ -67,7 +67,7 @@ pub(crate) fn describe(region: &RegionInfo) -> String {
         if row.is_empty() {
             none.to_owned()
         } else {
-            format!("'{}'", escape(row))
+            format!("'{}'", Cut(row))
         }
     };
     format!(

@@ -32,7 +32,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use crate::cell::LATEST;
 use crate::error::{Error, Result};
-use crate::schema::escape;
+use crate::schema::Cut;
 use crate::seeded;
 
 /// Maximum by which tombstones and puts in turns may move a row ahead of assigned time and of its
@@ -84,7 +84,7 @@ impl RowTimes {
             return Err(Error::RowAhead(format!(
                 "row {} was deleted and written again more than {AHEAD_MAX_MS} times within a moment, each time at a later timestamp. Try \
                  again after a second; a call that does so alone must be cut into smaller ones",
-                escape(row)
+                Cut(row)
             )));
         }
         if !seeded::is_on("puts-ahead-not-remembered") {

@@ -36,7 +36,7 @@ use crate::filter::Filter;
 use crate::hfile::RunLimits;
 use crate::op::{Columns, FetchLimits, ReadSpec};
 use crate::region::{RegionVersion, ScanRange, family_index};
-use crate::schema::{TableDescriptor, escape};
+use crate::schema::{Cut, TableDescriptor};
 use crate::seeded;
 use crate::store::{ReadRows, ReadView, RowLimit, RowProgress, Sources, StoreScanner};
 
@@ -513,7 +513,7 @@ impl RegionScanner {
             "Max row size allowed: {}, but the row is bigger than that. Row: {}. Ask for fewer columns, scan with a smaller batch, \
              or raise row.max_bytes",
             self.row_max_bytes,
-            escape(&self.row)
+            Cut(&self.row)
         ))
     }
 

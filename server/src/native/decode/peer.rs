@@ -1,5 +1,6 @@
 //! The connection header: service, codec, compressor and version of a client.
 
+use basalt_engine::schema::limits::Brief;
 use basalt_idl::native::compress::Compressor;
 use basalt_idl::native::exception::ExceptionClass;
 use basalt_idl::native::forms::{CellForm, Packing};
@@ -172,7 +173,8 @@ impl Peer {
             Some(ClientMetaServiceMethod::SERVICE) => Service::ClientMeta,
             Some(BootstrapNodeServiceMethod::SERVICE) => Service::BootstrapNode,
             other => {
-                let message = format!("unknown service {}", other.unwrap_or("(none)"));
+                let name = Brief(other.unwrap_or("(none)").as_bytes());
+                let message = format!("unknown service {name}");
                 return Err((ExceptionClass::FatalConnection, message));
             }
         };
@@ -230,6 +232,7 @@ fn compressor(
         return Ok(None);
     }
     Compressor::of_class(class).map(Some).ok_or_else(|| {
+        let class = Brief(class.as_bytes());
         let message = format!(
             "{class}; Hadoop's DefaultCodec, GzipCodec, SnappyCodec, Lz4Codec and ZStandardCodec are \
              supported (hbase.client.rpc.compressor)"
