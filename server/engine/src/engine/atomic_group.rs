@@ -35,9 +35,9 @@ use crate::op::{
 };
 use crate::record::NONCE_BYTES_MAX;
 use crate::region::{
-    LockMode, PlannedCell, Region, RegionVersion, RowGuards, RowPlan, Shared, Stored, Times, check_edit,
-    check_row, check_update, check_writes, family_index, holds, logging_of, newest_cell, pause_of_row,
-    plan_update, read_row, stronger, unpublished, write_rows,
+    LockMode, Made, PlannedCell, Region, RegionVersion, RowGuards, RowPlan, Shared, Stored, Times,
+    check_edit, check_row, check_update, check_writes, family_index, holds, logging_of, newest_cell,
+    pause_of_row, plan_update, read_row, stronger, unpublished, write_rows,
 };
 use crate::schema::{CellLimit, Cut, TableDescriptor, TableName};
 use crate::wal::{Commit, Logging};
@@ -96,6 +96,7 @@ fn attempt(
     )?;
     let region = request.region(table)?;
     check_room(shared, table, region)?;
+    let made = made(shared, &table.descriptor, group)?.reserve(shared, under_lock(tier))?;
     let locks = request.lock(shared, region, tier)?;
     let time = AssignedTime(catalog);
     let Some(now) = time.now() else {
@@ -146,7 +147,7 @@ fn attempt(
     let (nonce, rows) = (group.nonce, &plans.rows);
     let commit = write_rows(shared, region, rows, nonce, logging, &mut reserved, &guard)?;
     drop(guard);
-    let commit = commit.with_pause(pause_of_row(plans.delay_ms));
+    let commit = commit.with_pause(pause_of_row(plans.delay_ms)).holding(made);
     let settled = settle(shared, table, [&**region], commit);
     Ok(Some(WriteOutcome {
         flush: settled.flush,
@@ -155,6 +156,23 @@ fn attempt(
             commit: Some(settled.result),
         },
     }))
+}
+
+/// What the steps of a group make of their arguments.
+fn made<'t>(shared: &Shared, table: &'t TableDescriptor, group: &AtomicGroup<'_>) -> Result<Made<'t>> {
+    let mut made = Made::new(shared, table);
+    let mut row = None;
+    for step in group.steps {
+        match step {
+            GroupStep::Write(write) if row == Some(write.row) => {
+                made.add_more_writes(write.row, write.writes)?;
+            }
+            GroupStep::Write(write) => made.add_writes(write.row, write.writes)?,
+            GroupStep::Update(update) => made.add_columns(update.row, update.change.columns()),
+        }
+        row = Some(step.row());
+    }
+    Ok(made)
 }
 
 fn nothing_written(processed: bool) -> WriteOutcome<GroupOutcome> {

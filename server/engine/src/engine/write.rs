@@ -13,8 +13,8 @@ use crate::error::{Error, Result};
 use crate::id::RegionId;
 use crate::op::{ReadTier, RowMutation, Write};
 use crate::region::{
-    LockMode, Region, RowPlan, Shared, Times, check, check_edit, family_index, logging_of, newest_timestamps,
-    pause, pause_of_row, stronger, write_rows,
+    LockMode, Made, Region, RowPlan, Shared, Times, check, check_edit, family_index, logging_of,
+    newest_timestamps, pause, pause_of_row, stronger, write_rows,
 };
 use crate::schema::{CellLimit, TableName};
 use crate::seeded;
@@ -52,9 +52,13 @@ pub(super) fn mutate(
         let table = writable_table(&tables, name)?;
         let cell_max_bytes = CellLimit::of(&table.descriptor, &shared.options);
         let mut modes: SmallVec<[LockMode; 4]> = SmallVec::with_capacity(mutations.len());
+        let mut made = Made::new(shared, &table.descriptor);
         for mutation in mutations {
             modes.push(check(&table.descriptor, mutation, cell_max_bytes)?);
+            made.add_writes(mutation.row, &mutation.writes)?;
         }
+        // This may be a network thread, which does not wait for memory.
+        let made = made.reserve(shared, OnShortage::Refuse)?;
         let groups = group(table, mutations.iter().map(|mutation| mutation.row));
         for group in &groups {
             check_room(shared, table, group.region)?;
@@ -124,7 +128,7 @@ pub(super) fn mutate(
         }
         drop(guards);
         let commit = last.expect("a batch has at least one mutation, so at least one group");
-        let commit = commit.with_pause(pause_of_row(delay_ms));
+        let commit = commit.with_pause(pause_of_row(delay_ms)).holding(made);
         let regions = groups.iter().map(|group| &**group.region);
         return Ok(settle(shared, table, regions, commit));
     }

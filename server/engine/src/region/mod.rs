@@ -63,6 +63,7 @@ mod damage;
 mod gate;
 mod info;
 mod locks;
+mod made;
 #[cfg(all(test, loom))]
 mod model;
 mod pace;
@@ -84,6 +85,7 @@ pub use damage::refusal;
 pub use gate::{RegionDirectory, RegionGate, RegionLocation, ServerName};
 pub use info::{RegionInfo, RegionStats};
 pub(crate) use locks::{LockMode, RowGuards, RowLocks};
+pub(crate) use made::Made;
 pub(crate) use pace::{pause, pause_of_row};
 pub(crate) use plan::{PlannedCell, RowPlan, Times, check, check_row, check_writes, family_index};
 pub(crate) use range::ScanRange;

@@ -57,6 +57,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 
+use crate::cell::Account;
 use crate::fs::Vfs;
 use crate::id::SeqId;
 use crate::metrics::{Counters, EventListener};
@@ -224,7 +225,8 @@ impl Wal {
             }
             self.shared.queue.lead_or(|writer| {
                 writer.make_room(bytes).map_err(|error| {
-                    Error::DiskSpace(format!("the log cannot take {bytes} bytes more: {error}"))
+                    let why = error.for_clients();
+                    Error::DiskSpace(format!("the log cannot take {bytes} bytes more: {why}"))
                 })
             })?;
         }
@@ -368,6 +370,7 @@ impl Appended {
             registered: None,
             sync: self.sync,
             pause: Duration::ZERO,
+            made: None,
         }
     }
 }
@@ -400,6 +403,8 @@ pub struct Commit {
     registered: Option<usize>,
     sync: bool,
     pause: Duration,
+    /// Memory of what the write has made: released when the wait for it ends.
+    made: Option<Box<Account>>,
 }
 
 impl Commit {
@@ -412,6 +417,12 @@ impl Commit {
     /// A copy with a pause of at least `pause`.
     pub(crate) fn with_pause(mut self, pause: Duration) -> Self {
         self.pause = self.pause.max(pause);
+        self
+    }
+
+    /// Keeps the memory of what the write has made until the wait for it ends.
+    pub(crate) fn holding(mut self, made: Option<Box<Account>>) -> Self {
+        self.made = made;
         self
     }
 

@@ -23,14 +23,14 @@ const FREE_BYTES: usize = 64 << 10;
 
 /// A budget that refuses reservations above its limit.
 #[derive(Debug)]
-struct Limited {
+pub(crate) struct Limited {
     used: AtomicUsize,
     highest: AtomicUsize,
     limit: AtomicUsize,
 }
 
 impl Limited {
-    fn new(limit: usize) -> Arc<Self> {
+    pub(crate) fn new(limit: usize) -> Arc<Self> {
         Arc::new(Self {
             used: AtomicUsize::new(0),
             highest: AtomicUsize::new(0),
@@ -38,15 +38,15 @@ impl Limited {
         })
     }
 
-    fn used(&self) -> usize {
+    pub(crate) fn used(&self) -> usize {
         self.used.load(Ordering::Relaxed)
     }
 
-    fn highest(&self) -> usize {
+    pub(crate) fn highest(&self) -> usize {
         self.highest.load(Ordering::Relaxed)
     }
 
-    fn set_limit(&self, limit: usize) {
+    pub(crate) fn set_limit(&self, limit: usize) {
         self.limit.store(limit, Ordering::Relaxed);
     }
 }

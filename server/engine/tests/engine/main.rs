@@ -16,6 +16,7 @@ mod handles;
 mod hanging;
 mod limits;
 mod load;
+mod made_memory;
 mod many_regions;
 mod memory;
 mod moving;
