@@ -38,6 +38,9 @@ use crate::id::{Nonce, SeqId};
 /// How long a nonce is kept. HBase's clients give up sooner with every default.
 pub(crate) const KEPT: Duration = Duration::from_mins(20);
 
+/// Upper bound on the memory of a nonce: in the set, in the queue, and the room of both.
+pub const NONCE_BYTES: usize = 100;
+
 /// Shards with a lock each, so that writers rarely contend, and wait only briefly while one grows.
 const SHARDS: usize = 16;
 
@@ -141,8 +144,12 @@ impl Nonces {
         }
     }
 
+    /// Memory of the nonces, expired ones included that were not looked at since.
+    pub(crate) fn bytes(&self) -> u64 {
+        (self.len() * NONCE_BYTES) as u64
+    }
+
     /// Number of nonces, expired ones included that were not looked at since.
-    #[cfg(test)]
     fn len(&self) -> usize {
         self.shards.iter().map(|shard| shard.lock().known.len()).sum()
     }

@@ -140,7 +140,7 @@ pub struct Options {
     /// Largest row that one read may collect (HBase: `hbase.table.max.rowsize`).
     pub row_max_bytes: usize,
     /// Maximum number of nonces that are kept; beyond it the oldest are dropped before they expire. Each
-    /// takes up to 100 bytes.
+    /// takes up to `engine::NONCE_BYTES`.
     pub nonces_max: usize,
     /// How tables are treated that name code of users which this server does not run.
     pub unknown_user_code: UnknownUserCode,

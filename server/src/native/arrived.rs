@@ -20,6 +20,8 @@ pub(super) struct Arrived {
     pub(super) parameter: Bytes,
     /// Its cell block.
     pub(super) cells: Bytes,
+    /// Calls of its connection that were in flight when it began.
+    pub(super) in_flight: usize,
     /// When it and those before it arrived.
     pub(super) at: Instant,
     /// When the client gives up.
@@ -27,13 +29,14 @@ pub(super) struct Arrived {
 }
 
 impl Arrived {
-    /// A call that arrived at `arrived`.
-    pub(super) fn new(request: Request, arrived: Instant) -> Self {
+    /// A call that arrived at `arrived`, behind `in_flight` others.
+    pub(super) fn new(request: Request, arrived: Instant, in_flight: usize) -> Self {
         Self {
             id: request.header.call_id.unwrap_or_default(),
             has_message: request.header.request_param == Some(true),
             parameter: request.parameter,
             cells: request.cells,
+            in_flight,
             at: arrived,
             deadline: Deadline::new(arrived, request.header.timeout),
         }

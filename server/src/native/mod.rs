@@ -16,6 +16,7 @@
 //! | `coprocessor`, `aggregate`, `multi_row` | endpoints that ExecService calls |
 //! | `load`, `staging` | bulk load, and the files that it may read |
 //! | `master`, `admin` | MasterService and AdminService; `schema`, `status` and `quota` convert for them |
+//! | `listed` | what answers of these two list, whose memory is reserved first |
 //! | `faults` | faults that a test has armed |
 //! | `places` | moves, assignment and the balancer, which `master` serves |
 //! | `upkeep`, `procedures` | truncation of a region, store files, compaction times; procedures by name |
@@ -48,6 +49,7 @@ mod deadline;
 pub mod decode;
 mod faults;
 mod group;
+mod listed;
 mod load;
 mod master;
 mod multi;

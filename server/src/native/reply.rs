@@ -20,6 +20,9 @@ use crate::service::{Failure, Kind};
 
 /// From this size on a cell block is sent from its own buffer; smaller ones are copied behind the message.
 const OWN_BUFFER_BYTES: usize = 4 << 10;
+/// Largest message without cells whose memory need not be reserved: a region has three rows in its name
+/// and boundaries.
+const UNRESERVED_BYTES: u64 = 128 << 10;
 
 /// Package of the Java classes of answers. Clients decode the bytes without checking the class.
 const PROTOS: &str = "org.apache.hadoop.hbase.protobuf.generated.";
@@ -32,7 +35,7 @@ pub(super) struct Reply {
     pub(super) out: Vec<u8>,
     /// The end of the frame: a cell block with a buffer of its own.
     pub(super) cells: Vec<u8>,
-    /// The reservation for the cells in `out` and in `cells`.
+    /// The reservation for `out` and `cells`.
     pub(super) permit: Option<MemoryPermit>,
     /// The table of the scanner that the call has fetched from.
     pub(super) scanned: Option<TableName>,
@@ -64,10 +67,17 @@ impl Reply {
         fill: impl FnOnce(&mut Self) -> Result<(), Failure> + Send + 'static,
     ) -> Result<(), Failure> {
         let mut filled = Self::new(self.call_id, self.packing);
+        filled.permit = self.permit.take();
         *self = server
             .on_pool(move |_| fill(&mut filled).map(|()| filled))
             .await?;
         Ok(())
+    }
+
+    /// The reservation for an answer without cells, to be made before the answer is.
+    pub(super) fn permit(&mut self, server: &Server) -> &mut MemoryPermit {
+        self.permit
+            .get_or_insert_with(|| MemoryPermit::empty(server.admission().memory()))
     }
 
     /// A message and its cell block.
@@ -159,6 +169,12 @@ pub(super) fn class_and_text(failure: &Failure) -> (ExceptionClass, String) {
 impl basalt_idl::native::Reply for Reply {
     /// A message without cells.
     fn message(&mut self, response: &impl Message) {
+        let reserved = self.permit.as_ref().map_or(0, MemoryPermit::bytes);
+        debug_assert!(
+            response.encoded_len() as u64 <= reserved + UNRESERVED_BYTES,
+            "the memory of an answer of {} bytes is not reserved: native::listed",
+            response.encoded_len()
+        );
         frame::begin_response(self.call_id, response, 0, &mut self.out);
     }
 }

@@ -516,3 +516,50 @@ async fn large_and_small_responses_are_written_together() {
     }
     sent.await.unwrap().unwrap();
 }
+
+/// Answers about tables and regions are reserved before they are made, and a client that reads none of
+/// them holds no more than the memory for calls; it is dropped for a call that needs that.
+#[tokio::test]
+async fn answers_about_tables_are_reserved() {
+    const OPTION_BYTES: usize = 60 << 10;
+    let server = with_little_memory();
+    for table in 0..4 {
+        let name = TableName::parse(format!("described{table}").as_bytes()).unwrap();
+        let mut table = TableDescriptor::new(name, vec![FamilyDescriptor::new(b"f")]);
+        table.attributes.insert(b"k".to_vec(), vec![b'v'; OPTION_BYTES]);
+        server.engine().create_table(table, Vec::new()).unwrap();
+    }
+    let mut reader = Client::connect(&server, "MasterService").await;
+    let all = pb::GetTableDescriptorsRequest::default();
+    let found: pb::GetTableDescriptorsResponse = reader.ask("GetTableDescriptors", &all).await;
+    assert!(found.encoded_len() > 4 * OPTION_BYTES);
+    let (memory, mut frames) = (server.admission().memory(), Vec::new());
+    let mut silent = Client::connect(&server, "MasterService").await;
+    for id in 0..200 {
+        add_call(id, "GetTableDescriptors", &all, &mut frames);
+    }
+    silent.0.write_all(&frames).await.unwrap();
+    let full = async {
+        while memory.room() > 8 * 4 * OPTION_BYTES as u64 {
+            assert!(memory.used() <= memory.limit() * 9 / 8);
+            tokio::task::yield_now().await;
+        }
+    };
+    let limit = Duration::from_secs(30);
+    tokio::time::timeout(limit, full)
+        .await
+        .expect("the answers are counted");
+    let served = async {
+        let mut call = Vec::new();
+        add_call(7, "GetTableDescriptors", &all, &mut call);
+        loop {
+            reader.0.write_all(&call).await.unwrap();
+            if reader.response().await.header.exception.is_none() {
+                break;
+            }
+        }
+    };
+    tokio::time::timeout(limit, served)
+        .await
+        .expect("others are served");
+}

@@ -22,6 +22,9 @@ use crate::observe::metrics::names;
 /// The class of the server, which HBase's clients print.
 pub(crate) const SERVER_CLASS: &str = "Basalt";
 
+/// Longest name of a region that is kept.
+const REGION_BYTES_MAX: usize = 2 << 10;
+
 /// In which of the two ways a call was remarkable; at least one of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Remarkable {
@@ -71,6 +74,13 @@ pub(crate) struct Record {
 }
 
 impl Record {
+    /// Its memory.
+    fn bytes(&self) -> u64 {
+        let texts = [self.table.as_ref(), self.region.as_ref()];
+        let texts = texts.into_iter().flatten().map(String::len).sum::<usize>();
+        (size_of::<Self>() + self.client.len() + self.arguments.len() + texts) as u64
+    }
+
     /// The arguments as clients print them. The name of a region begins with its table's; without a
     /// region, the table is put in front.
     pub(crate) fn printed_arguments(&self) -> String {
@@ -79,6 +89,14 @@ impl Record {
             _ => self.arguments.clone(),
         }
     }
+}
+
+/// A region's printed name, cut to [`REGION_BYTES_MAX`]: the start row alone may have 130 KiB.
+fn shortened(mut name: String) -> String {
+    if name.len() > REGION_BYTES_MAX {
+        name.truncate(name.floor_char_boundary(REGION_BYTES_MAX));
+    }
+    name
 }
 
 /// The start of a call that took this long until now, in milliseconds since 1970.
@@ -173,8 +191,14 @@ impl SlowLog {
         (self.capacity > 0 && (remarkable.slow || remarkable.large)).then_some(remarkable)
     }
 
+    /// Memory of the records.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.records.lock().iter().map(|record| record.bytes()).sum()
+    }
+
     /// Keeps a record of a call that [`Self::judge`] has found remarkable.
-    pub(crate) fn add(&self, record: Record) {
+    pub(crate) fn add(&self, mut record: Record) {
+        record.region = record.region.map(shortened);
         if record.remarkable.slow {
             self.slow.increment(1);
         }
@@ -218,7 +242,9 @@ impl Query {
             record.client == *client || address == Some(client.as_str())
         };
         let mut conditions = [
-            self.region.as_ref().map(|_| record.region == self.region),
+            self.region
+                .as_ref()
+                .map(|region| record.region.as_deref() == Some(&*shortened(region.clone()))),
             self.client.as_ref().map(is_from),
             self.table.as_ref().map(|_| record.table == self.table),
             self.user.as_ref().map(|user| record.user == *user),

@@ -17,6 +17,7 @@ mod failure;
 pub(crate) mod faults;
 mod gather;
 pub(crate) mod group;
+pub(crate) mod listing;
 pub(crate) mod pipeline;
 mod pool;
 pub(crate) mod quotas;

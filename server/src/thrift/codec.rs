@@ -15,6 +15,10 @@ use super::handlers::{Called, Context};
 use super::to_thrift;
 use crate::service::Failure;
 
+/// Largest answer whose memory need not be reserved: a region has three rows in its name and
+/// boundaries.
+const UNRESERVED_BYTES: u64 = 128 << 10;
+
 /// A protocol: how to read a message and write an answer.
 pub(crate) trait Codec: Send + Sync + 'static {
     type Reader: Reader + Clone + Send;
@@ -133,10 +137,21 @@ impl<'c, P: Codec, E: ServiceException + FromFailure> serve::Reply<E, Context<'c
                 self.out.reserve_exact(bytes);
             }
         }
-        let mut writer = P::writer(self.out);
-        call::write_reply_with(&mut writer, M::METHOD.name, self.seqid, |writer| {
-            answer.encode_field(0, writer);
-        });
+        let before = self.out.len();
+        {
+            let mut writer = P::writer(self.out);
+            call::write_reply_with(&mut writer, M::METHOD.name, self.seqid, |writer| {
+                answer.encode_field(0, writer);
+            });
+        }
+        if cfg!(debug_assertions) {
+            let reserved = context.call.reply().bytes() + context.call.arguments_bytes as u64;
+            assert!(
+                (self.out.len() - before) as u64 <= reserved + UNRESERVED_BYTES,
+                "the memory of an answer of {} is not reserved: thrift::listed",
+                M::METHOD.name
+            );
+        }
         if let Some(batch) = answer.buffer() {
             context.call.put_batch(std::mem::take(batch));
         }

@@ -39,6 +39,7 @@ mod from_thrift;
 mod handlers;
 mod hbase1;
 mod hbase2;
+mod listed;
 pub mod messages;
 pub(crate) mod schema;
 mod slow_log;
@@ -320,7 +321,13 @@ impl Called {
                 }
                 pin!(method.answer(context, &mut arguments, reply)).await
             }
-            Self::Admin(method) => method.answer(context, &mut arguments, reply).await,
+            Self::Admin(method) => {
+                if let Err(failure) = listed::reserve(context.server, self, &mut context.call).await {
+                    reply.refused(self, &failure);
+                    return Ok(());
+                }
+                method.answer(context, &mut arguments, reply).await
+            }
         }
     }
 }

@@ -15,6 +15,7 @@
 //! reset                everything removed at once
 //! quota, switches      limits of namespaces, and background work that operators turn off
 //! normalize            splits and merges to similar sizes
+//! size                 how much there is to list
 //! view                 the snapshot that a reader captures
 //! system               hbase:meta and hbase:namespace, made of all this when they are read
 //! ```
@@ -58,6 +59,7 @@ mod namespaces;
 mod normalize;
 mod quota;
 mod reset;
+mod size;
 mod snapshots;
 mod split;
 mod switches;
@@ -69,6 +71,7 @@ mod view;
 pub(crate) use compact::{CompactionMode, CompactionOutcome};
 pub use load::LoadFile;
 pub use reset::Removed;
+pub use size::CatalogSize;
 pub(crate) use system::{SystemTable, SystemTables};
 
 /// A table: its descriptor and its regions. Immutable.
@@ -125,6 +128,8 @@ pub(crate) struct Tables {
     by_name: HashMap<TableName, Arc<Table>>,
     /// In the order of their ids, so that a simulation visits them in the same order every time.
     regions: BTreeMap<RegionId, Arc<Region>>,
+    /// The size of `by_name`.
+    size: CatalogSize,
 }
 
 impl Tables {
@@ -165,6 +170,11 @@ impl Tables {
         self.regions.values()
     }
 
+    /// How much there is to list; system tables are not counted.
+    pub(crate) fn size(&self) -> CatalogSize {
+        self.size
+    }
+
     /// Number of regions.
     pub(crate) fn region_count(&self) -> usize {
         self.regions.len()
@@ -181,14 +191,19 @@ impl Tables {
         for region in &table.regions {
             self.regions.insert(region.id(), Arc::clone(region));
         }
+        self.size += CatalogSize::of_table(&table);
         self.by_name
             .insert(table.descriptor.name.clone(), Arc::new(table));
     }
 
     fn remove(&mut self, name: &TableName) {
-        for region in self.by_name.remove(name).iter().flat_map(|table| &table.regions) {
+        let Some(table) = self.by_name.remove(name) else {
+            return;
+        };
+        for region in &table.regions {
             self.regions.remove(&region.id());
         }
+        self.size -= CatalogSize::of_table(&table);
     }
 }
 

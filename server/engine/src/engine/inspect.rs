@@ -5,10 +5,12 @@
 use std::sync::Arc;
 
 use super::Engine;
+use crate::catalog::CatalogSize;
 use crate::clock::Clock;
 use crate::error::Result;
 use crate::id::RegionId;
 use crate::jobs::JobLog;
+use crate::nonces::NONCE_BYTES;
 use crate::region::{RegionInfo, RegionStats, RegionVersion, describe, refusal};
 use crate::schema::TableName;
 use crate::store::DamagedFile;
@@ -57,6 +59,18 @@ impl Engine {
             })
             .collect()
     }
+    /// How much there is to list in answers; system tables are not counted.
+    pub fn catalog_size(&self) -> CatalogSize {
+        self.catalog.tables().size()
+    }
+    /// How much there is to list of a table and its regions; nothing if it does not exist.
+    pub fn table_size(&self, table: &TableName) -> CatalogSize {
+        self.catalog.table_size(table)
+    }
+    /// How much there is to list of namespaces, each counted as a table.
+    pub fn namespaces_size(&self) -> CatalogSize {
+        self.catalog.namespaces_size()
+    }
     /// Figures of a table's regions in key order.
     pub fn table_region_stats(&self, table: &TableName) -> Result<Vec<RegionStats>> {
         let table = self.catalog.table(table)?;
@@ -88,6 +102,12 @@ impl Engine {
     /// Flushes and compactions that run, and the last ones that ended.
     pub fn jobs(&self) -> &JobLog {
         &self.catalog.shared().jobs
+    }
+    /// Memory of the nonces of operations that must not be applied again, and its limit.
+    pub fn nonce_bytes(&self) -> (u64, u64) {
+        let shared = self.catalog.shared();
+        let limit = shared.options.nonces_max * NONCE_BYTES;
+        (shared.nonces.bytes(), limit as u64)
     }
     /// The engine's time.
     pub fn clock(&self) -> &Arc<dyn Clock> {

@@ -44,9 +44,10 @@ mod table;
 mod upkeep;
 mod write;
 
-pub use crate::catalog::{LoadFile, Removed};
+pub use crate::catalog::{CatalogSize, LoadFile, Removed};
 pub use crate::disk::DiskStats;
 pub use crate::hfile::{FileSizes, index_entries, summary};
+pub use crate::nonces::NONCE_BYTES;
 pub use crate::recovery::{CheckSummary, check, dump};
 pub use crate::region::{
     RegionDirectory, RegionGate, RegionInfo, RegionLocation, RegionStats, RegionVersion, ServerName, refusal,

@@ -41,7 +41,7 @@ use tokio_util::sync::CancellationToken;
 use crate::config::Requests;
 use crate::limits::capacity::Capacity;
 use crate::observe::metrics::names;
-pub(crate) use memory::{Memory, MemoryPermit, Purpose, ScannerMemory};
+pub(crate) use memory::{FREE_BYTES as UNCOUNTED_BYTES, Memory, MemoryPermit, Purpose, ScannerMemory};
 pub(crate) use queue::Permit;
 use queue::{Queue, TooLong};
 pub(crate) use slow::{SlowClient, dropped, send_now, unread};

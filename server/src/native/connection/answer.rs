@@ -13,13 +13,14 @@ use crate::native::arrived::Arrived;
 use crate::native::client;
 use crate::native::peer::Method;
 use crate::native::reply::Reply;
-use crate::native::{admin, arguments, compress, faults, master};
+use crate::native::{admin, arguments, compress, faults, listed, master};
 use crate::observe::metrics::Api;
 use crate::service::faults::Consequence;
 use crate::service::pipeline::{self, End};
 use crate::service::{Call, Failure, Kept};
 
-/// Arguments up to this many bytes in memory are not reserved: those of most calls.
+/// Arguments up to this many bytes in memory, of all calls of a connection in flight, are not
+/// reserved: those of most calls.
 const SMALL_ARGUMENTS: usize = 16 << 10;
 /// The label under which dropped calls are counted: the exception that their clients have met.
 const TIMED_OUT: &str = "CallTimeoutException";
@@ -152,7 +153,7 @@ async fn prepare(
         .await?;
     }
     let bytes = arguments::memory_bytes(method, &arrived.parameter, &arrived.cells);
-    if bytes > SMALL_ARGUMENTS {
+    if bytes.saturating_mul(arrived.in_flight + 1) > SMALL_ARGUMENTS {
         call.arguments_bytes = bytes;
         permit
             .add(bytes as u64, Purpose::Arrive)
@@ -164,15 +165,16 @@ async fn prepare(
 
 async fn dispatch(
     connection: &Arc<Connection>,
-    method: Method,
+    of: Method,
     arrived: &Arrived,
     call: &mut Call<'_>,
     reply: &mut Reply,
 ) -> Result<(), Failure> {
-    match method {
+    match of {
         Method::Client(method) => client::call(connection, method, arrived, call, reply).await,
         // The rest is boxed, so that a get does not move the memory of a schema change's future.
         Method::Master(method) => {
+            Box::pin(listed::reserve(&connection.server, of, &arrived.parameter, reply)).await?;
             let parameter = arrived.parameter.clone();
             let (admin, description) = (connection.admin(), &mut call.description);
             let answered = Box::pin(master::call(&admin, method, parameter, reply)).await;
@@ -180,6 +182,7 @@ async fn dispatch(
             answered
         }
         Method::Admin(method) => {
+            Box::pin(listed::reserve(&connection.server, of, &arrived.parameter, reply)).await?;
             let parameter = arrived.parameter.clone();
             let (admin, description) = (connection.admin(), &mut call.description);
             let answered = Box::pin(admin::call(&admin, method, parameter, reply)).await;

@@ -74,7 +74,7 @@ impl Calls {
         let Some(method) = Method::find(connection.peer.service, request.header.method()) else {
             return Some(unknown_method(connection, &request.header, permit));
         };
-        let call = Arrived::new(request, arrived);
+        let call = Arrived::new(request, arrived, self.len());
         let others_wait = has_next || !self.is_empty();
         let is_apart = others_wait && may_take_long(method, &call);
         let mut call = answer(Arc::clone(connection), method, call, permit);

@@ -12,11 +12,11 @@ use basalt_idl::native::frame::{Request, put_exception};
 use bytes::{Buf, Bytes, BytesMut};
 use tokio::io::AsyncReadExt;
 use tokio::net::tcp::OwnedReadHalf;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use super::End;
-use crate::limits::admission::{MemoryPermit, SlowClient, dropped, unread};
+use crate::limits::admission::{MemoryPermit, SlowClient, UNCOUNTED_BYTES, dropped, unread};
 use crate::server::Server;
 
 /// Least buffer of one read: the frames of about a hundred small calls. An idle connection has none.
@@ -52,6 +52,8 @@ pub(super) struct Input {
     limit: Duration,
     /// Memory of the frame that arrives.
     permit: MemoryPermit,
+    /// Whether the frame at the front waits until a call in flight has ended.
+    waits_for_calls: bool,
     /// Set while a large frame arrives. The connection ends if the frame makes no progress while
     /// other calls need its memory.
     slow: Option<SlowClient>,
@@ -68,6 +70,7 @@ impl Input {
             read,
             received,
             read_bytes: READ_BYTES,
+            waits_for_calls: false,
             slow: None,
         }
     }
@@ -80,9 +83,22 @@ impl Input {
 
     /// Takes a call's frame that has arrived, without its length, and the reservation of its memory.
     /// `None` if bytes are missing, or [`Self::arrive`] has to wait for memory or to refuse the frame.
-    pub(super) fn take(&mut self) -> Option<(Bytes, MemoryPermit)> {
+    /// `in_flight` calls have frames already: if these would be as long, and more than the free bytes
+    /// together, the frame counts whole. If there is no memory for that, it waits for one of these
+    /// calls ([`Self::waits_for_calls`]).
+    pub(super) fn take(&mut self, in_flight: usize) -> Option<(Bytes, MemoryPermit)> {
         let length = self.next_length()?;
-        if length > self.max || self.received.len() - 4 < length || !self.permit.try_raise(length) {
+        if length > self.max || self.received.len() - 4 < length {
+            return None;
+        }
+        let counted = if in_flight.saturating_mul(length) > UNCOUNTED_BYTES {
+            length + UNCOUNTED_BYTES
+        } else {
+            length
+        };
+        self.waits_for_calls = false;
+        if !self.permit.try_raise(counted) {
+            self.waits_for_calls = in_flight > 0;
             return None;
         }
         let nothing = MemoryPermit::empty(self.permit.memory());
@@ -90,6 +106,11 @@ impl Input {
             self.split_frame(length),
             std::mem::replace(&mut self.permit, nothing),
         ))
+    }
+
+    /// Whether a frame that has arrived waits until a call in flight has ended.
+    pub(super) fn waits_for_calls(&self) -> bool {
+        self.waits_for_calls
     }
 
     /// Whether a further frame has arrived.
@@ -106,7 +127,11 @@ impl Input {
 
     /// Waits until a call's frame has arrived.
     pub(super) async fn arrive(&mut self, stop: &CancellationToken) -> Result<Arrival, End> {
-        if !self.wait(stop).await? || !self.fill(4).await? {
+        if !self.wait(stop).await? {
+            return Ok(Arrival::Closed);
+        }
+        let until = self.deadline();
+        if !self.fill(4, until).await? {
             return Ok(Arrival::Closed);
         }
         let length = self.next_length().expect("four bytes have arrived");
@@ -114,19 +139,19 @@ impl Input {
             self.server.connections().protocol_errors.increment(1);
             let max = self.max;
             let message = format!("a call of {length} bytes; thrift.max_message_bytes is {max}");
-            return self.refuse(length, ExceptionClass::RequestTooBig, message).await;
+            let class = ExceptionClass::RequestTooBig;
+            return self.refuse(length, until, class, message).await;
         }
         if let Err(busy) = self.permit.raise(length).await {
             self.server.admission().count(busy);
-            return self
-                .refuse(length, ExceptionClass::RegionTooBusy, busy.to_string())
-                .await;
+            let class = ExceptionClass::RegionTooBusy;
+            return self.refuse(length, until, class, busy.to_string()).await;
         }
         if self.permit.has_bytes() {
             let memory = self.permit.memory();
             self.slow = Some(memory.slow_client(self.address(), self.permit.bytes()));
         }
-        let filled = self.fill(4 + length).await;
+        let filled = self.fill(4 + length, until).await;
         self.slow = None;
         match filled {
             Ok(true) => Ok(Arrival::Call),
@@ -154,7 +179,8 @@ impl Input {
     /// The next frame of a greeting, without its length; `None` when the client closes first. A frame
     /// of more than `max` bytes is refused.
     pub(super) async fn frame(&mut self, what: &'static str, max: usize) -> Result<Option<Bytes>, End> {
-        if !self.fill(4).await? {
+        let until = self.deadline();
+        if !self.fill(4, until).await? {
             return Ok(None);
         }
         let length = self.next_length().expect("four bytes have arrived");
@@ -162,13 +188,13 @@ impl Input {
             let message = format!("{what} of {length} bytes; the limit is {max}");
             return Err(End::refused(ExceptionClass::FatalConnection, message));
         }
-        let is_whole = self.fill(4 + length).await?;
+        let is_whole = self.fill(4 + length, until).await?;
         Ok(is_whole.then(|| self.split_frame(length)))
     }
 
     /// The next `N` bytes; `None` when the client closes before that.
     pub(super) async fn bytes<const N: usize>(&mut self) -> Result<Option<[u8; N]>, End> {
-        if !self.fill(N).await? {
+        if !self.fill(N, self.deadline()).await? {
             return Ok(None);
         }
         let bytes = *self.received.first_chunk().expect("the bytes have arrived");
@@ -191,14 +217,20 @@ impl Input {
         Ok(count > 0)
     }
 
-    /// Waits until `bytes` bytes have arrived; `false` when the client closes before that.
-    async fn fill(&mut self, bytes: usize) -> Result<bool, End> {
+    /// When a message whose first byte arrives now must be complete.
+    fn deadline(&self) -> Instant {
+        Instant::now() + self.limit
+    }
+
+    /// Waits until `bytes` bytes have arrived, or until the message's deadline; `false` when the client
+    /// closes before that.
+    async fn fill(&mut self, bytes: usize, until: Instant) -> Result<bool, End> {
         if self.received.len() >= bytes {
             return Ok(true);
         }
         let limit = self.limit;
         // Boxed: most messages arrive whole.
-        Box::pin(timeout(limit, self.fill_without_limit(bytes)))
+        Box::pin(timeout_at(until, self.fill_without_limit(bytes)))
             .await
             .map_err(|_| End::SlowMessage(limit))?
     }
@@ -259,10 +291,11 @@ impl Input {
     async fn refuse(
         &mut self,
         length: usize,
+        until: Instant,
         class: ExceptionClass,
         message: String,
     ) -> Result<Arrival, End> {
-        self.fill(4 + length.min(REFUSED_FRAME_BYTES)).await?;
+        self.fill(4 + length.min(REFUSED_FRAME_BYTES), until).await?;
         Ok(self.refusal(class, message))
     }
 

@@ -9,7 +9,8 @@
 //! 4. [`Output`] writes responses. Those that are ready together are written together.
 //!
 //! A connection with [`CALLS_IN_FLIGHT`] calls that are unanswered, or whose responses the client
-//! has not accepted, is not read further. While a response waits for a slow reader, the calls in
+//! has not accepted, is not read further. Nor is one whose client reads nothing while calls hold all
+//! the memory for them. While a response waits for a slow reader, the calls in
 //! flight go on: none keeps a thread or a permit because of the socket.
 //!
 //! A malformed frame ends the connection. A well-formed frame with a malformed or unknown call is
@@ -171,8 +172,9 @@ async fn begin_received(
 ) -> Reading {
     let arrived = Instant::now();
     while !output.should_write()
+        && !output.is_full()
         && calls.len() + output.unsent() < CALLS_IN_FLIGHT
-        && let Some((frame, memory_permit)) = input.take()
+        && let Some((frame, memory_permit)) = input.take(calls.len())
     {
         let request = Request::decode(frame)
             .inspect_err(|_| connection.server.connections().protocol_errors.increment(1))?;
@@ -184,19 +186,26 @@ async fn begin_received(
     Ok(())
 }
 
-/// Goes on with the calls in flight until a further call has arrived.
+/// Goes on with the calls in flight until a further call has arrived, or a call has ended that one
+/// waits for.
 async fn serve_until_arrival(
     input: &mut Input,
     calls: &mut Calls,
     output: &mut Output,
     stop: &CancellationToken,
 ) -> Result<Result<Arrival, End>, End> {
+    let waits = input.waits_for_calls() && !calls.is_empty();
     let mut arrival = std::pin::pin!(input.arrive(stop));
     loop {
-        let may_read = calls.len() + output.unsent() < CALLS_IN_FLIGHT;
+        let may_read = !waits && !output.is_full() && calls.len() + output.unsent() < CALLS_IN_FLIGHT;
         tokio::select! {
             biased;
-            response = calls.next(), if !calls.is_empty() => output.extend(response),
+            response = calls.next(), if !calls.is_empty() => {
+                output.extend(response);
+                if waits {
+                    return Ok(Ok(Arrival::Call));
+                }
+            }
             written = output.write(), if !output.is_empty() => written?,
             arrival = &mut arrival, if may_read => return Ok(arrival),
         }

@@ -46,6 +46,10 @@ impl Response {
         self.bytes.len() + self.cells.len()
     }
 
+    fn capacity(&self) -> usize {
+        self.bytes.capacity() + self.cells.capacity()
+    }
+
     /// The bytes behind the first `written` ones, in two buffers.
     fn after(&self, written: usize) -> [&[u8]; 2] {
         let (bytes, cells) = (&self.bytes[..], &self.cells[..]);
@@ -120,6 +124,12 @@ impl Output {
         self.unsent_bytes >= WRITE_BYTES && !self.would_block
     }
 
+    /// Whether no further calls should begin: the client does not read their responses, and there is
+    /// no memory for more.
+    pub(super) fn is_full(&self) -> bool {
+        self.would_block && self.connection.server.admission().memory().room() == 0
+    }
+
     /// Adds a response, if there is one.
     pub(super) fn extend(&mut self, response: Option<Response>) {
         if let Some(response) = response {
@@ -127,7 +137,8 @@ impl Output {
         }
     }
 
-    /// Adds a response.
+    /// Adds a response. The memory of one that waits behind others counts whole: a client that reads
+    /// nothing has up to a thousand.
     pub(super) fn push(&mut self, mut response: Response) {
         self.unsent += 1;
         self.unsent_bytes += response.len();
@@ -145,10 +156,15 @@ impl Output {
                 joined.is_cut = response.is_cut;
                 *count += 1;
             }
-            _ => self.pieces.push_back(Piece {
-                joined: response,
-                count: 1,
-            }),
+            before => {
+                if before.is_some() {
+                    response.permit.set_whole(response.capacity());
+                }
+                self.pieces.push_back(Piece {
+                    joined: response,
+                    count: 1,
+                });
+            }
         }
     }
 

@@ -22,23 +22,26 @@ use basalt_idl::native::messages::{
 };
 use bytes::{Buf as _, Bytes};
 
+use super::administration::{self, COPIES};
 use super::condition;
 use super::peer::Method;
 use super::wire::{Content, next_field};
 
 /// Factor for a growing `Vec`: it has up to twice the room of its elements, and while it grows its
 /// old buffer as well.
-const GROWTH: usize = 3;
+pub(super) const GROWTH: usize = 3;
 /// Memory of a decoded filter for each byte of its message.
 const FILTER_FACTOR: usize = 8;
-/// Memory for each byte of a message of the master's and region server's administration. Their
-/// repeated fields have elements of up to 80 bytes.
-const ADMIN_FACTOR: usize = GROWTH * 80 / 2;
+/// Memory of a field of a message of the master's and region server's administration: an element of
+/// a repeated field has up to 80 bytes.
+const ADMIN_FIELD: usize = GROWTH * 80;
+/// Messages in messages in these services are nested less deeply.
+const ADMIN_DEPTH: usize = 8;
 
 /// The nested messages and repeated fields of a message.
-struct Shape(&'static [Field]);
+pub(super) struct Shape(pub(super) &'static [Field]);
 
-struct Field {
+pub(super) struct Field {
     tag: u32,
     /// Memory of one element, beside its own nested messages.
     element: usize,
@@ -50,12 +53,23 @@ struct Field {
     is_bytes: bool,
 }
 
-const fn field(tag: u32, element: usize, shape: &'static Shape) -> Field {
+pub(super) const fn field(tag: u32, element: usize, shape: &'static Shape) -> Field {
     Field {
         tag,
         element,
         factor: 0,
         shape,
+        is_bytes: false,
+    }
+}
+
+/// An element of a repeated field that has texts; these are in the size of the message.
+pub(super) const fn text(tag: u32, element: usize) -> Field {
+    Field {
+        tag,
+        element,
+        factor: 0,
+        shape: &LEAF,
         is_bytes: false,
     }
 }
@@ -92,7 +106,7 @@ const CONDITION_BYTES: usize = size_of::<Condition>() + condition::CONDITION_BYT
 const ATTRIBUTE: usize = GROWTH * size_of::<NameBytesPair>();
 const TIME_RANGE: usize = GROWTH * 2 * size_of::<ColumnFamilyTimeRange>();
 
-static LEAF: Shape = Shape(&[]);
+pub(super) static LEAF: Shape = Shape(&[]);
 static COLUMN_VALUE: Shape = Shape(&[field(2, GROWTH * size_of::<QualifierValue>() + CELL, &LEAF)]);
 static MUTATION: Shape = Shape(&[
     field(3, GROWTH * size_of::<ColumnValue>(), &COLUMN_VALUE),
@@ -154,7 +168,10 @@ pub fn memory_bytes(method: Method, parameter: &Bytes, cells: &Bytes) -> usize {
         Method::Client(ClientServiceMethod::Get) => &GET_REQUEST,
         Method::Client(ClientServiceMethod::Scan) => &SCAN_REQUEST,
         Method::Client(ClientServiceMethod::ExecService) => &EXEC_SERVICE,
-        _ => return ADMIN_FACTOR * parameter.len(),
+        _ => {
+            let known = administration::shape(method).map(|shape| message_bytes(parameter, shape));
+            return known.unwrap_or_else(|| unknown_bytes(parameter)) + COPIES * parameter.len();
+        }
     };
     let mut sent = Cells::new(cells);
     let written = std::iter::from_fn(|| sent.skip_one().ok()).count();
@@ -165,6 +182,40 @@ pub fn memory_bytes(method: Method, parameter: &Bytes, cells: &Bytes) -> usize {
 /// Most memory that the request of an endpoint takes in a batch, as in [`memory_bytes`].
 pub fn endpoint_bytes(request: &Bytes) -> usize {
     message_bytes(request, &ENDPOINT)
+}
+
+/// Most memory of a message whose nested messages are not known here: whatever can be read as a message
+/// is counted as one.
+fn unknown_bytes(message: &[u8]) -> usize {
+    let mut fields = 0;
+    count_fields(message, 0, ADMIN_DEPTH, &mut fields);
+    // A field has at least two bytes.
+    ADMIN_FIELD * fields.min(message.len() / 2 + 1)
+}
+
+/// Counts the fields of a message, and of all that can be read as a message inside it, up to the first
+/// that is malformed. `behind` bytes follow the message.
+fn count_fields(message: &[u8], behind: usize, depth: usize, fields: &mut usize) {
+    let mut rest = message;
+    while !rest.is_empty() {
+        let Some((_, content)) = next_field(&mut rest) else {
+            // It may go on behind its message's end.
+            *fields += behind / 2;
+            return;
+        };
+        *fields += 1;
+        let Content::Bytes(length) = content else { continue };
+        let length = usize::try_from(length).unwrap_or(usize::MAX);
+        let Some((inner, after)) = rest.split_at_checked(length) else {
+            // It goes beyond its message's end: every two bytes there may be a field that is decoded.
+            *fields += length.min(rest.len() + behind) / 2;
+            return;
+        };
+        rest = after;
+        if depth > 0 {
+            count_fields(inner, rest.len() + behind, depth - 1, fields);
+        }
+    }
 }
 
 fn message_bytes(message: &[u8], shape: &Shape) -> usize {
@@ -310,6 +361,55 @@ mod tests {
         };
         let bytes = of_multi(&multi(vec![action]));
         assert!(bytes < 200_000, "{bytes}");
+    }
+
+    /// Calls of the master: what is long and has few parts needs little more than its size, and what
+    /// has many small parts needs memory for each.
+    #[test]
+    fn administration_is_counted_by_its_parts() {
+        use basalt_idl::native::messages::{
+            BytesBytesPair, CreateTableRequest, MasterServiceMethod, TableSchema,
+        };
+        let bytes = |attributes: Vec<BytesBytesPair>, split_keys: Vec<Bytes>| {
+            let call = CreateTableRequest {
+                table_schema: TableSchema {
+                    attributes,
+                    ..TableSchema::default()
+                },
+                split_keys,
+                ..CreateTableRequest::default()
+            };
+            let create = Method::Master(MasterServiceMethod::CreateTable);
+            memory_bytes(create, &call.encode_to_vec().into(), &Bytes::new())
+        };
+        const LONG: usize = 8 << 20;
+        for filling in [b'v', b'x', b'a', b'\n', b'z', 0, 0xff] {
+            let pair = BytesBytesPair {
+                first: Bytes::from_static(b"k"),
+                second: vec![filling; LONG].into(),
+            };
+            let counted = bytes(vec![pair], vec![vec![filling; LONG].into()]);
+            assert!((2 * LONG..7 * LONG).contains(&counted), "{filling}: {counted}");
+        }
+        let many = bytes(Vec::new(), vec![Bytes::new(); 1_000]);
+        assert!(many >= 1_000 * GROWTH * size_of::<Bytes>(), "{many}");
+        let pairs = bytes(vec![BytesBytesPair::default(); 1_000], Vec::new());
+        assert!(pairs >= 1_000 * GROWTH * size_of::<BytesBytesPair>(), "{pairs}");
+    }
+
+    /// The schema says one byte and its attributes go on behind it.
+    #[test]
+    fn administration_beyond_its_message_is_counted() {
+        use basalt_idl::native::messages::{BytesBytesPair, CreateTableRequest, MasterServiceMethod};
+        let attributes = b"\x12\0".repeat(1_000);
+        let parameter: Bytes = [&b"\x0a\x01\x1a\xd0\x0f"[..], &attributes].concat().into();
+        assert!(CreateTableRequest::decode(parameter.clone()).is_err());
+        let create = Method::Master(MasterServiceMethod::CreateTable);
+        let counted = memory_bytes(create, &parameter, &Bytes::new());
+        assert!(counted >= 1_000 * size_of::<BytesBytesPair>(), "{counted}");
+        let unknown = Method::Master(MasterServiceMethod::Grant);
+        let counted = memory_bytes(unknown, &parameter, &Bytes::new());
+        assert!(counted >= 1_000 * ADMIN_FIELD, "{counted}");
     }
 
     #[test]

@@ -4,10 +4,12 @@
 //! 2. [`arguments`] bounds the memory of a call's arguments, which the connection reserves.
 //! 3. [`request`] and [`condition`] decode and convert the call, [`plain_writes`] most batches of writes.
 //!
-//! [`wire`] reads fields of messages for the second and the last.
+//! [`administration`] has the shapes of messages of administration for the second; [`wire`] reads
+//! fields of messages for the second and the last.
 //!
 //! Nothing here does I/O or waits. Every error is a text for the client.
 
+mod administration;
 pub mod arguments;
 pub mod condition;
 pub mod peer;

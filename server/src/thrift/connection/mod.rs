@@ -25,7 +25,7 @@ use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::{CancellationToken, WaitForCancellationFuture};
 
-use crate::limits::admission::{Busy, MemoryPermit, SlowClient, dropped, send_now, unread};
+use crate::limits::admission::{Busy, MemoryPermit, SlowClient, UNCOUNTED_BYTES, dropped, send_now, unread};
 use crate::limits::parking;
 use crate::security::{Caller, Owner};
 use crate::server::Server;
@@ -534,7 +534,7 @@ async fn send_rest(
     // The address is missing only if the client has already gone.
     let address = socket.peer_addr().ok().map(|peer| peer.ip());
     let memory = server.admission().memory();
-    let slow = (buffer_bytes > KEEP_BYTES).then(|| memory.slow_client(address, buffer_bytes as u64));
+    let slow = (buffer_bytes > UNCOUNTED_BYTES).then(|| memory.slow_client(address, buffer_bytes as u64));
     while !left.is_empty() {
         // Each piece that the client accepts restarts the timeout.
         let is_dropped = tokio::select! {

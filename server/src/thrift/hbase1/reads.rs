@@ -16,6 +16,7 @@ use super::{before, columns, given};
 use crate::server::Server;
 use crate::server::sessions::SessionError;
 use crate::service::admin::{cluster, regions, tables};
+use crate::service::listing::Listing;
 use crate::service::reads::{self, Found};
 use crate::service::scans::{self, Results, Shortest};
 use crate::service::{AdminCall, Failure};
@@ -167,6 +168,7 @@ impl ReadHandlers for Context<'_> {
     }
 
     async fn getTableNames(&mut self, _: args::GetTableNames) -> Result<Vec<Bytes>> {
+        self.reserve_listing(Listing::Names).await?;
         let tables = self.ask(user_tables)?;
         Ok(tables.into_iter().map(|(name, _)| name).collect())
     }
@@ -175,6 +177,7 @@ impl ReadHandlers for Context<'_> {
         &mut self,
         _: args::GetTableNamesWithIsTableEnabled,
     ) -> Result<BTreeMap<Bytes, bool>> {
+        self.reserve_listing(Listing::Names).await?;
         let tables = self.ask(user_tables)?.into_iter();
         Ok(tables
             .map(|(name, state)| (name, state == TableState::Enabled))
@@ -186,6 +189,7 @@ impl ReadHandlers for Context<'_> {
         args: args::GetColumnDescriptors,
     ) -> Result<BTreeMap<Bytes, ColumnDescriptor>> {
         let table = from_thrift::table(args.table_name.as_ref())?;
+        self.reserve_listing(Listing::Table(&table)).await?;
         let (table, _) = self.ask(|call| tables::describe(call, &table))?;
         let families = table.families.iter();
         Ok(families
@@ -195,6 +199,7 @@ impl ReadHandlers for Context<'_> {
 
     async fn getTableRegions(&mut self, args: args::GetTableRegions) -> Result<Vec<TRegionInfo>> {
         let table = from_thrift::table(args.table_name.as_ref())?;
+        self.reserve_listing(Listing::RegionsOf(&table)).await?;
         let regions = self.ask(|call| tables::regions_if_any(call, &table))?;
         let regions = regions.iter();
         Ok(regions.map(|region| region_info(self.server, region)).collect())

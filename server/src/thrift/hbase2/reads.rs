@@ -18,6 +18,7 @@ use crate::limits::admission::Class;
 use crate::server::Server;
 use crate::service::Failure;
 use crate::service::admin::{cluster, namespaces, regions, tables};
+use crate::service::listing::{self, Listing};
 use crate::service::reads::{self, Found};
 use crate::service::scans::{self, Results, Shortest};
 use crate::thrift::handlers::{Context, Result};
@@ -84,6 +85,7 @@ impl ReadHandlers for Context<'_> {
         args: args::GetAllRegionLocations,
     ) -> Result<Vec<THRegionLocation>> {
         let table = from_thrift::table(Some(&args.table))?;
+        self.reserve_listing(Listing::RegionsOf(&table)).await?;
         let regions = self.ask(|call| tables::regions_if_any(call, &table))?;
         let regions = regions.iter();
         Ok(regions.map(|region| location(self.server, region)).collect())
@@ -91,6 +93,7 @@ impl ReadHandlers for Context<'_> {
 
     async fn getTableDescriptor(&mut self, args: args::GetTableDescriptor) -> Result<TTableDescriptor> {
         let table = schema::table_name(&args.table)?;
+        self.reserve_listing(Listing::Table(&table)).await?;
         let (found, _) = self.ask(|call| tables::describe(call, &table))?;
         Ok(schema::to_table(&found))
     }
@@ -100,6 +103,11 @@ impl ReadHandlers for Context<'_> {
         &mut self,
         args: args::GetTableDescriptors,
     ) -> Result<Vec<TTableDescriptor>> {
+        let mut bytes = 0;
+        for name in &args.tables {
+            bytes += listing::bytes(self.server, Listing::Table(&schema::table_name(name)?));
+        }
+        listing::reserve_bytes(self.server, bytes, self.call.reply()).await?;
         let mut found = Vec::with_capacity(args.tables.len());
         for name in &args.tables {
             let name = schema::table_name(name)?;
@@ -114,6 +122,7 @@ impl ReadHandlers for Context<'_> {
         &mut self,
         args: args::GetTableDescriptorsByPattern,
     ) -> Result<Vec<TTableDescriptor>> {
+        self.reserve_listing(Listing::Tables).await?;
         let (regex, with_system) = (args.regex.as_deref(), args.include_sys_tables);
         let found = self.ask(|call| tables::list_matching(call, regex, with_system))?;
         Ok(found.iter().map(|table| schema::to_table(table)).collect())
@@ -123,6 +132,7 @@ impl ReadHandlers for Context<'_> {
         &mut self,
         args: args::GetTableNamesByPattern,
     ) -> Result<Vec<TTableName>> {
+        self.reserve_listing(Listing::Names).await?;
         let (regex, with_system) = (args.regex.as_deref(), args.include_sys_tables);
         let found = self.ask(|call| tables::list_matching(call, regex, with_system))?;
         let names = found.iter().map(|table| &table.name);
@@ -133,6 +143,7 @@ impl ReadHandlers for Context<'_> {
         &mut self,
         args: args::GetTableDescriptorsByNamespace,
     ) -> Result<Vec<TTableDescriptor>> {
+        self.reserve_listing(Listing::Tables).await?;
         let tables = self.ask(|call| tables::list_of_namespace(call, &args.name))?;
         Ok(tables.iter().map(|table| schema::to_table(table)).collect())
     }
@@ -141,6 +152,7 @@ impl ReadHandlers for Context<'_> {
         &mut self,
         args: args::GetTableNamesByNamespace,
     ) -> Result<Vec<TTableName>> {
+        self.reserve_listing(Listing::Names).await?;
         let tables = self.ask(|call| tables::list_of_namespace(call, &args.name))?;
         let names = tables.iter().map(|table| &table.name);
         Ok(names.map(schema::to_table_name).collect())
@@ -171,6 +183,7 @@ impl ReadHandlers for Context<'_> {
     /// and the first one).
     async fn isTableAvailableWithSplit(&mut self, args: args::IsTableAvailableWithSplit) -> Result<bool> {
         let table = schema::table_name(&args.table_name)?;
+        self.reserve_listing(Listing::RegionsOf(&table)).await?;
         if !self.ask(|call| tables::is_available(call, &table))? {
             return Ok(false);
         }
@@ -186,6 +199,7 @@ impl ReadHandlers for Context<'_> {
         &mut self,
         args: args::GetNamespaceDescriptor,
     ) -> Result<TNamespaceDescriptor> {
+        self.reserve_listing(Listing::Namespaces).await?;
         let found = self.ask(|call| namespaces::describe(call, &args.name))?;
         Ok(schema::to_namespace(&found))
     }
@@ -194,11 +208,13 @@ impl ReadHandlers for Context<'_> {
         &mut self,
         _: args::ListNamespaceDescriptors,
     ) -> Result<Vec<TNamespaceDescriptor>> {
+        self.reserve_listing(Listing::Namespaces).await?;
         let namespaces = self.ask(namespaces::list)?;
         Ok(namespaces.iter().map(schema::to_namespace).collect())
     }
 
     async fn listNamespaces(&mut self, _: args::ListNamespaces) -> Result<Vec<String>> {
+        self.reserve_listing(Listing::Namespaces).await?;
         let namespaces = self.ask(namespaces::list)?;
         Ok(namespaces.into_iter().map(|namespace| namespace.name).collect())
     }
@@ -215,6 +231,7 @@ impl ReadHandlers for Context<'_> {
         &mut self,
         args: args::GetSlowLogResponses,
     ) -> Result<Vec<TOnlineLogRecord>> {
+        self.reserve_listing(Listing::SlowLog).await?;
         let filter = args.log_query_filter.unwrap_or_default();
         self.ask(|call| slow_log::responses(call, args.server_names.as_ref(), &filter))
     }

@@ -40,7 +40,7 @@ use super::queue::Waiting;
 use super::slow::{SlowClient, SlowClients};
 
 /// Bytes of a connection's buffers that are not counted.
-pub(super) const FREE_BYTES: usize = 16 << 10;
+pub(crate) const FREE_BYTES: usize = 16 << 10;
 /// One part in this many of the limit is reserved for results.
 const SERVE_SHARE: u64 = 8;
 /// The arguments of open scanners may hold one part in this many of the limit.
@@ -153,7 +153,8 @@ impl Memory {
         Busy::Slow { limit: self.limit }
     }
 
-    fn busy(&self, wanted: u64) -> Busy {
+    /// The error of a reservation that does not fit now.
+    pub(crate) fn busy(&self, wanted: u64) -> Busy {
         Busy::Memory {
             used: self.used(),
             wanted,
@@ -244,6 +245,11 @@ impl Memory {
         let missing = (self.used() + bytes).saturating_sub(self.ceiling(purpose));
         self.slow.drop_for(missing);
         self.short.notify_one();
+    }
+
+    /// Drops slow clients that hold memory for which another answer waits.
+    pub(crate) fn relieve(&self, bytes: u64) {
+        self.make_room(bytes, Purpose::Serve);
     }
 
     /// Adds bytes that are allocated already, without checking the limit.
@@ -372,6 +378,16 @@ impl MemoryPermit {
             std::cmp::Ordering::Greater => self.memory.enter(bytes - self.bytes),
         }
         self.bytes = bytes;
+    }
+
+    /// Sets the size of the holder's buffers, none of which are free: those of a second answer that
+    /// waits for a client. They are allocated already, so the limit is not checked; beyond it slow
+    /// clients are dropped.
+    pub(crate) fn set_whole(&mut self, bytes: usize) {
+        self.set(bytes.saturating_add(FREE_BYTES));
+        if self.memory.used() > self.memory.limit {
+            self.memory.make_room(0, Purpose::Serve);
+        }
     }
 
     /// Reserves for buffers of this size without waiting; `false` if it does not fit.
