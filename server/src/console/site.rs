@@ -16,6 +16,8 @@ pub(crate) struct Site {
     pub(crate) recorder: PrometheusHandle,
     /// Where calls run that must end although their connection may not live that long.
     pub(crate) tasks: TaskTracker,
+    /// Places of answers whose memory could not be reserved.
+    pub(crate) places: Arc<Semaphore>,
     /// Whether a profile is being taken.
     pub(crate) profiling: Profiling,
     /// The server stops: waiting tasks are to end.

@@ -11,12 +11,14 @@ use axum::http::{HeaderValue, Method, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use metrics_exporter_prometheus::PrometheusHandle;
+use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::console::{self, Profiling, Site, profile};
 use crate::server::Server;
 
+mod answer;
 pub(crate) mod connection;
 mod guard;
 mod testing;
@@ -35,6 +37,7 @@ pub(crate) fn site(
         server,
         recorder,
         tasks,
+        places: Arc::new(Semaphore::new(answer::PLACES)),
         profiling: Profiling::new(),
         stop,
     };
@@ -55,6 +58,10 @@ pub(crate) fn site(
                 "not found: see / , /metrics , /healthz , /readyz , and for Thrift calls /thrift1 , /thrift2\n",
             )
         })
+        .layer(axum::middleware::from_fn_with_state(
+            site.clone(),
+            answer::reserved,
+        ))
         // Around all of the above: routes added below this line would not be guarded.
         .layer(axum::middleware::from_fn_with_state(guarded, guard::guard))
         .with_state(site)

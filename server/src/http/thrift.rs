@@ -14,10 +14,8 @@
 
 use std::future::poll_fn;
 use std::net::{IpAddr, SocketAddr};
-use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use axum::body::{Body, HttpBody};
@@ -27,13 +25,11 @@ use axum::response::{IntoResponse, Response};
 use basalt_idl::dispatch::Service;
 use basalt_idl::wire::{Detected, Protocol, detect};
 use bytes::{Bytes, BytesMut};
-use hyper::body::{Frame, SizeHint};
 use tokio::time::{Instant, timeout_at};
-use tokio_util::sync::CancellationToken;
-use tokio_util::task::AbortOnDropHandle;
 
+use super::answer::{Answer, Closing};
 use crate::console::Site;
-use crate::limits::admission::{Busy, MemoryPermit, SlowClient, dropped};
+use crate::limits::admission::{Busy, MemoryPermit, dropped};
 use crate::security::{Caller, Owner};
 use crate::server::Server;
 use crate::service::Sender;
@@ -96,7 +92,7 @@ async fn respond(site: Site, service: Option<Service>, request: Request) -> Resp
     let connections = server.connections();
     match call(site, service, request).await {
         Ok(answer) => {
-            connections.sent_bytes.add(answer.bytes.len() as u64);
+            connections.sent_bytes.add(answer.len() as u64);
             ([(header::CONTENT_TYPE, CONTENT_TYPE)], Body::new(answer)).into_response()
         }
         Err(refusal) => {
@@ -145,7 +141,7 @@ async fn call(site: Site, service: Option<Service>, request: Request) -> Result<
         if client.is_cut {
             return Err(closing);
         }
-        Ok(Answer::new(answer, permit, peer_ip, closing))
+        Ok(Answer::new(answer.into(), permit, peer_ip, closing))
     });
     // A call ends early only with the runtime.
     let answer = answer.await.map_err(|_| Refusal::Stopping);
@@ -163,80 +159,6 @@ async fn close_without_answer(closing: Option<Closing>) -> ! {
         closing.cancel();
     }
     std::future::pending().await
-}
-
-/// Ends a connection whose client does not read a large answer while other calls need its memory.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Closing(pub(super) CancellationToken);
-
-/// An answer and its reservation, kept until the HTTP library has taken all of it.
-struct Answer {
-    bytes: Bytes,
-    permit: MemoryPermit,
-    /// Registered while the answer is large.
-    slow: Option<Arc<SlowClient>>,
-    /// Ends the connection when the client is dropped.
-    watch: Option<AbortOnDropHandle<()>>,
-}
-
-/// Most bytes of an answer that the library takes at a time. Each piece taken counts as the
-/// client's progress.
-const PIECE_BYTES: usize = 64 << 10;
-
-impl Answer {
-    fn new(bytes: Vec<u8>, permit: MemoryPermit, peer: Option<IpAddr>, closing: Option<Closing>) -> Self {
-        let mut answer = Self {
-            bytes: bytes.into(),
-            slow: None,
-            watch: None,
-            permit,
-        };
-        if let Some(Closing(closing)) = closing.filter(|_| answer.permit.has_bytes()) {
-            let slow = Arc::new(answer.permit.memory().slow_client(peer, answer.permit.bytes()));
-            answer.slow = Some(Arc::clone(&slow));
-            answer.watch = Some(AbortOnDropHandle::new(tokio::spawn(async move {
-                while {
-                    slow.dropped().await;
-                    slow.is_reprieved(0)
-                } {}
-                closing.cancel();
-            })));
-        }
-        answer
-    }
-}
-
-impl HttpBody for Answer {
-    type Data = Bytes;
-    type Error = std::convert::Infallible;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        _context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
-        if self.bytes.is_empty() {
-            return Poll::Ready(None);
-        }
-        let bytes = self.bytes.len().min(PIECE_BYTES);
-        let mut piece = self.bytes.split_to(bytes);
-        if self.permit.has_bytes() {
-            // A slice would keep the whole answer alive in the library after its reservation has
-            // been released.
-            piece = Bytes::copy_from_slice(&piece);
-        }
-        if let Some(slow) = &self.slow {
-            slow.progress(piece.len(), self.permit.bytes());
-        }
-        Poll::Ready(Some(Ok(Frame::data(piece))))
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.bytes.is_empty()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        SizeHint::with_exact(self.bytes.len() as u64)
-    }
 }
 
 /// Notifies a call that its client has gone.

@@ -44,9 +44,8 @@ pub(crate) async fn serve(
                 let Some(socket) = turn_away(&server, socket, peer, &foreign_log, &stop).await else {
                     return;
                 };
-                if let Err(end) =
-                    http::connection::run(socket, peer, site, &server.config().thrift, stop).await
-                {
+                let (config, memory) = (&server.config().thrift, server.admission().memory());
+                if let Err(end) = http::connection::run(socket, peer, site, config, memory, stop).await {
                     tracing::debug!(%peer, "HTTP connection closed: {end}");
                 }
             }

@@ -9,15 +9,17 @@
 //! A connection may instead begin with one of ZooKeeper's four-letter words (`words`).
 //!
 //! Nodes are computed from the settings and the catalog. Changes are refused, and no watch events
-//! are sent. A connection that sends nothing for its session's timeout is closed. Packets are
-//! bounded by `PACKET_BYTES_MAX`.
+//! are sent. A connection that sends nothing for its session's timeout is closed, and so is one whose
+//! packet is not complete after `thrift.message_timeout_ms`. Packets are bounded by
+//! `PACKET_BYTES_MAX`; large ones and large responses are reserved from the memory for calls
+//! (`transfer`).
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use basalt_idl::zookeeper::{ConnectRequest, PACKET_BYTES_MAX, PacketError, put_connect_response};
 use bytes::{Buf, BytesMut};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
@@ -29,11 +31,13 @@ use nodes::Nodes;
 use operations::answer;
 use sessions::Registered;
 pub(crate) use sessions::Sessions;
+use transfer::Transfer;
 use words::Asked;
 
 mod nodes;
 mod operations;
 mod sessions;
+mod transfer;
 mod words;
 
 /// Bounds of a session's timeout: ZooKeeper's default minimum (two ticks of 2 s), and HBase's
@@ -52,6 +56,8 @@ pub(crate) enum End {
     TooLong(u32),
     #[error("no ZooKeeper packet for {0:?}, the session's timeout")]
     Silent(Duration),
+    #[error("a ZooKeeper packet was not complete after {0:?} (thrift.message_timeout_ms)")]
+    SlowPacket(Duration),
     #[error("the client did not take the responses in {0:?} (thrift.write_timeout_ms)")]
     SlowReader(Duration),
     #[error("{0}")]
@@ -101,48 +107,35 @@ pub(crate) async fn run(
     let nodes = Nodes::new(&server, &caller);
     let session = sessions.register(number, address, nodes.wall_ms());
     let mut out = Vec::new();
-    let mut limit = Duration::from_millis(server.config().thrift.message_timeout_ms);
-    let write_limit = Duration::from_millis(server.config().thrift.write_timeout_ms);
+    let mut transfer = Transfer::new(&server, &socket);
     let mut has_session = false;
     loop {
+        let mut is_new = false;
         while let Some(packet) = next_packet(&mut received)? {
+            is_new = true;
             if has_session {
+                transfer.reserve_response(&server, &packet).await?;
                 if !answer(&nodes, &session, &packet, &mut out)? {
-                    return send(&mut socket, &mut out, write_limit, &stop).await;
+                    return transfer.send(&socket, &mut out, &stop).await;
                 }
                 if out.len() > OUT_BYTES {
-                    send(&mut socket, &mut out, write_limit, &stop).await?;
+                    transfer.send(&socket, &mut out, &stop).await?;
                 }
             } else {
-                limit = open_session(&packet, number, &session, &mut out)?;
+                transfer.session = Some(open_session(&packet, number, &session, &mut out)?);
                 has_session = true;
             }
         }
-        send(&mut socket, &mut out, write_limit, &stop).await?;
+        transfer.send(&socket, &mut out, &stop).await?;
         let count = tokio::select! {
             () = stop.cancelled() => return Ok(()),
-            read = timeout(limit, socket.read_buf(&mut received)) => read.map_err(|_| End::Silent(limit))??,
+            read = transfer.receive(&mut socket, &mut received, is_new) => read?,
         };
         server.connections().received_bytes.add(count as u64);
         if count == 0 {
             return Ok(());
         }
     }
-}
-
-/// Sends the responses and empties the buffer. Sends nothing more once the server stops.
-async fn send(
-    socket: &mut TcpStream,
-    out: &mut Vec<u8>,
-    limit: Duration,
-    stop: &CancellationToken,
-) -> Result<(), End> {
-    tokio::select! {
-        sent = timeout(limit, socket.write_all(out)) => sent.map_err(|_| End::SlowReader(limit))??,
-        () = stop.cancelled() => {}
-    }
-    out.clear();
-    Ok(())
 }
 
 /// Takes the next packet off `received`; `None` when it is not complete.

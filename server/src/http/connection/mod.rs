@@ -15,6 +15,7 @@ use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::{Duration, SystemTime};
 
@@ -31,8 +32,12 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use super::thrift::Closing;
+use super::answer::Closing;
 use crate::config;
+use crate::limits::admission::Memory;
+use head::Head;
+
+mod head;
 
 /// Largest head of a request. HBase's servlet container has the same limit.
 const HEAD_BYTES_MAX: usize = 64 << 10;
@@ -58,6 +63,7 @@ pub(crate) async fn run(
     peer: SocketAddr,
     site: Router,
     config: &config::Thrift,
+    memory: &Arc<Memory>,
     stop: CancellationToken,
 ) -> Result<(), End> {
     if !has_http_date(SystemTime::now()) {
@@ -65,16 +71,19 @@ pub(crate) async fn run(
     }
     let seen = watch::Sender::new(Seen::default());
     let mut silence = std::pin::pin!(silence(seen.subscribe(), config));
+    let closing = Closing::default();
+    let head = Head::new(memory, peer.ip(), closing.clone());
     let watched = Watched {
         socket,
         seen: seen.clone(),
+        head: head.clone(),
     };
     let site = TowerToHyperService::new(site);
-    let closing = Closing::default();
     let service = service_fn(|mut request: hyper::Request<Incoming>| {
         request.extensions_mut().insert(peer);
         request.extensions_mut().insert(closing.clone());
         note(&seen, |seen| seen.serving = true);
+        head.is_complete();
         let answer = site.call(request.map(Body::new));
         let seen = seen.clone();
         async move {
@@ -189,6 +198,7 @@ async fn silence(mut seen: watch::Receiver<Seen>, config: &config::Thrift) -> En
 struct Watched {
     socket: TcpStream,
     seen: watch::Sender<Seen>,
+    head: Head,
 }
 
 impl Watched {
@@ -206,8 +216,12 @@ impl AsyncRead for Watched {
     ) -> Poll<io::Result<()>> {
         let before = into.filled().len();
         let outcome = Pin::new(&mut self.socket).poll_read(cx, into);
-        if into.filled().len() > before {
+        let arrived = into.filled().len() - before;
+        if arrived > 0 {
             note(&self.seen, |seen| seen.head |= !seen.serving);
+            if !self.seen.borrow().serving {
+                self.head.arrived(arrived).map_err(io::Error::other)?;
+            }
         }
         outcome
     }

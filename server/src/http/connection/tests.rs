@@ -8,11 +8,28 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use super::*;
+use crate::limits::admission::{MemoryPermit, Purpose, UNCOUNTED_BYTES};
 
 const LARGE: usize = 64 << 20;
 
 /// A connection to a site, and the task that serves it.
 async fn connect(config: config::Thrift) -> (TcpStream, JoinHandle<Result<(), End>>) {
+    connect_with(config, &memory()).await
+}
+
+/// The memory for calls of a server with default settings.
+fn memory() -> Arc<Memory> {
+    Arc::clone(
+        crate::rig::server(crate::config::Config::default())
+            .admission()
+            .memory(),
+    )
+}
+
+async fn connect_with(
+    config: config::Thrift,
+    memory: &Arc<Memory>,
+) -> (TcpStream, JoinHandle<Result<(), End>>) {
     let site = Router::new()
         .route("/", get(|| async { "here" }))
         .route(
@@ -26,8 +43,11 @@ async fn connect(config: config::Thrift) -> (TcpStream, JoinHandle<Result<(), En
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
     let (socket, peer) = listener.accept().await.unwrap();
+    let memory = Arc::clone(memory);
     let served =
-        tokio::spawn(async move { run(socket, peer, site, &config, CancellationToken::new()).await });
+        tokio::spawn(
+            async move { run(socket, peer, site, &config, &memory, CancellationToken::new()).await },
+        );
     (client, served)
 }
 
@@ -140,4 +160,39 @@ async fn a_client_that_reads_slowly_is_served() {
         (limit, setting),
         (Duration::from_secs(30), "thrift.write_timeout_ms")
     );
+}
+
+/// A large head is counted while it arrives, and its connection ends when others need the memory.
+#[tokio::test]
+async fn a_large_head_is_in_the_memory_for_calls() {
+    const HEAD: usize = 40 << 10;
+    let memory = memory();
+    let (mut client, served) = connect_with(config::Thrift::default(), &memory).await;
+    client
+        .write_all(b"GET / HTTP/1.1\r\nHost: basalt\r\nX: ")
+        .await
+        .unwrap();
+    client.write_all(&vec![b'x'; HEAD]).await.unwrap();
+    while memory.used() < (HEAD - UNCOUNTED_BYTES) as u64 {
+        tokio::task::yield_now().await;
+    }
+    client.write_all(b"\r\n\r\n").await.unwrap();
+    answer(&mut client, "here").await;
+    assert_eq!(memory.used(), 0, "the head was read");
+
+    client
+        .write_all(b"GET / HTTP/1.1\r\nHost: basalt\r\nX: ")
+        .await
+        .unwrap();
+    client.write_all(&vec![b'x'; HEAD]).await.unwrap();
+    while memory.used() == 0 {
+        tokio::task::yield_now().await;
+    }
+    // Credit is measured by the machine's clock, and lasts for a quarter of a second.
+    let mut other = MemoryPermit::empty(&memory);
+    let until = std::time::Instant::now() + Duration::from_secs(10);
+    while other.add(memory.limit(), Purpose::Serve).await.is_err() {
+        assert!(std::time::Instant::now() < until, "the client is not dropped");
+    }
+    assert!(matches!(served.await.unwrap(), Err(End::Slow)));
 }
