@@ -47,8 +47,9 @@ MEMSTORE = [
         (summed("basalt_memstore_limit_bytes"), "limit"),
         (summed("basalt_memstore_pinned_bytes"), "pinned by scans"),
         (summed("basalt_memstore_kept_bytes"), "kept for the next"),
+        (summed("basalt_nonce_bytes"), "nonces"),
         description="Memory of all memstores, and memstore.total_bytes, where writes are refused. What scans hold of flushed "
-        "memstores, and what is kept of them for the next ones, comes on top.",
+        "memstores, what is kept of them for the next ones, and nonces of increments come on top.",
     ),
     graph(
         "Oldest edit in a memstore", "s",

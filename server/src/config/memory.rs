@@ -1,8 +1,9 @@
 //! One number for all memory: `memory.total_bytes`, divided among its users.
 //!
-//! A tenth is left for the key visualiser, which gets a sixty-fourth at most, and for memory that
-//! no setting bounds: the roots of indexes of open store files, the program and its threads.
+//! A tenth is left for the key visualiser, which gets a sixty-fourth at most, for nonces, which get a
+//! thirty-second ([`nonces_max`]), and for memory that no setting bounds: the roots of indexes of open store files, the program and its threads.
 
+use basalt_engine::engine::NONCE_BYTES;
 use toml::{Table, Value};
 
 use super::{Config, ConfigError, KEY_VISUALIZER_BYTES_MIN, TOTAL_BYTES_MIN};
@@ -17,6 +18,9 @@ const PARTS: [(&str, &str, u64); 3] = [
 
 /// Bytes of a largest message for each cell that a call may have.
 const MESSAGE_BYTES_PER_CELL: u64 = 64;
+
+/// Nonces have one part in this many of the whole.
+const NONCES_SHARE: u64 = 32;
 
 /// Largest row, however much memory there is (HBase: `hbase.table.max.rowsize`).
 const ROW_BYTES_MAX: u64 = 1 << 30;
@@ -68,6 +72,17 @@ fn divide_total(settings: &mut Table, total: u64) {
         defaults.key_visualizer.bytes as u64,
     );
     fill(settings, "key_visualizer", "bytes", visualizer);
+}
+
+/// Most nonces of operations that must not be applied twice: what a share of the whole holds, and at
+/// most as many as without a limit.
+pub(super) fn nonces_max(total: u64) -> usize {
+    let most = basalt_engine::options::Options::default().nonces_max;
+    if total == 0 {
+        return most;
+    }
+    let fitting = total / NONCES_SHARE / NONCE_BYTES as u64;
+    usize::try_from(fitting).unwrap_or(most).min(most)
 }
 
 /// Refuses parts that are more than the whole.
@@ -157,6 +172,18 @@ mod tests {
             least.row.cell_max_bytes < least.row.max_bytes,
             "a cell fits into a row"
         );
+    }
+
+    #[test]
+    fn nonces_have_a_share_of_the_whole() {
+        let most = basalt_engine::options::Options::default().nonces_max;
+        assert_eq!(nonces_max(0), most);
+        assert_eq!(nonces_max(64 << 30), most);
+        let total = 256 << 20;
+        let bytes = nonces_max(total) * NONCE_BYTES;
+        assert!((7 << 20..=8 << 20).contains(&bytes), "{bytes}");
+        let config = load(&["memory.total_bytes=256MiB"]);
+        assert_eq!(config.engine_options().nonces_max, nonces_max(total));
     }
 
     /// The limit of rows follows the memory for calls unless it is set.

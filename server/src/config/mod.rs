@@ -231,6 +231,7 @@ impl Config {
                 UnknownUserCode::Refuse => basalt_engine::options::UnknownUserCode::Refuse,
                 UnknownUserCode::Ignore => basalt_engine::options::UnknownUserCode::Ignore,
             },
+            nonces_max: memory::nonces_max(self.memory.total_bytes),
             ..basalt_engine::options::Options::default()
         }
     }

@@ -143,6 +143,7 @@ fn memory(server: &Server) -> Markup {
             config.key_visualizer.bytes as u64,
         ),
     ];
+    let (nonces, nonces_limit) = engine.nonce_bytes();
     html! {
         table {
             caption { "Memory" }
@@ -159,6 +160,13 @@ fn memory(server: &Server) -> Markup {
                         td { (show::meter(used as f64, budget as f64, &show::percent(used as f64, budget as f64))) }
                         td { code { (setting) } }
                     }
+                }
+                tr {
+                    th scope="row" { "nonces" }
+                    td.n { (show::bytes(nonces)) }
+                    td.n { (show::bytes(nonces_limit)) }
+                    td { (show::meter(nonces as f64, nonces_limit as f64, &show::percent(nonces as f64, nonces_limit as f64))) }
+                    td { "a share of " code { "memory.total_bytes" } }
                 }
                 tr {
                     th scope="row" { "held for scans" }

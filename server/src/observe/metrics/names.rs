@@ -117,6 +117,8 @@ metric_names! {
         "Memory of memstores that were flushed and that open scans still hold.";
     gauge MEMSTORE_KEPT_BYTES = "basalt_memstore_kept_bytes", Unit::Bytes, "Memory of memstores that are gone, kept for the next ones.";
     counter DELAYED_WRITES = "basalt_delayed_writes_total", Unit::Count, "Writes slowed because memstores were close to a limit.";
+    gauge NONCE_BYTES = "basalt_nonce_bytes", Unit::Bytes,
+        "Memory of the nonces of increments, appends and atomic groups, which must not be applied twice.";
     counter BLOCKED_WRITES = "basalt_blocked_writes_total", Unit::Count, "Writes refused because a memstore limit was reached.";
     gauge WAL_STALLED_SECONDS = "basalt_wal_stalled_seconds", Unit::Seconds,
         "How long the disk has kept the WAL waiting beyond wal.stall_ms; writes are refused. 0: it does not.";

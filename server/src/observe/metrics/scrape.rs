@@ -64,6 +64,7 @@ fn publish_engine(engine: &Engine, memstore_limit_bytes: u64) {
     gauge!(names::MEMSTORE_LIMIT_BYTES).set(memstore_limit_bytes as f64);
     gauge!(names::MEMSTORE_PINNED_BYTES).set(engine.pinned_memstore_bytes() as f64);
     gauge!(names::MEMSTORE_KEPT_BYTES).set(engine.kept_memstore_bytes() as f64);
+    gauge!(names::NONCE_BYTES).set(engine.nonce_bytes().0 as f64);
     let stalled = engine.stalled().unwrap_or_default();
     gauge!(names::WAL_STALLED_SECONDS).set(stalled.as_secs_f64());
     let disk = engine.disk();
