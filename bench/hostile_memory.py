@@ -2,8 +2,9 @@
 """Checks that a server keeps its memory limit and serves others under 200 hostile connections.
 
 Starts `basalt serve` with `memory.total_bytes` in a memory cgroup of twice that size, runs the hostile
-mix beside well-behaved clients, and prints a verdict. Without a memory cgroup (version 1 or 2) the
-report says `not run`, and only resident memory is measured. PASS requires all of these:
+mix beside well-behaved clients, and prints a verdict. Without a cgroup for memory or for threads
+(version 1 or 2) the report says `not run`, and without the first only resident memory is measured.
+PASS requires all of these:
 
 - the server survives;
 - the p99 of well-behaved calls is below 100 ms, and at most 1 % of them are refused;
@@ -14,13 +15,18 @@ The hostile connections are divided among these roles:
 - gets of a row that fits and of one that exceeds `row.max_bytes`, and multi-gets;
 - scans of the same rows, with and without the block cache, and of blocks that expand when unpacked;
 - half-sent messages, and clients that do not read their replies;
-- small arguments and filters that expand;
-- large puts, and appends to a large cell.
+- small arguments and filters that expand, and small puts whose cells repeat a long row key;
+- large puts, and appends to a large cell;
+- unread answers about tables and regions: of MasterService, AdminService, Thrift, ZooKeeper and HTTP;
+- packets and heads that come a byte at a time.
+
+The server may have a few threads more than when it is idle (a pids cgroup).
 
 The well-behaved clients run in processes of their own, so that they measure the server and not the
 load.
 
-usage: hostile_memory.py BASALT_BINARY [--seconds 600] [--total-bytes 268435456] [--connections 200] [--work-dir DIR]
+usage: hostile_memory.py BASALT_BINARY [--seconds 600] [--total-bytes 268435456] [--connections 200] [--threads 8]
+       [--work-dir DIR]
 Needs Python 3.8 and nothing else. Exit code 0: all of it holds."""
 import argparse
 import json
@@ -42,6 +48,8 @@ TABLE = b"hostile"
 PACKED = b"packed"
 CALM = b"calm"
 REFUSED = b"RegionTooBusyException"
+# Tables with a long attribute, which only answers about tables have.
+TABLES = 100
 
 
 # The part of Thrift's binary protocol that the calls below need.
@@ -145,11 +153,14 @@ def load(port, sizes):
     Table `packed` has the same rows, compressed.
     """
     connection = Connection(port)
-    for table, compression in ((TABLE, 2), (PACKED, 1), (CALM, 2)):
+    described = [(b"described%d" % number, 2) for number in range(TABLES)]
+    for table, compression in [(TABLE, 2), (PACKED, 1), (CALM, 2)] + described:
         family = record(binary(1, b"f"), i32(6, compression))
-        head, _ = connection.call(
-            message(b"createTable", inner(1, inner(1, binary(1, b"default"), binary(2, table)), array(2, [family])))
-        )
+        # A map of one attribute, of both keys and values as bytes.
+        option = field(13, 3, struct.pack(">BBI", 11, 11, 1) + text(b"k") + text(b"v" * 10000))
+        name = inner(1, binary(1, b"default"), binary(2, table))
+        more = [option] if table.startswith(b"described") else []
+        head, _ = connection.call(message(b"createTable", inner(1, name, array(2, [family]), *more)))
         if b"createTable" not in head:
             sys.exit(f"table {table}: {head}")
     half = min(sizes.cell, sizes.row // 4 - 4096)
@@ -190,20 +201,88 @@ def hostile_calls(role, sizes):
 
 
 ROLES = 12
-HALF_SENT, SILENT = ROLES, ROLES + 1
+HALF_SENT, SILENT, LONG_KEYS = ROLES, ROLES + 1, ROLES + 2
+UNREAD = ROLES + 3
 
 
-def hostile(role, port, sizes, stop, tally):
+def varint(number):
+    out = b""
+    while number > 127:
+        out += bytes([number & 127 | 128])
+        number >>= 7
+    return out + bytes([number])
+
+
+def pb(number, value):
+    return varint(number << 3 | 2) + varint(len(value)) + value
+
+
+def native_calls(service, method, count=1000):
+    """A native connection for a service, and calls of a method with an empty message."""
+    header = pb(1, pb(1, b"x")) + pb(2, service)
+    out = b"HBas\0\x50" + struct.pack(">I", len(header)) + header
+    for number in range(1, count + 1):
+        header = b"\x08" + varint(number) + pb(3, method) + b"\x20\1"
+        frame = varint(len(header)) + header + b"\0"
+        out += struct.pack(">I", len(frame)) + frame
+    return out
+
+
+def zookeeper(request):
+    """A ZooKeeper session, and a request."""
+    session = struct.pack(">iqiqi", 0, 0, 90000, 0, 16) + bytes(16)
+    return text(session) + request
+
+
+def page(path):
+    return b"GET " + path + b" HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+
+
+# Bytes to send at once, bytes to send one by one, and whether they are for the HTTP port.
+UNREAD_CALLS = [
+    (native_calls(b"MasterService", b"GetTableDescriptors"), b"", False),
+    (native_calls(b"MasterService", b"GetClusterStatus"), b"", False),
+    (native_calls(b"AdminService", b"GetRegionLoad"), b"", False),
+    (message(b"getTableDescriptorsByPattern", boolean(2, False)) * 20, b"", False),
+    (zookeeper(text(struct.pack(">ii", 1, 8) + text(b"/hbase/table") + b"\0") * 20), b"", False),
+    (page(b"/metrics") * 20, b"", True),
+    (page(b"/tables") * 20, b"", True),
+    (zookeeper(struct.pack(">I", 60000)), bytes(100), False),
+    (b"GET / HTTP/1.1\r\nX: " + b"x" * 50000, b"x" * 100, True),
+]
+ALL_ROLES = UNREAD + len(UNREAD_CALLS)
+
+
+def long_keys(rng):
+    """A put of empty cells, each of which has the key of its row: 1,000 times its own size."""
+    row = b"%d" % rng.randrange(4) + b"k" * 32700
+    cells = [cell(b"%d" % number, b"") for number in range(7000)]
+    return message(b"put", binary(1, TABLE), inner(2, binary(1, row), array(2, cells)))
+
+
+def hostile(role, ports, sizes, stop, tally):
     """Runs one hostile connection after another until `stop` is set."""
     make = hostile_calls(role if role < ROLES else 0, sizes)
+    if role == LONG_KEYS:
+        request = long_keys(random.Random(role))
+        make = lambda: request
     while not stop.is_set():
         try:
-            connection = Connection(port)
+            at_once, one_by_one, is_http = UNREAD_CALLS[role - UNREAD] if role >= UNREAD else (b"", b"", False)
+            connection = Connection(ports[1] if is_http else ports[0])
             if role == HALF_SENT:
                 claimed = sizes.message
                 head = struct.pack(">II", claimed, 0x80010001) + text(b"put") + struct.pack(">I", 1)
                 connection.socket.sendall(head + struct.pack(">BHI", 11, 1, claimed - 1000) + b"x" * (claimed - 100000))
                 connection.read(100)
+            elif role >= UNREAD:
+                connection.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+                connection.socket.sendall(at_once)
+                for number in range(20):
+                    if stop.is_set():
+                        break
+                    connection.socket.sendall(one_by_one[number : number + 1])
+                    time.sleep(1)
             elif role == SILENT:
                 connection.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
                 connection.socket.sendall(make())
@@ -223,12 +302,12 @@ def hostile(role, port, sizes, stop, tally):
             time.sleep(0.01)
 
 
-def hostile_process(roles, port, sizes, seconds, results):
+def hostile_process(roles, ports, sizes, seconds, results):
     os.nice(5)
     stop = threading.Event()
     tally = {b"busy": 0, b"large": 0, b"served": 0, b"ended": 0}
     for role in roles:
-        threading.Thread(target=hostile, args=(role, port, sizes, stop, tally), daemon=True).start()
+        threading.Thread(target=hostile, args=(role, ports, sizes, stop, tally), daemon=True).start()
     time.sleep(seconds)
     stop.set()
     results.put({key.decode(): count for key, count in tally.items()})
@@ -265,25 +344,29 @@ def calm_process(number, port, seconds, results):
 
 
 class Cgroup:
-    """A memory cgroup of version 1 or 2, if one can be made."""
+    """A cgroup of version 1 or 2 for `memory` or `pids`, if one can be made."""
 
-    def __init__(self, limit):
+    def __init__(self, kind, one, two, limit):
         self.path = None
-        name = f"basalt-hostile-{os.getpid()}"
-        one, two = "/sys/fs/cgroup/memory", "/sys/fs/cgroup"
-        if os.path.exists(os.path.join(one, "memory.limit_in_bytes")):
-            self.path, setting = os.path.join(one, name), "memory.limit_in_bytes"
-        elif os.path.exists(os.path.join(two, "cgroup.controllers")):
-            self.path, setting = os.path.join(two, name), "memory.max"
+        name = f"basalt-hostile-{kind}-{os.getpid()}"
+        first, second = f"/sys/fs/cgroup/{kind}", "/sys/fs/cgroup"
+        if os.path.isdir(first):
+            self.path, self.setting = os.path.join(first, name), one
+        elif os.path.exists(os.path.join(second, "cgroup.controllers")):
+            self.path, self.setting = os.path.join(second, name), two
         else:
             return
         try:
             os.mkdir(self.path)
-            with open(os.path.join(self.path, setting), "w") as file:
-                file.write(str(limit))
+            self.limit(limit)
         except OSError as error:
-            print(f"no memory cgroup: {error}", file=sys.stderr)
+            print(f"no cgroup for {kind}: {error}", file=sys.stderr)
             self.remove()
+
+    def limit(self, limit):
+        if self.path:
+            with open(os.path.join(self.path, self.setting), "w") as file:
+                file.write(str(limit))
 
     def enter(self):
         if self.path:
@@ -302,8 +385,8 @@ def free_port():
         return probe.getsockname()[1]
 
 
-def start(arguments, directory, cgroup):
-    """Starts the server; returns its process, its ports and its settings."""
+def start(arguments, directory, cgroups):
+    """Starts the server in these cgroups; returns its process, its ports and its settings."""
     ports = free_port(), free_port()
     log = os.path.join(directory, "log")
     command = [
@@ -317,7 +400,7 @@ def start(arguments, directory, cgroup):
     for setting in arguments.set:
         command += ["--set", setting]
     with open(log, "wb") as file:
-        server = subprocess.Popen(command, stdout=file, stderr=file, preexec_fn=cgroup.enter)
+        server = subprocess.Popen(command, stdout=file, stderr=file, preexec_fn=lambda: [cgroup.enter() for cgroup in cgroups])
     while True:
         try:
             socket.create_connection(("127.0.0.1", ports[0]), 1).close()
@@ -335,9 +418,13 @@ def start(arguments, directory, cgroup):
     return server, ports, settings
 
 
-def resident(pid):
+def status(pid, of):
     with open(f"/proc/{pid}/status") as file:
-        return next(int(line.split()[1]) << 10 for line in file if line.startswith("VmRSS:"))
+        return next(int(line.split()[1]) for line in file if line.startswith(of))
+
+
+def resident(pid):
+    return status(pid, "VmRSS:") << 10
 
 
 def metrics(port, prefix):
@@ -357,19 +444,23 @@ def main():
     parser.add_argument("--seconds", type=int, default=600)
     parser.add_argument("--total-bytes", type=int, default=256 << 20)
     parser.add_argument("--connections", type=int, default=200)
+    parser.add_argument("--threads", type=int, default=8, help="threads above those of the server after its load")
     parser.add_argument("--work-dir")
     parser.add_argument("--set", action="append", default=[])
     arguments = parser.parse_args()
     directory = tempfile.mkdtemp(prefix="hostile-", dir=arguments.work_dir)
-    cgroup = Cgroup(2 * arguments.total_bytes)
-    has_cgroup = cgroup.path is not None
-    server, (port, http), settings = start(arguments, directory, cgroup)
+    cgroup = Cgroup("memory", "memory.limit_in_bytes", "memory.max", 2 * arguments.total_bytes)
+    threads = Cgroup("pids", "pids.max", "pids.max", 1000)
+    has_cgroup, has_threads = cgroup.path is not None, threads.path is not None
+    server, (port, http), settings = start(arguments, directory, [cgroup, threads])
     sizes = Sizes(settings)
     load(port, sizes)
+    most_threads = status(server.pid, "Threads:") + arguments.threads
+    threads.limit(most_threads)
     results, calm = multiprocessing.Queue(), multiprocessing.Queue()
-    roles = [number % (ROLES + 2) for number in range(arguments.connections)]
+    roles = [number % ALL_ROLES for number in range(arguments.connections)]
     workers = [
-        multiprocessing.Process(target=hostile_process, args=(roles[part::4], port, sizes, arguments.seconds, results))
+        multiprocessing.Process(target=hostile_process, args=(roles[part::4], (port, http), sizes, arguments.seconds, results))
         for part in range(4)
     ]
     workers += [multiprocessing.Process(target=calm_process, args=(n, port, arguments.seconds, calm)) for n in range(2)]
@@ -396,6 +487,7 @@ def main():
             server.kill()
             server.wait()
     cgroup.remove()
+    threads.remove()
     gets = [one for result in calm_results for one in result["times"]["get"]]
     puts = [one for result in calm_results for one in result["times"]["put"]]
     refused, calls = sum(result["refused"] for result in calm_results), len(gets) + len(puts)
@@ -404,6 +496,7 @@ def main():
         "total_bytes": arguments.total_bytes,
         "connections": arguments.connections,
         "cgroup": f"limit {2 * arguments.total_bytes}" if has_cgroup else "not run: no memory cgroup can be made",
+        "threads": f"limit {most_threads}" if has_threads else "not run: no pids cgroup can be made",
         "survived": survived,
         "exit_code": server.returncode,
         "peak_resident_mib": peak >> 20,

@@ -86,9 +86,7 @@ async fn of_admin(
             let Ok(call) = decode::<pb::GetRegionLoadRequest>(parameter.clone()) else {
                 return Ok(());
             };
-            table = call
-                .table_name
-                .and_then(|name| schema::table_name(&name).ok());
+            table = call.table_name.and_then(|name| schema::table_name(&name).ok());
             table.as_ref().map_or(Listing::Regions, Listing::RegionsOf)
         }
         Of::GetLogEntries | Of::GetSlowLogResponses | Of::GetLargeLogResponses => Listing::SlowLog,

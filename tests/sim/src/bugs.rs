@@ -125,6 +125,13 @@ pub const BUGS: &[Bug] = &[
         caught_by: &[Sim("bits --stride 53 --truncate-bytes 1024 --directories 4")],
     },
     Bug {
+        name: "listings-not-reserved",
+        what: "answers about tables and regions are made without a reservation of their memory",
+        caught_by: &[Test(
+            "-p basalt --lib native::tests::answers_about_tables_are_reserved",
+        )],
+    },
+    Bug {
         name: "load-claims-later-edits",
         what: "a bulk load claims edits as flushed that came behind its flush of the region",
         caught_by: &[Test("-p basalt-torture --test torture kills_lose_nothing")],
@@ -167,6 +174,13 @@ pub const BUGS: &[Bug] = &[
         what: "the length of a namespace's name is not checked when it is created",
         caught_by: &[Test(
             "-p basalt-engine --test engine limits::every_limit_is_checked",
+        )],
+    },
+    Bug {
+        name: "made-cells-not-reserved",
+        what: "a write makes its cells, each with the key of its row, without a reservation",
+        caught_by: &[Test(
+            "-p basalt-engine --test engine made_memory::cells_are_reserved",
         )],
     },
     Bug {
@@ -264,6 +278,13 @@ pub const BUGS: &[Bug] = &[
         caught_by: &[Sim("random --cuts 12000"), Sim("cuts --stride 3 --damage 4")],
     },
     Bug {
+        name: "packets-awaited-for-ever",
+        what: "each byte of a ZooKeeper packet starts its time limit again",
+        caught_by: &[Test(
+            "-p basalt --lib zookeeper::transfer::tests::a_packet_has_one_deadline",
+        )],
+    },
+    Bug {
         name: "puts-ahead-not-remembered",
         what: "a delete does not hide a put that went ahead of the clock because of an earlier delete",
         caught_by: &[
@@ -275,6 +296,13 @@ pub const BUGS: &[Bug] = &[
         name: "read-point-before-sync",
         what: "the read point passes a group before it is written and synced",
         caught_by: &[Sim("errors --stride 3")],
+    },
+    Bug {
+        name: "refused-thread-panics",
+        what: "the process ends when the system refuses a thread that only makes work faster",
+        caught_by: &[Test(
+            "-p basalt-engine --lib sync::helpers::tests::the_caller_does",
+        )],
     },
     Bug {
         name: "result-collected-before-reserved",
@@ -427,6 +455,13 @@ pub const BUGS: &[Bug] = &[
             Sim("random --cuts 12000"),
             Test("-p basalt-engine --test engine blocks::a_scan_of_memory_only"),
         ],
+    },
+    Bug {
+        name: "unreadable-row-written",
+        what: "a mutation writes a row that is larger than reads may return",
+        caught_by: &[Test(
+            "-p basalt-engine --test engine made_memory::a_row_that_could_not",
+        )],
     },
     Bug {
         name: "updates-ahead-not-remembered",

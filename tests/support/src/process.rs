@@ -5,17 +5,18 @@ use std::time::{Duration, Instant};
 
 /// A figure of memory that Linux has of a process, in bytes; `of` is its name with the colon.
 pub(crate) fn memory(process: &Child, of: &str) -> u64 {
+    figure(process, of) * 1024
+}
+
+/// A figure that Linux has of a process; `of` is its name with the colon.
+pub(crate) fn figure(process: &Child, of: &str) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{}/status", process.id())).expect("the process runs");
     let line = status
         .lines()
         .find(|line| line.starts_with(of))
         .expect("Linux states it");
-    let kib: u64 = line
-        .split_whitespace()
-        .nth(1)
-        .and_then(|text| text.parse().ok())
-        .expect("a number of kB");
-    kib * 1024
+    let number = line.split_whitespace().nth(1);
+    number.and_then(|text| text.parse().ok()).expect("a number")
 }
 
 /// Sends a process the signal of this name, such as `TERM`.

@@ -107,13 +107,29 @@ impl Server {
         settings: &[&str],
         open_files: u32,
     ) -> Result<Self, String> {
-        let serve = serve(&binary("basalt"), data_dir, settings);
         let mut limited = Command::new("sh");
         limited.args(["-c", "ulimit -n \"$0\" && exec \"$@\""]);
         limited.arg(open_files.to_string());
-        limited.arg(serve.get_program()).args(serve.get_args());
-        limited.stdin(Stdio::null()).stdout(Stdio::piped());
-        Self::run(limited)
+        Self::try_start_by(limited, &binary("basalt"), data_dir, settings)
+    }
+
+    /// Starts `program` on `data_dir` by a command that replaces itself with the program behind its
+    /// arguments. If the process ends instead, the error has its status and its standard error output.
+    pub fn try_start_by(
+        mut command: Command,
+        program: &Path,
+        data_dir: &Path,
+        settings: &[&str],
+    ) -> Result<Self, String> {
+        let serve = serve(program, data_dir, settings);
+        command.arg(serve.get_program()).args(serve.get_args());
+        command.stdin(Stdio::null()).stdout(Stdio::piped());
+        Self::run(command)
+    }
+
+    /// Number of its threads.
+    pub fn threads(&self) -> u64 {
+        crate::process::figure(&self.child, "Threads:")
     }
 
     /// Starts on `data_dir` with a wall clock that follows the file `clock` while the process runs.

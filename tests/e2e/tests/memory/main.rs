@@ -2,7 +2,7 @@
 //! client locks the others out. Method: writers and scanners at once, with three times as much data
 //! as memory; many large replies at once; messages that stop half-way. The first two check the peak
 //! resident memory of the process. `bench/hostile_memory.py` does the same for longer, and all at
-//! once.
+//! once. `answers`, `writes`, `slow_senders` and `threads` have a kind of load each.
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
@@ -13,6 +13,12 @@ use std::time::{Duration, Instant};
 use basalt_client::admin::Admin;
 use basalt_client::{Client, Error, ErrorKind, FamilySchema, Get, Put, Scan, Table, TableSchema};
 use basalt_test_support::Server;
+
+mod answers;
+mod raw;
+mod slow_senders;
+mod threads;
+mod writes;
 
 /// One test at a time: beside the load of another one, an honest client may pause for longer than its
 /// credit, and its message counts as a slow one, too.
