@@ -268,10 +268,9 @@ fn print_line(line: String) {
         }
     };
     let thread = std::thread::Builder::new().name("basalt-print".into());
-    thread
-        .spawn(print)
-        .map(drop)
-        .map_err(|error| threads::refused(&error))
+    if thread.spawn(print.clone()).is_err() {
+        print();
+    }
 }
 
 /// Housekeeping once a second: histograms' sample buffers, expired scanners, memory that idle

@@ -260,7 +260,7 @@ mod tests {
         assert_eq!(time(&[at(Some(7), 1)], Some(100)), 101);
         assert_eq!(time(&[at(Some(900), 1)], Some(500)), 501);
         let update = RowUpdate::Increment(vec![at(Some(-1), 1)]);
-        let refused = check_update(&table(), b"r", &update, 64).unwrap_err();
+        let refused = check_update(&table(), b"r", &update, CellLimit::of_server(64)).unwrap_err();
         assert_eq!(refused.to_string(), "Timestamp cannot be negative. ts=-1");
     }
 

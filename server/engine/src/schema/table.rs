@@ -5,7 +5,7 @@ use super::{
     Attributes, FamilyDescriptor, SplitOptions, TableName, family::parse_bool, insane, parse_attribute,
 };
 use crate::cell::is_equal;
-use crate::error::{Error, Result};
+use crate::error::Result;
 
 /// Durability of a write (HBase: `Durability`; the codes are Thrift's `TDurability`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]

@@ -247,6 +247,7 @@ fn a_table_has_a_largest_cell_of_its_own() {
         family: F,
         qualifier: b"q",
         value: b"two",
+        timestamp: None,
     }]);
     let appended = update_in(
         &engine,

@@ -132,7 +132,7 @@ mod tests {
 
     fn has_repeated(messages: &BTreeMap<&str, Vec<(bool, &str)>>, name: &str, depth: usize) -> bool {
         let fields = messages.get(name).into_iter().flatten();
-        let inner = |kind: &'static str| {
+        let inner = |kind: &str| {
             let name = kind.trim_end_matches([',', '>']);
             name.rsplit(['<', ':']).next().unwrap_or_default().to_owned()
         };
