@@ -339,7 +339,9 @@ mod tests {
 
     fn block(cells: &[WireCell<'_>]) -> Vec<u8> {
         let mut out = Vec::new();
-        cells.iter().for_each(|cell| cell.encode(&mut out));
+        for cell in cells {
+            cell.encode(&mut out);
+        }
         out
     }
 
@@ -380,7 +382,7 @@ mod tests {
         let whole = cut.len() / 2;
         cut.pop();
         let rest = [&[0; 16][..], &[CellType::Put as u8], &[0; 12]].concat();
-        let long_row = [&[0, 1, 0, 0][..], &[b'r'; 1 << 16], &rest].concat();
+        let long_row = [&[0, 1, 0, 0][..], &vec![b'r'; 1 << 16], &rest].concat();
         for (form, bytes, text) in [
             (
                 CellForm::Cell,

@@ -95,6 +95,7 @@ impl<'a> MultiOps<'a> {
     }
 }
 
+#[expect(clippy::copy_iterator, reason = "two slices; a copy walks again")]
 impl<'a> Iterator for MultiOps<'a> {
     type Item = Result<MultiOp<'a>, PacketError>;
 

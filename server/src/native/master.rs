@@ -545,7 +545,7 @@ impl pb::MasterServiceHandlers for AdminCall {
 
     fn balance(&self, request: pb::BalanceRequest) -> Result<pb::BalanceResponse> {
         let is_on = cluster::is_on(self, Switch::Balancer)?;
-        places::balance(self, &request, is_on)
+        places::balance(self, request, is_on)
     }
 
     // Switches and chores.

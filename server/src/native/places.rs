@@ -46,7 +46,7 @@ pub(super) fn offline(call: &AdminCall, specifier: &pb::RegionSpecifier) -> Resu
 /// Evens out the regions if the balancer `is_on`. A dry run counts the moves only, also while it is off.
 pub(super) fn balance(
     call: &AdminCall,
-    request: &pb::BalanceRequest,
+    request: pb::BalanceRequest,
     is_on: bool,
 ) -> Result<pb::BalanceResponse, Failure> {
     let is_dry_run = request.dry_run == Some(true);

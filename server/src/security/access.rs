@@ -46,15 +46,18 @@ impl Action {
     }
 }
 
+/// What a walk over columns calls with each family, and with its qualifier where one is named.
+pub(crate) type Visit<'v> = dyn FnMut(&[u8], Option<&[u8]>) + 'v;
+
 /// The families and columns of a request, as a walk over them.
 pub(crate) trait Columns {
     /// Calls `visit` with each family, and with its qualifier where the request names one. A request
     /// that names no family is about all of them, and visits none.
-    fn visit(&self, visit: &mut dyn FnMut(&[u8], Option<&[u8]>));
+    fn visit(&self, visit: &mut Visit<'_>);
 }
 
 /// Visits the columns that a get or scan reads. One without columns reads all families.
-pub(crate) fn visit_spec(spec: &ReadSpec, visit: &mut dyn FnMut(&[u8], Option<&[u8]>)) {
+pub(crate) fn visit_spec(spec: &ReadSpec, visit: &mut Visit<'_>) {
     for selected in &spec.families {
         match &selected.columns {
             op::Columns::Only(qualifiers) => qualifiers

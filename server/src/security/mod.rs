@@ -8,5 +8,5 @@
 mod access;
 mod caller;
 
-pub(crate) use access::{Access, Action, Columns, Refused, Target, visit_spec};
+pub(crate) use access::{Access, Action, Columns, Refused, Target, Visit, visit_spec};
 pub(crate) use caller::{Caller, Owner, User};

@@ -22,6 +22,7 @@ impl<'s> Backend<'s> {
     }
 
     /// The engine, for calls that only make sense where the tables are.
+    #[expect(clippy::unnecessary_wraps, reason = "tables in another server have none")]
     pub(crate) fn engine(self) -> Result<&'s Arc<Engine>, Failure> {
         match self {
             Self::Local(engine) => Ok(engine),

@@ -2,6 +2,8 @@
 //!
 //! Each protocol renders it in one place: `thrift/exceptions.rs`, `native/reply.rs`.
 
+use std::fmt::Write as _;
+
 use basalt_engine::Error;
 use basalt_engine::schema::limits::Brief;
 
@@ -304,7 +306,8 @@ fn cut(mut text: String) -> String {
     if text.len() > TEXT_BYTES_MAX {
         let whole = text.len();
         text.truncate(text.floor_char_boundary(TEXT_BYTES_MAX));
-        text.push_str(&format!("... ({whole} bytes)"));
+        // Writing to a string cannot fail.
+        let _ = write!(text, "... ({whole} bytes)");
     }
     text
 }

@@ -60,7 +60,12 @@ pub(crate) async fn carry_out(server: &Arc<Server>, faults: &Faults, call: Call)
         }
         Kind::DropConnection => Some(Consequence::DropsConnection),
         Kind::DropReply => Some(Consequence::DropsReply),
-        Kind::Split(row) => change_region(server, call, move |server, scan| split(server, &scan, row)).await,
+        Kind::Split(row) => {
+            change_region(server, call, move |server, scan| {
+                split(server, &scan, row.as_deref())
+            })
+            .await
+        }
         Kind::Move => change_region(server, call, |server, scan| move_region(server, &scan)).await,
     }
 }
@@ -95,8 +100,8 @@ async fn change_region(
 
 /// Splits the region of a scan at `row`, or where [`ScanPosition::split_row`] says. The region may be
 /// gone since the fault was found to match: another call has then changed it.
-fn split(server: &Server, scan: &ScanPosition, row: Option<Vec<u8>>) -> Result<(), Failure> {
-    let Some(row) = scan.split_row(row.as_deref()) else {
+fn split(server: &Server, scan: &ScanPosition, row: Option<&[u8]>) -> Result<(), Failure> {
+    let Some(row) = scan.split_row(row) else {
         return Ok(());
     };
     match server.engine().split_region(scan.region.id, Some(&row)) {

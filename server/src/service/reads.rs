@@ -15,7 +15,7 @@ use super::charge::Charged;
 use super::describe::Description;
 use super::pipeline::{self, Attempt, Judged, Request, View};
 use crate::limits::admission::{Class, MemoryPermit};
-use crate::security::{self, Action, Caller, Columns, Target};
+use crate::security::{self, Action, Caller, Columns, Target, Visit};
 use crate::server::Server;
 
 /// A multi-get longer than this does not hold the network thread.
@@ -145,7 +145,7 @@ impl Request for Gets {
 }
 
 impl Columns for Gets {
-    fn visit(&self, visit: &mut dyn FnMut(&[u8], Option<&[u8]>)) {
+    fn visit(&self, visit: &mut Visit<'_>) {
         for (_, spec) in &self.wanted[..self.count] {
             security::visit_spec(spec, visit);
         }

@@ -24,7 +24,7 @@ use super::charge::Charged;
 use super::describe::Description;
 use super::pipeline::{self, Attempt, Judged, Request, View};
 use crate::limits::admission::{Class, ScannerMemory};
-use crate::security::{self, Action, Caller, Columns, Target};
+use crate::security::{self, Action, Caller, Columns, Target, Visit};
 use crate::server::Server;
 use crate::server::sessions::{OpenScan, PendingScan};
 
@@ -94,7 +94,7 @@ pub(crate) fn open(
 struct Opening(OpenScan);
 
 impl Columns for Opening {
-    fn visit(&self, visit: &mut dyn FnMut(&[u8], Option<&[u8]>)) {
+    fn visit(&self, visit: &mut Visit<'_>) {
         security::visit_spec(&self.0.pending.scan.spec, visit);
     }
 }
@@ -313,7 +313,7 @@ where
 }
 
 impl<S: Deref<Target = OpenScan>> Columns for Fetch<S> {
-    fn visit(&self, visit: &mut dyn FnMut(&[u8], Option<&[u8]>)) {
+    fn visit(&self, visit: &mut Visit<'_>) {
         security::visit_spec(&self.scan.pending.scan.spec, visit);
     }
 }

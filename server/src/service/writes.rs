@@ -20,7 +20,7 @@ use super::group::{Group, GroupDone, INLINE_CELLS, Step, reads};
 use super::pipeline::{self, Attempt, Judged, Request, View};
 use super::{Backend, Failure, gather};
 use crate::limits::admission::Class;
-use crate::security::{Action, Caller, Columns, Target};
+use crate::security::{Action, Caller, Columns, Target, Visit};
 use crate::server::Server;
 
 /// A row's worth of nothing yet.
@@ -90,7 +90,7 @@ impl WritesView<'_> {
 }
 
 impl Columns for WritesView<'_> {
-    fn visit(&self, visit: &mut dyn FnMut(&[u8], Option<&[u8]>)) {
+    fn visit(&self, visit: &mut Visit<'_>) {
         for mutation in &self.mutations {
             visit_writes(mutation, visit);
         }
@@ -98,7 +98,7 @@ impl Columns for WritesView<'_> {
 }
 
 /// Visits the columns that a row's writes touch.
-fn visit_writes(mutation: &RowMutation<'_>, visit: &mut dyn FnMut(&[u8], Option<&[u8]>)) {
+fn visit_writes(mutation: &RowMutation<'_>, visit: &mut Visit<'_>) {
     for write in &mutation.writes {
         match write {
             Write::Put {
@@ -264,7 +264,7 @@ struct GroupView<'a> {
 }
 
 impl Columns for GroupView<'_> {
-    fn visit(&self, visit: &mut dyn FnMut(&[u8], Option<&[u8]>)) {
+    fn visit(&self, visit: &mut Visit<'_>) {
         for step in &self.group.steps {
             match step {
                 Step::Write(mutation) => visit_writes(mutation, visit),

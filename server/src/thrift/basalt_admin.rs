@@ -270,14 +270,12 @@ fn optional_table(name: Option<&Bytes>) -> Result<Option<TableName>> {
 }
 
 fn check_rehearsal(call: &AdminCall) -> Result<()> {
-    match cluster::operate(call, |server| {
-        Ok(server.admission().capacity().rehearsal().is_some())
-    })? {
-        true => Ok(()),
-        false => Err(Failure::do_not_retry(
+    cluster::operate(call, |server| match server.admission().capacity().rehearsal() {
+        Some(_) => Ok(()),
+        None => Err(Failure::do_not_retry(
             "there is one server, which has all regions; a rehearsal (rehearsal.servers) makes it look like several",
         )),
-    }
+    })
 }
 
 /// The position of the server called so. The start code may be left out, and the port.

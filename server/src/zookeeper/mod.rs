@@ -84,7 +84,7 @@ pub(crate) async fn answer_word(
     };
     let mut permit = MemoryPermit::empty(server.admission().memory());
     permit.raise(asked.answer_bytes()).await?;
-    let answer = asked.answer(word);
+    let answer = asked.answer(*word);
     let limit = Duration::from_millis(server.config().thrift.write_timeout_ms);
     let sent = async {
         socket.write_all(answer.as_bytes()).await?;

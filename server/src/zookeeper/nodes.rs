@@ -71,7 +71,7 @@ impl<'a> Nodes<'a> {
         let below = node.children.iter().map(|child| {
             let child = [prefix, b"/", child.as_bytes()].concat();
             // The children of other nodes have none.
-            match child.iter().filter(|byte| **byte == b'/').count() {
+            match child.split(|byte| *byte == b'/').count() - 1 {
                 1 | 2 => 1 + self.count_below(&child).unwrap_or_default(),
                 _ => 1,
             }

@@ -47,8 +47,8 @@ impl Asked<'_> {
     }
 
     /// The answer to a word.
-    pub(super) fn answer(&self, word: &[u8; 4]) -> String {
-        match word {
+    pub(super) fn answer(&self, word: [u8; 4]) -> String {
+        match &word {
             b"ruok" => "imok".to_owned(),
             b"isro" => "rw".to_owned(),
             b"srvr" => self.state(false),

@@ -235,7 +235,7 @@ fn a_reset_sets_a_moved_clock_back_unless_it_is_kept() {
             client
                 .call(&own::BasaltReset { keep_clock })
                 .await
-                .expect("reset")
+                .expect("reset");
         };
         Admin::new(&client).advance_clock(DAY_MS).await.expect("moved");
         assert!(stamp().await >= before + DAY_MS);

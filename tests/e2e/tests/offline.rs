@@ -350,7 +350,7 @@ fn a_copy_of_a_running_servers_directory_is_noticed_with_a_way_out() {
     // Without the folder of the log nothing is served.
     let noticed = text(&check(&log).stdout);
     assert_eq!(noticed.matches(WAY).count(), 1, "{noticed}");
-    let refused = Server::try_start(&log, &[]).err().expect("a log is missing");
+    let refused = Server::try_start(&log, &[]).expect_err("a log is missing");
     assert!(
         refused.contains("missing WAL segments") && refused.contains(WAY),
         "{refused}"

@@ -135,6 +135,7 @@ pub struct RowsSeen {
 /// HBase's client, which fetches [`Scan::caching`] rows at a time (`RSRpcServices.scan`: no more
 /// results if the filter is done and the response is empty).
 #[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a state of its own")]
 pub struct Scanner {
     shared: Arc<Shared>,
     scan: Scan,

@@ -43,6 +43,7 @@ pub(crate) const UPDATES_AHEAD_MAX_MS: i64 = 1_000;
 
 /// The times recorded by a stripe of row locks. Changed under its lock, shared or exclusive.
 #[derive(Debug, Default)]
+#[expect(clippy::struct_field_names, reason = "the unit")]
 pub(crate) struct RowTimes {
     /// The greatest timestamp assigned to a tombstone.
     tombstone_ms: AtomicI64,

@@ -29,7 +29,7 @@ fn group(engine: &Engine, table: &TableName, step: GroupStep<'_>) -> Result<()> 
         nonce: None,
     };
     let outcome = engine.apply_group(table, &group, ReadTier::All, &mut CellBatch::new())?;
-    outcome.commit.map_or(Ok(()), |commit| commit.wait())
+    outcome.commit.map_or(Ok(()), basalt_engine::Commit::wait)
 }
 
 /// The writes, by name, as functions of the engine and the table.

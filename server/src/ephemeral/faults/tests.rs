@@ -141,7 +141,7 @@ fn a_split_waits_for_a_region_that_can_be_split() {
     let splits = [&b"m"[..], b"m\0", b"pre"].map(<[u8]>::to_vec);
     engine.create_table(descriptor, splits.to_vec()).unwrap();
     let faults = armed(r#"{"faults": [{"method": "Scan", "fault": "split", "calls": 2}]}"#);
-    for unfit in [&b"m"[..], b"prefix", &[b'x'; 32_500]] {
+    for unfit in [&b"m"[..], b"prefix", &vec![b'x'; 32_500]] {
         assert_eq!(
             faults.take(&scan_at(engine, unfit)),
             None,

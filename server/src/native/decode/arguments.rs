@@ -382,14 +382,14 @@ mod tests {
             let create = Method::Master(MasterServiceMethod::CreateTable);
             memory_bytes(create, &call.encode_to_vec().into(), &Bytes::new())
         };
-        const LONG: usize = 8 << 20;
+        let long: usize = 8 << 20;
         for filling in [b'v', b'x', b'a', b'\n', b'z', 0, 0xff] {
             let pair = BytesBytesPair {
                 first: Bytes::from_static(b"k"),
-                second: vec![filling; LONG].into(),
+                second: vec![filling; long].into(),
             };
-            let counted = bytes(vec![pair], vec![vec![filling; LONG].into()]);
-            assert!((2 * LONG..7 * LONG).contains(&counted), "{filling}: {counted}");
+            let counted = bytes(vec![pair], vec![vec![filling; long].into()]);
+            assert!((2 * long..7 * long).contains(&counted), "{filling}: {counted}");
         }
         let many = bytes(Vec::new(), vec![Bytes::new(); 1_000]);
         assert!(many >= 1_000 * GROWTH * size_of::<Bytes>(), "{many}");

@@ -132,7 +132,7 @@ pub(crate) fn normalize(call: &AdminCall, tables: impl Iterator<Item = TableName
 /// Drops blocks from the cache: those of a table, or all. Returns how many.
 pub(crate) fn clear_block_cache(call: &AdminCall, table: Option<&TableName>) -> Result<u64, Failure> {
     of_server(call, Action::Admin, |backend| {
-        Ok(backend.engine()?.clear_block_cache(table)? as u64)
+        Ok(backend.engine()?.clear_block_cache(table)?)
     })
 }
 

@@ -54,10 +54,8 @@ fn made(mut java: Command, version: &str) -> Vec<[String; 5]> {
         .stderr(Stdio::null())
         .spawn()
         .expect("java was found before");
-    let names: String = ExceptionClass::ALL
-        .iter()
-        .map(|class| format!("{}\n", class.name()))
-        .collect();
+    let names: Vec<_> = ExceptionClass::ALL.iter().map(|class| class.name()).collect();
+    let names = names.join("\n") + "\n";
     let mut input = program.stdin.take().expect("piped");
     input.write_all(names.as_bytes()).expect("the program reads");
     drop(input);

@@ -96,15 +96,17 @@ fn a_message_has_one_deadline_in_every_protocol() {
     server.stop();
 }
 
+/// Bytes of each half message, and the connections that send one.
+const HALF: usize = 60 << 10;
+const CONNECTIONS: usize = 100;
+
 /// Packets of ZooKeeper and heads of HTTP requests, each nearly complete.
 #[test]
 fn halves_of_messages_are_in_the_memory_for_calls() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let dir = tempfile::tempdir().expect("a temporary folder");
     let server = Server::start(&dir.path().join("data"), &["memory.total_bytes=128MiB"]);
-    const HALF: usize = 60 << 10;
-    const CONNECTIONS: usize = 100;
-    let packet = [&zookeeper_session()[..], &framed(&[0; HALF])[..HALF]].concat();
+    let packet = [&zookeeper_session()[..], &framed(&vec![0; HALF])[..HALF]].concat();
     let head = format!(
         "GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX: {}",
         "x".repeat(HALF - 100)

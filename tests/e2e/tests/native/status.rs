@@ -29,7 +29,7 @@ fn load(server: &Server, region: &RegionSpecifier) -> RegionLoad {
         table_name: Some(table_name("t")),
     };
     let answer: GetRegionLoadResponse = Client::connect(server, "AdminService").ask("GetRegionLoad", &call);
-    assert_eq!(answer.region_loads, [load.clone()]);
+    assert_eq!(answer.region_loads, std::slice::from_ref(load));
     load.clone()
 }
 

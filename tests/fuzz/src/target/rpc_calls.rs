@@ -69,7 +69,7 @@ fn call(peer: Peer, request: Request) {
         return;
     };
     assert_eq!(method.name(), request.header.method());
-    let cells = match peer.compressor {
+    let cells = match peer.packing {
         Some(packed) if !request.cells.is_empty() => {
             let Ok(plain) = packed.unpack(&request.cells, PLAIN_BYTES, &mut Granted) else {
                 return;
