@@ -88,7 +88,7 @@ fn bytes_of(server: &Server, path: &str) -> u64 {
         return PAGE_BYTES;
     }
     let shown = server.config().metrics.max_regions as u64;
-    PAGE_BYTES + REGION_SERIES_BYTES * shown.min(server.engine().catalog_size().regions)
+    PAGE_BYTES + REGION_SERIES_BYTES * shown.min(server.region_count())
 }
 
 /// Ends a connection whose client does not read a large answer while other calls need its memory.

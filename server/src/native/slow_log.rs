@@ -21,9 +21,10 @@ const RESPONSE_CLASS: &str = "org.apache.hadoop.hbase.shaded.protobuf.generated.
 pub(super) fn entries(admin: &AdminCall, call: pb::LogRequest) -> Result<pb::LogEntry, Failure> {
     cluster::ask(admin, |_| ())?;
     if !call.log_class_name.ends_with(REQUEST_CLASS) {
+        let class = call.log_class_name.rsplit(['.', '$']).next().unwrap_or_default();
         return Err(Failure::do_not_retry(format!(
             "Invalid request params: no log is read with {}; the slow log is read with {REQUEST_CLASS}",
-            Brief(call.log_class_name.as_bytes())
+            Brief(class.as_bytes())
         )));
     }
     let found = responses(admin, &decode(call.log_message)?, None)?;

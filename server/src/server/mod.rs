@@ -227,6 +227,11 @@ impl Server {
         self.connections.publish();
     }
 
+    /// Number of regions.
+    pub(crate) fn region_count(&self) -> u64 {
+        self.engine.catalog_size().regions
+    }
+
     /// Brings all figures up to date, and writes them as Prometheus' text. Walks over all regions.
     pub(crate) fn render_metrics(&self, recorder: &PrometheusHandle) -> String {
         self.admission.publish();

@@ -14,8 +14,8 @@ use basalt_idl::native::messages::{
 };
 use bytes::Bytes;
 
-use super::arguments::{GROWTH, LEAF, Shape, field, text};
 use super::peer::Method;
+use super::shape::{GROWTH, LEAF, Shape, field, text};
 
 /// Copies of a text: the message's, the engine's, the manifest's.
 pub(super) const COPIES: usize = 3;
@@ -76,7 +76,11 @@ fn of_master(method: MasterServiceMethod) -> Option<&'static Shape> {
         | Of::ClearDeadServers
         | Of::Grant
         | Of::Revoke
-        | Of::HasUserPermissions => return None,
+        | Of::HasUserPermissions
+        | Of::Snapshot
+        | Of::DeleteSnapshot
+        | Of::IsSnapshotDone
+        | Of::RestoreSnapshot => return None,
         _ => &LEAF,
     })
 }
@@ -90,7 +94,8 @@ fn of_admin(method: AdminServiceMethod) -> Option<&'static Shape> {
         | Of::ReplicateWALEntry
         | Of::Replay
         | Of::ClearCompactionQueues
-        | Of::ExecuteProcedures => return None,
+        | Of::ExecuteProcedures
+        | Of::UpdateFavoredNodes => return None,
         _ => &LEAF,
     })
 }

@@ -25,74 +25,14 @@ use bytes::{Buf as _, Bytes};
 use super::administration::{self, COPIES};
 use super::condition;
 use super::peer::Method;
+use super::shape::{GROWTH, LEAF, Shape, field, filter, message_in_bytes};
 use super::wire::{Content, next_field};
 
-/// Factor for a growing `Vec`: it has up to twice the room of its elements, and while it grows its
-/// old buffer as well.
-pub(super) const GROWTH: usize = 3;
-/// Memory of a decoded filter for each byte of its message.
-const FILTER_FACTOR: usize = 8;
 /// Memory of a field of a message of the master's and region server's administration: an element of
 /// a repeated field has up to 80 bytes.
 const ADMIN_FIELD: usize = GROWTH * 80;
 /// Messages in messages in these services are nested less deeply.
 const ADMIN_DEPTH: usize = 8;
-
-/// The nested messages and repeated fields of a message.
-pub(super) struct Shape(pub(super) &'static [Field]);
-
-pub(super) struct Field {
-    tag: u32,
-    /// Memory of one element, beside its own nested messages.
-    element: usize,
-    /// Memory for each byte of an element.
-    factor: usize,
-    shape: &'static Shape,
-    /// Whether the element is bytes for the decoder of this message. A message in them is decoded
-    /// later, by itself.
-    is_bytes: bool,
-}
-
-pub(super) const fn field(tag: u32, element: usize, shape: &'static Shape) -> Field {
-    Field {
-        tag,
-        element,
-        factor: 0,
-        shape,
-        is_bytes: false,
-    }
-}
-
-/// An element of a repeated field that has texts; these are in the size of the message.
-pub(super) const fn text(tag: u32, element: usize) -> Field {
-    Field {
-        tag,
-        element,
-        factor: 0,
-        shape: &LEAF,
-        is_bytes: false,
-    }
-}
-
-const fn message_in_bytes(tag: u32, shape: &'static Shape) -> Field {
-    Field {
-        tag,
-        element: 0,
-        factor: 0,
-        shape,
-        is_bytes: true,
-    }
-}
-
-const fn filter(tag: u32) -> Field {
-    Field {
-        tag,
-        element: 0,
-        factor: FILTER_FACTOR,
-        shape: &LEAF,
-        is_bytes: false,
-    }
-}
 
 /// Memory of a written cell.
 const CELL: usize = GROWTH * (size_of::<WireCell<'_>>() + size_of::<Write<'_>>());
@@ -106,7 +46,6 @@ const CONDITION_BYTES: usize = size_of::<Condition>() + condition::CONDITION_BYT
 const ATTRIBUTE: usize = GROWTH * size_of::<NameBytesPair>();
 const TIME_RANGE: usize = GROWTH * 2 * size_of::<ColumnFamilyTimeRange>();
 
-pub(super) static LEAF: Shape = Shape(&[]);
 static COLUMN_VALUE: Shape = Shape(&[field(2, GROWTH * size_of::<QualifierValue>() + CELL, &LEAF)]);
 static MUTATION: Shape = Shape(&[
     field(3, GROWTH * size_of::<ColumnValue>(), &COLUMN_VALUE),

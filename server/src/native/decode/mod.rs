@@ -15,4 +15,5 @@ pub mod condition;
 pub mod peer;
 pub mod plain_writes;
 pub mod request;
+mod shape;
 mod wire;

@@ -208,7 +208,12 @@ fn files_that_cannot_be_loaded_are_refused_by_name() {
             "shorter than an HFile",
         ),
         ("f", uri(&source.join("damaged")), final_error, corrupt),
-        ("f", uri(&source.join("damaged")), final_error, "output/damaged"),
+        (
+            "f",
+            uri(&source.join("damaged")),
+            final_error,
+            "corrupt file damaged",
+        ),
         (
             "f",
             uri(&source.join("none")),
