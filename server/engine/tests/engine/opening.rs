@@ -203,9 +203,11 @@ fn the_offline_check_names_each_of_many_damaged_files() {
     let problems = || {
         let mut lines = Vec::new();
         let summary = check(&vfs, &rig.dir, &mut |line| lines.push(line)).unwrap();
+        // Advice about a copied directory is no problem of its own.
+        let problems = lines.iter().filter(|line| !line.starts_with("note: ")).count();
         assert_eq!(
             (summary.store_files, summary.problems),
-            (6, lines.len() as u64),
+            (6, problems as u64),
             "{lines:?}"
         );
         lines
