@@ -100,6 +100,7 @@ pub enum Error {
     Constraint(String),
     /// A change of a system table that HBase answers with a class of its own.
     #[error("{0}")]
+    #[doc(hidden)]
     CatalogTable(String),
     /// A quota of the namespace forbids another table or region.
     #[error("{0}")]
@@ -225,6 +226,7 @@ impl Error {
         }
     }
 
+    #[doc(hidden)]
     /// The text for a client. Unlike the one for the log, it has the names of files without the
     /// directories that they are in.
     pub fn for_clients(&self) -> String {

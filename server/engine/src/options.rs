@@ -48,6 +48,7 @@ impl Totals {
 
 /// How a table is treated whose options name code of users that this server does not run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[doc(hidden)]
 pub enum UnknownUserCode {
     /// Refused, unless its `hbase.table.sanity.checks` is false.
     #[default]
@@ -143,6 +144,7 @@ pub struct Options {
     /// takes up to `engine::NONCE_BYTES`.
     pub nonces_max: usize,
     /// How tables are treated that name code of users which this server does not run.
+    #[doc(hidden)]
     pub unknown_user_code: UnknownUserCode,
     /// Where background work runs.
     pub background: Background,

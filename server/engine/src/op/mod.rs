@@ -215,6 +215,7 @@ pub enum Write<'a> {
     },
     /// A tombstone for one version, with the time of its mutation: it hides what was put into the column in
     /// the same millisecond. HBase makes it of a marker without a timestamp in a put.
+    #[doc(hidden)]
     DeleteVersionAtWrite {
         /// Family.
         family: &'a [u8],
