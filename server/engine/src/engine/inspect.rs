@@ -60,14 +60,17 @@ impl Engine {
             .collect()
     }
     /// How much there is to list in answers; system tables are not counted.
+    #[doc(hidden)]
     pub fn catalog_size(&self) -> CatalogSize {
         self.catalog.tables().size()
     }
     /// How much there is to list of a table and its regions; nothing if it does not exist.
+    #[doc(hidden)]
     pub fn table_size(&self, table: &TableName) -> CatalogSize {
         self.catalog.table_size(table)
     }
     /// How much there is to list of namespaces, each counted as a table.
+    #[doc(hidden)]
     pub fn namespaces_size(&self) -> CatalogSize {
         self.catalog.namespaces_size()
     }
@@ -104,6 +107,7 @@ impl Engine {
         &self.catalog.shared().jobs
     }
     /// Memory of the nonces of operations that must not be applied again, and its limit.
+    #[doc(hidden)]
     pub fn nonce_bytes(&self) -> (u64, u64) {
         let shared = self.catalog.shared();
         let limit = shared.options.nonces_max * NONCE_BYTES;

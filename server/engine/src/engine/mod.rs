@@ -242,6 +242,7 @@ impl Engine {
     /// Removes all data of a region of an enabled table. The region that takes its place has the same
     /// rows and the same name.
     #[cfg(feature = "server")]
+    #[doc(hidden)]
     pub fn truncate_region(&self, region: RegionId) -> Result<RegionInfo> {
         self.open_catalog()?.truncate_region(region)
     }
@@ -259,6 +260,7 @@ impl Engine {
     }
     /// Sets one option of a table, or one entry in the configuration of a family.
     #[cfg(feature = "server")]
+    #[doc(hidden)]
     pub fn set_option(
         &self,
         table: &TableName,
@@ -290,6 +292,7 @@ impl Engine {
     /// ahead of the clock until it has caught up.
     /// REQUIRES: there are no user tables. A write that runs meanwhile may keep assigned time ahead.
     #[cfg(feature = "server")]
+    #[doc(hidden)]
     pub fn restart_assigned_time(&self) {
         let shared = self.catalog.shared();
         shared.timestamps.restart();
