@@ -20,6 +20,7 @@ pub type Result<T> = std::result::Result<T, Error>;
 pub(crate) const DAMAGE_REMEDY: &str = "Put the file back from a copy of the data directory and start the server again; or disable the table and restore a snapshot of it, truncate it or drop it";
 
 /// Advice for an operator whose data directory may be a copy of one that a server was using.
+#[doc(hidden)]
 pub const COPIED_REMEDY: &str = "If this directory was copied while a server was using it, the copy is of several moments and cannot be made \
      whole. Copy the directory again while its server is stopped, or from a snapshot that the file system takes at one moment; or copy the \
      tables of the running server with HBase's CopyTable or Export (moving-data.md)";

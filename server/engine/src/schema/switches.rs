@@ -8,6 +8,7 @@ use super::NamespaceDescriptor;
 
 /// A switch. All are on in a new database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[doc(hidden)]
 pub enum Switch {
     /// Regions move between servers on a call of the balancer.
     Balancer,
@@ -23,6 +24,7 @@ pub enum Switch {
 
 impl Switch {
     /// All switches.
+    #[doc(hidden)]
     pub const ALL: [Self; 5] = [
         Self::Balancer,
         Self::Normalizer,
