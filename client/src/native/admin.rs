@@ -11,16 +11,16 @@ use basalt_idl::native::exception::ExceptionClass;
 use basalt_idl::native::messages::get_procedure_result_response::State as ProcedureState;
 use basalt_idl::native::messages::table_state::State;
 use basalt_idl::native::messages::{
-    AddColumnRequest, CreateNamespaceRequest, CreateTableRequest, CreateTableResponse, DeleteColumnRequest,
-    DeleteNamespaceRequest, DeleteTableRequest, DisableTableRequest, EnableTableRequest,
-    ExecProcedureRequest, ExecProcedureResponse, FlushTableRequest, GetNamespaceDescriptorRequest,
-    GetNamespaceDescriptorResponse, GetProcedureResultRequest, GetProcedureResultResponse,
-    GetTableDescriptorsRequest, GetTableDescriptorsResponse, GetTableNamesRequest, GetTableNamesResponse,
-    IsProcedureDoneRequest, IsProcedureDoneResponse, ListNamespacesRequest, ListNamespacesResponse,
-    ListTableNamesByNamespaceRequest, ListTableNamesByNamespaceResponse, MasterServiceMethod as Method,
-    ModifyColumnRequest, ModifyNamespaceRequest, ModifyTableRequest, MoveRegionRequest, MoveRegionResponse,
-    ProcedureDescription, RegionSpecifier, SplitTableRegionRequest, TruncateTableRequest,
-    region_specifier::RegionSpecifierType,
+    AddColumnRequest, CompactRegionRequest, CompactRegionResponse, CreateNamespaceRequest,
+    CreateTableRequest, CreateTableResponse, DeleteColumnRequest, DeleteNamespaceRequest, DeleteTableRequest,
+    DisableTableRequest, EnableTableRequest, ExecProcedureRequest, ExecProcedureResponse, FlushTableRequest,
+    GetNamespaceDescriptorRequest, GetNamespaceDescriptorResponse, GetProcedureResultRequest,
+    GetProcedureResultResponse, GetTableDescriptorsRequest, GetTableDescriptorsResponse,
+    GetTableNamesRequest, GetTableNamesResponse, IsProcedureDoneRequest, IsProcedureDoneResponse,
+    ListNamespacesRequest, ListNamespacesResponse, ListTableNamesByNamespaceRequest,
+    ListTableNamesByNamespaceResponse, MasterServiceMethod as Method, ModifyColumnRequest,
+    ModifyNamespaceRequest, ModifyTableRequest, MoveRegionRequest, MoveRegionResponse, ProcedureDescription,
+    RegionSpecifier, SplitTableRegionRequest, TruncateTableRequest, region_specifier::RegionSpecifierType,
 };
 use bytes::Bytes;
 use prost::Message;
@@ -28,8 +28,8 @@ use tokio::time::{Instant, sleep};
 
 use super::advice::advice;
 use super::cluster::Cluster;
-use super::connection::Call;
 use super::connection::Service;
+use super::connection::{Call, Reply};
 use super::regions::Region;
 use super::retry::{Attempts, nonce};
 use super::schema::{name_of, name_to, of_namespace, of_table, to_family, to_namespace, to_table};
@@ -341,6 +341,29 @@ impl Cluster {
         self.change(Method::SplitRegion, &request).await
     }
 
+    /// Asks for a compaction of a family, or of all, in all regions of a table. Does not wait for it.
+    pub async fn compact_table(&self, table: &str, family: Option<Bytes>, major: bool) -> Result<()> {
+        let name: TableName = table.parse()?;
+        for region in self.inner.all_regions(&name).await? {
+            let request = CompactRegionRequest {
+                region: region.specifier(),
+                major: Some(major),
+                family: family.clone(),
+            };
+            let deadline = Instant::now() + self.inner.options.call_timeout;
+            let connections = &self.inner.connections;
+            let connection = connections.get(&region.address, Service::Admin, deadline).await?;
+            let call = Call {
+                method: "CompactRegion",
+                region: Some(&region.name),
+                priority: 0,
+                deadline,
+            };
+            let _requested: Reply<CompactRegionResponse> = connection.call(&call, &request, b"").await?;
+        }
+        Ok(())
+    }
+
     /// Moves a region to a server, or to one that the master chooses.
     pub async fn move_region(&self, region: &Region, to: Option<&ServerName>) -> Result<()> {
         let request = MoveRegionRequest {
@@ -360,7 +383,7 @@ impl Cluster {
     }
 
     /// A table's state; `None` if it does not exist.
-    async fn state(&self, table: &TableName) -> Result<Option<State>> {
+    pub(super) async fn state(&self, table: &TableName) -> Result<Option<State>> {
         let mut attempts = Attempts::begin(&self.inner.options);
         loop {
             match self.inner.table_state(table, attempts.call_deadline()).await {
@@ -380,14 +403,19 @@ impl Cluster {
     }
 
     /// Makes a change after which the known regions of the table are no longer right.
-    async fn change_regions(&self, table: &TableName, method: Method, request: &impl Message) -> Result<()> {
+    pub(super) async fn change_regions(
+        &self,
+        table: &TableName,
+        method: Method,
+        request: &impl Message,
+    ) -> Result<()> {
         let outcome = self.change(method, request).await;
         self.inner.regions.remove_table(table);
         outcome
     }
 
     /// Makes a change and waits for its procedure.
-    async fn change(&self, method: Method, request: &impl Message) -> Result<()> {
+    pub(super) async fn change(&self, method: Method, request: &impl Message) -> Result<()> {
         // The answers of all procedures have the same only field.
         let CreateTableResponse { proc_id } = self.ask(method, request).await?;
         let Some(proc_id) = proc_id else {
@@ -405,7 +433,11 @@ impl Cluster {
     }
 
     /// Calls the master.
-    async fn ask<M: Message + Default>(&self, method: Method, request: &impl Message) -> Result<M> {
+    pub(super) async fn ask<M: Message + Default>(
+        &self,
+        method: Method,
+        request: &impl Message,
+    ) -> Result<M> {
         let mut attempts = Attempts::begin(&self.inner.options);
         loop {
             let error = match self.ask_once(method, request, attempts.call_deadline()).await {

@@ -44,6 +44,9 @@ use crate::row::Row;
 /// The method of all calls here.
 const METHOD: &str = "Multi";
 
+/// The row of a message without one, which the server refuses.
+static NO_ROW: Bytes = Bytes::new();
+
 /// One action of a batch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
@@ -68,9 +71,11 @@ type Outcome = Result<Option<Row>>;
 
 /// An action as it is sent.
 #[derive(Debug)]
-enum Prepared {
+pub(super) enum Prepared {
     Get(messages::Get),
     Mutation(Mutation),
+    /// With its cells inside.
+    Inline(MutationProto),
     Atomic(Bytes, Vec<MutationProto>),
 }
 
@@ -100,7 +105,15 @@ pub(super) fn all(outcomes: Vec<Outcome>) -> Result<Vec<Option<Row>>> {
 /// Runs a batch.
 pub(super) async fn run(inner: &Arc<Inner>, table: &TableName, actions: Vec<Action>) -> Result<Vec<Outcome>> {
     let prepared = actions.into_iter().map(prepare);
-    let prepared = Arc::new(prepared.collect::<Result<Vec<_>>>()?);
+    run_prepared(inner, table, prepared.collect::<Result<_>>()?).await
+}
+
+pub(super) async fn run_prepared(
+    inner: &Arc<Inner>,
+    table: &TableName,
+    prepared: Vec<Prepared>,
+) -> Result<Vec<Outcome>> {
+    let prepared = Arc::new(prepared);
     let mut outcomes: Vec<Option<Outcome>> = prepared.iter().map(|_| None).collect();
     let mut attempts = Attempts::begin(&inner.options);
     let mut pending: Vec<usize> = (0..prepared.len()).collect();
@@ -168,6 +181,7 @@ impl Prepared {
         match self {
             Prepared::Get(get) => &get.row,
             Prepared::Mutation(mutation) => mutation.row(),
+            Prepared::Inline(mutation) => mutation.row.as_ref().unwrap_or(&NO_ROW),
             Prepared::Atomic(row, _) => row,
         }
     }
@@ -181,6 +195,7 @@ impl Prepared {
         match self {
             Prepared::Get(get) => 64 + get.row.len(),
             Prepared::Mutation(mutation) => mutation.bytes(),
+            Prepared::Inline(mutation) => prost::Message::encoded_len(mutation),
             Prepared::Atomic(_, mutations) => mutations.iter().map(prost::Message::encoded_len).sum(),
         }
     }
@@ -389,6 +404,7 @@ fn region_action(prepared: &[Prepared], group: &Group, block: &mut Vec<u8>) -> R
         match &prepared[*index] {
             Prepared::Get(get) => action.get = Some(Box::new(get.clone())),
             Prepared::Mutation(mutation) => action.mutation = Some(Box::new(mutation.with_block(block))),
+            Prepared::Inline(mutation) => action.mutation = Some(Box::new(mutation.clone())),
             // Such an action has a group of its own.
             Prepared::Atomic(..) => {}
         }

@@ -42,6 +42,8 @@ use crate::remote::{Origin, RemoteException};
 pub(super) enum Service {
     /// Rows.
     Client,
+    /// Regions.
+    Admin,
     /// Tables.
     Master,
     /// Locations of meta and the master.
@@ -53,6 +55,7 @@ impl Service {
     pub(super) fn name(self) -> &'static str {
         match self {
             Service::Client => "ClientService",
+            Service::Admin => "AdminService",
             Service::Master => "MasterService",
             Service::Registry => "ClientMetaService",
         }

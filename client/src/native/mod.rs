@@ -34,6 +34,7 @@
 //! | `exception`, `retry` | the meaning of failures; pauses, deadlines, attempts |
 //! | `encode`, `decode`, `filter` | requests to messages, messages to rows; the filter language |
 //! | `cluster`, `table`, `batch`, `admin`, `schema` | the calls |
+//! | `by_message` | the calls for programs that have messages |
 //! | `scanner`, `stitch` | a scan over region boundaries; rows from the parts that servers send |
 //!
 //! # Retries
@@ -63,6 +64,7 @@ mod admin;
 mod advice;
 mod atomic;
 mod batch;
+mod by_message;
 mod cluster;
 mod connection;
 mod connections;
@@ -89,6 +91,7 @@ mod tests;
 pub use crate::remote::{Origin, RemoteException};
 pub use crate::server_name::ServerName;
 pub use batch::Action;
+pub use by_message::MessageAction;
 pub use cluster::Cluster;
 pub use filter::filter_message;
 pub use options::{BASE_ZNODE, ClusterOptions, Registry, ZOOKEEPER_PORT};

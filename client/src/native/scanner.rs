@@ -116,6 +116,44 @@ impl Scanner {
         })
     }
 
+    /// A scan as [`Table::scanner_by_message`](super::Table::scanner_by_message) takes it.
+    pub(super) fn of_message(
+        inner: &Arc<Inner>,
+        table: TableName,
+        mut scan: messages::Scan,
+        limit: Option<u32>,
+    ) -> Scanner {
+        let place = Place {
+            row: scan.start_row.take().unwrap_or_default(),
+            is_included: scan.include_start_row.take().unwrap_or(true),
+        };
+        let stop = Place {
+            row: scan.stop_row.take().unwrap_or_default(),
+            is_included: scan.include_stop_row.take().unwrap_or(false),
+        };
+        scan.max_result_size.get_or_insert(inner.options.fetch_bytes);
+        Scanner {
+            is_reversed: scan.reversed == Some(true),
+            place,
+            stop,
+            rows_per_fetch: scan.caching.take().unwrap_or(u32::MAX),
+            rows_left: limit.filter(|rows| *rows > 0),
+            open: None,
+            stitcher: Stitcher::new(scan.batch_size.map(|cells| cells as usize)),
+            scan,
+            read_point: None,
+            attempts: Attempts::begin(&inner.options),
+            is_done: limit == Some(0),
+            inner: Arc::clone(inner),
+            table,
+        }
+    }
+
+    /// Sets how many rows the next fetches ask for, at most.
+    pub fn set_rows_per_fetch(&mut self, rows: u32) {
+        self.rows_per_fetch = rows;
+    }
+
     /// The rows of the next fetch that has any, `None` at the end. After an error the scan can be continued:
     /// the next call tries again. Not cancel safe: a call that is dropped may lose rows.
     pub async fn next_batch(&mut self) -> Result<Option<Vec<Row>>> {

@@ -27,7 +27,7 @@ use crate::table::RegionLocation;
 /// A handle for the rows of one table. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Table {
-    inner: Arc<Inner>,
+    pub(super) inner: Arc<Inner>,
     name: TableName,
 }
 

@@ -13,30 +13,6 @@ pub(crate) enum Target {
     Region(RegionInfo),
 }
 
-impl Target {
-    /// Flushes it and waits.
-    pub(crate) fn flush(&self, engine: &Engine) -> Result<()> {
-        match self {
-            Self::Table(table) => engine.flush(table),
-            Self::Region(region) => engine.flush_region(region.id),
-        }
-    }
-
-    /// Compacts it, or one family of it; with `wait`, returns when it is done.
-    pub(crate) fn compact(
-        &self,
-        engine: &Engine,
-        family: Option<&[u8]>,
-        major: bool,
-        wait: bool,
-    ) -> Result<()> {
-        match self {
-            Self::Table(table) => engine.compact(table, family, major, wait),
-            Self::Region(region) => engine.compact_region(region.id, family, major, wait),
-        }
-    }
-}
-
 /// A table of that name, else the region of that name. The two cannot be confused: a region's full
 /// name has a comma, which a table's cannot have, and a table whose name looks like an encoded name
 /// is found as a table.

@@ -101,6 +101,10 @@ pub(crate) struct Serve {
     /// Serve an empty database that is removed at exit, on free ports; print one line of JSON.
     #[arg(long, env = "BASALT_EPHEMERAL", conflicts_with = "data_dir")]
     pub(crate) ephemeral: bool,
+    /// Serve the tables of another cluster over Thrift: addresses of its registry, `host:port` separated by
+    /// commas. Hidden, since it is no gateway yet: the tests use it.
+    #[arg(long, value_name = "ADDR", hide = true)]
+    pub(crate) cluster: Option<String>,
     #[command(flatten)]
     pub(crate) settings: Settings,
 }

@@ -12,6 +12,7 @@ use crate::config::Config;
 use crate::limits::threads;
 use crate::observe::{log_filter, log_queue};
 use crate::serve::reload::Reload;
+use crate::service::remote;
 use crate::{ephemeral, serve};
 use command_line::{Command, CommandLine, Serve};
 
@@ -60,7 +61,8 @@ fn serve(arguments: Serve, before_threads: fn() -> bool) -> Outcome {
     for line in config.lines() {
         tracing::info!("setting {line}");
     }
-    serve::run(config, Reload::new(inputs, filter), home).map_err(with_advice)?;
+    let cluster = arguments.cluster.as_deref().map(remote::cluster).transpose()?;
+    serve::run(config, Reload::new(inputs, filter), home, cluster).map_err(with_advice)?;
     log_queue::flush();
     Ok(ExitCode::SUCCESS)
 }

@@ -15,7 +15,7 @@
 //! | `group` | its writes that read first or are applied together |
 //! | `coprocessor`, `aggregate`, `multi_row` | endpoints that ExecService calls |
 //! | `load`, `staging` | bulk load, and the files that it may read |
-//! | `master`, `admin` | MasterService and AdminService; `schema`, `status` and `quota` convert for them |
+//! | `master`, `admin` | MasterService and AdminService; `status` and `quota` convert for them |
 //! | `listed` | what answers of these two list, whose memory is reserved first |
 //! | `faults` | faults that a test has armed |
 //! | `places` | moves, assignment and the balancer, which `master` serves |
@@ -30,6 +30,7 @@
 //! contains no engine logic: it converts requests and calls the same functions as the Thrift
 //! services.
 
+use crate::service::remote::messages as schema;
 use basalt_idl::native::messages::ServerName;
 
 use crate::server::Server;
@@ -66,7 +67,6 @@ mod reply;
 mod request;
 mod scan;
 mod scanners;
-mod schema;
 mod single;
 mod slow_log;
 mod staging;

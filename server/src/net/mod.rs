@@ -94,6 +94,11 @@ async fn hand_over(
         received,
         protocol,
     } = other;
+    if server.cluster().is_some() {
+        // Their tables would be those of the engine, which has none.
+        tracing::info!(%peer, "connection closed: the tables are in another cluster, to which native clients connect");
+        return;
+    }
     let ended = match protocol {
         Detected::HBaseRpc => native::run(server, socket, received, number, stop)
             .await

@@ -18,6 +18,7 @@ use std::io::{ErrorKind, Write as _};
 use std::sync::Arc;
 use std::time::Duration;
 
+use basalt_client::native::Cluster;
 use basalt_engine::Engine;
 use basalt_engine::clock::{Clock, MovableClock, SystemClock};
 use basalt_engine::fs::{RealFs, UnsyncedFs, Vfs, raise_open_files};
@@ -70,8 +71,13 @@ const RELIEF_PERIOD: Duration = Duration::from_millis(50);
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 /// Serves until shutdown. An ephemeral server has a `home`, the directory of its data according to
-/// `config`.
-pub(crate) fn run(config: Config, reload: Reload, home: Option<Home>) -> Result<(), Failure> {
+/// `config`. With a `cluster`, the tables are there.
+pub(crate) fn run(
+    config: Config,
+    reload: Reload,
+    home: Option<Home>,
+    cluster: Option<Cluster>,
+) -> Result<(), Failure> {
     let recorder = crate::observe::metrics::install()?;
     threads::check(&config)?;
     let descriptors = Descriptors::divide(raise_open_files(), &config)?;
@@ -120,7 +126,7 @@ pub(crate) fn run(config: Config, reload: Reload, home: Option<Home>) -> Result<
         .open(&config.data.dir)?;
     let outcome = runtime.block_on(serve(
         config,
-        controls,
+        (controls, cluster),
         (reload, hangups),
         ports,
         Arc::clone(&engine),
@@ -164,7 +170,7 @@ async fn bind(setting: &'static str, listen: &Address) -> Result<TcpListener, Fa
 
 async fn serve(
     config: Config,
-    controls: Option<Controls>,
+    (controls, cluster): (Option<Controls>, Option<Cluster>),
     (reload, hangups): (Reload, Signal),
     ports: Ports,
     engine: Arc<Engine>,
@@ -174,7 +180,8 @@ async fn serve(
     let (thrift_address, http_address) = (ports.thrift.local_addr()?, ports.http.local_addr()?);
 
     let calls = Calls::new(net::methods());
-    let server = Server::new(engine, config, thrift_address, DATA_THREADS, calls)?.with_controls(controls);
+    let server = Server::new(engine, config, thrift_address, DATA_THREADS, calls)?;
+    let server = server.with_controls(controls).with_cluster(cluster);
     let server = Arc::new(server);
     if let Some(rehearsal) = server.admission().capacity().rehearsal() {
         tracing::warn!("{rehearsal}");

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
+use basalt_client::native::Cluster;
 use basalt_engine::Engine;
 use basalt_engine::schema::TableName;
 use metrics_exporter_prometheus::PrometheusHandle;
@@ -40,6 +41,8 @@ const BULK_LOADS: usize = 2;
 #[derive(Debug)]
 pub(crate) struct Server {
     engine: Arc<Engine>,
+    /// The cluster that has the tables, if they are not in the engine.
+    cluster: Option<Cluster>,
     /// Servers and regions as clients see them.
     placement: Arc<Placement>,
     /// The settings of the start.
@@ -101,6 +104,7 @@ impl Server {
             master: MasterState::new(started_ms(SystemTime::now())),
             bulk_loads: Arc::new(Semaphore::new(BULK_LOADS)),
             engine,
+            cluster: None,
             in_force: Mutex::new(config.clone()),
             allowed_hosts: AllowedHosts::new(&config.http.allowed_hosts),
             config,
@@ -132,6 +136,17 @@ impl Server {
 
     pub(crate) fn engine(&self) -> &Arc<Engine> {
         &self.engine
+    }
+
+    /// Makes the server one for the tables of another cluster, if one is given.
+    pub(crate) fn with_cluster(mut self, cluster: Option<Cluster>) -> Self {
+        self.cluster = cluster;
+        self
+    }
+
+    /// The cluster that has the tables; `None` if they are in the engine.
+    pub(crate) fn cluster(&self) -> Option<&Cluster> {
+        self.cluster.as_ref()
     }
 
     /// Who may do what.

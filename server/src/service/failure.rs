@@ -24,6 +24,7 @@ const NOT_SERVING: &str = "org.apache.hadoop.hbase.NotServingRegionException";
 const OUT_OF_ORDER: &str = "org.apache.hadoop.hbase.exceptions.OutOfOrderScannerNextException";
 /// The class by which clients know that they should wait and try again.
 const REGION_TOO_BUSY: &str = "org.apache.hadoop.hbase.RegionTooBusyException";
+const TABLE_EXISTS: &str = "org.apache.hadoop.hbase.TableExistsException";
 const UNKNOWN_SCANNER: &str = "org.apache.hadoop.hbase.UnknownScannerException";
 const WRONG_REGION: &str = "org.apache.hadoop.hbase.regionserver.WrongRegionException";
 
@@ -119,6 +120,27 @@ impl Failure {
         Self::do_not_retry(format!(
             "{call} is refused: this server was not started with --ephemeral"
         ))
+    }
+
+    /// An exception of another cluster. Without a class that clients know, only the text is kept.
+    pub(super) fn of_exception(class: Option<&'static str>, message: &str, can_retry: bool) -> Self {
+        let class = class.unwrap_or(if can_retry { IO } else { DO_NOT_RETRY });
+        // Native clients get an exception that is no IOException inside of one.
+        if let Some(message) = message
+            .strip_prefix(ILLEGAL_ARGUMENT)
+            .and_then(|rest| rest.strip_prefix(": "))
+        {
+            return Self::illegal_argument(message);
+        }
+        let kind = match class {
+            TABLE_EXISTS => Kind::AlreadyExists,
+            CONSTRAINT => Kind::CatalogTable,
+            _ => Kind::Io,
+        };
+        Self {
+            kind,
+            ..Self::io(class, message, can_retry)
+        }
     }
 
     /// The method is not served. The text is HBase's for an unknown method.
@@ -238,10 +260,9 @@ impl From<Error> for Failure {
         let (class, can_retry) = match &error {
             Error::NoSuchTable(_) => ("org.apache.hadoop.hbase.TableNotFoundException", false),
             Error::TableExists(_) => {
-                let class = "org.apache.hadoop.hbase.TableExistsException";
                 return Self {
                     kind: Kind::AlreadyExists,
-                    ..Self::io(class, error.to_string(), false)
+                    ..Self::io(TABLE_EXISTS, error.to_string(), false)
                 };
             }
             Error::TableNotEnabled { .. } => ("org.apache.hadoop.hbase.TableNotEnabledException", false),

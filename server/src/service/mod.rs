@@ -24,6 +24,7 @@ pub(crate) mod quotas;
 pub(crate) mod reads;
 mod record;
 pub(crate) mod regions;
+pub(crate) mod remote;
 pub(crate) mod scans;
 pub(crate) mod schema;
 mod sizes;

@@ -5,6 +5,9 @@
 //!                  -> otherwise queue -> attempt on the pool -> settle -> encode (adapter)
 //! ```
 //!
+//! Where the tables are in another cluster ([`Backend::Remote`]), both attempts and the queue are one step:
+//! the request is forwarded ([`Request::forward`]), which takes no thread.
+//!
 //! | step | what it does | where |
 //! | --- | --- | --- |
 //! | view | arguments as the engine takes them, borrowed | [`Request::view`] |
@@ -27,6 +30,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use basalt_client::native::Cluster;
 use basalt_engine::Engine;
 use basalt_engine::cell::CellBatch;
 use basalt_engine::op::ReadTier;
@@ -68,6 +72,13 @@ pub(crate) trait Request: Send + 'static {
     fn ends_with_client(&self) -> bool {
         false
     }
+
+    /// Runs it on tables of another cluster.
+    fn forward(
+        self,
+        server: Arc<Server>,
+        cluster: Cluster,
+    ) -> impl Future<Output = Result<Self::Done, Failure>> + Send;
 
     /// The cells that it has read, which are charged afterwards.
     fn read(_done: &Self::Done) -> Option<&CellBatch> {
@@ -193,7 +204,8 @@ fn begin<R: Request>(
     let charged = view.charge(server, caller)?;
     if is_short
         && charged.until().is_none()
-        && let Attempt::Done(done) = view.attempt(server, Backend::of(server).engine()?, ReadTier::Memory)?
+        && let Backend::Local(engine) = Backend::of(server)
+        && let Attempt::Done(done) = view.attempt(server, engine, ReadTier::Memory)?
     {
         return Ok(Begun::Done(read::<R>(server, &charged, done)));
     }
@@ -213,11 +225,16 @@ async fn go_on<R: Request>(
         hold_back(charged.until()).await;
         let view = request.view()?;
         if view.is_short()
-            && let Attempt::Done(done) =
-                view.attempt(server, Backend::of(server).engine()?, ReadTier::Memory)?
+            && let Backend::Local(engine) = Backend::of(server)
+            && let Attempt::Done(done) = view.attempt(server, engine, ReadTier::Memory)?
         {
             return Ok(read::<R>(server, &charged, done));
         }
+    }
+    if let Backend::Remote(cluster) = Backend::of(server) {
+        let forwarded = request.forward(Arc::clone(server), cluster.clone());
+        let done = Box::pin(forwarded).await?;
+        return Ok(read::<R>(server, &charged, done));
     }
     let mut may_be_refused = request.may_be_refused();
     before_pool(&mut request);
@@ -363,7 +380,7 @@ fn show(
     let description = &call.description;
     let table = description.table_name();
     let region = table.zip(description.first_row()).and_then(|(table, row)| {
-        let region = Backend::of(server).region_of(table, row)?;
+        let region = Backend::of(server).region_at_hand(table, row)?;
         Some(regions::printed(&region))
     });
     server.slow_log().add(Record {

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use basalt_client::native::Cluster;
 use basalt_engine::cell::{CellBatch, OnShortage};
 use basalt_engine::op::{Get, ReadSpec, ReadTier};
 use basalt_engine::schema::TableName;
@@ -14,6 +15,7 @@ use super::call::Call;
 use super::charge::Charged;
 use super::describe::Description;
 use super::pipeline::{self, Attempt, Judged, Request, View};
+use super::remote::data;
 use crate::limits::admission::{Class, MemoryPermit};
 use crate::security::{self, Action, Caller, Columns, Target, Visit};
 use crate::server::Server;
@@ -112,18 +114,25 @@ impl Gets {
                 }
                 Err(error) => return Err(error.into()),
             }
-            server.record_read(&self.table, row, &self.found.batch, before);
-            let is_there = self.found.batch.row_count() > before;
-            self.found.rows.push(is_there.then_some(before));
-            if self.found.batch.data_bytes() > self.max_bytes {
-                return Err(Failure::from(Error::RowTooBig(format!(
-                    "the answer is larger than {} bytes (thrift.max_response_bytes); ask for fewer rows or columns, or scan \
-                     with a batch size",
-                    self.max_bytes
-                ))));
-            }
+            self.end_get(server, before)?;
         }
         Ok(true)
+    }
+
+    /// Records the next get, whose row is in the batch behind the first `before` rows if it was found.
+    fn end_get(&mut self, server: &Server, before: usize) -> Result<(), Failure> {
+        let (row, _) = &self.wanted[self.found.rows.len()];
+        server.record_read(&self.table, row, &self.found.batch, before);
+        let is_there = self.found.batch.row_count() > before;
+        self.found.rows.push(is_there.then_some(before));
+        if self.found.batch.data_bytes() > self.max_bytes {
+            return Err(Failure::from(Error::RowTooBig(format!(
+                "the answer is larger than {} bytes (thrift.max_response_bytes); ask for fewer rows or columns, or scan \
+                 with a batch size",
+                self.max_bytes
+            ))));
+        }
+        Ok(())
     }
 }
 
@@ -137,6 +146,18 @@ impl Request for Gets {
 
     fn go_to_pool(&mut self, _server: &Server) {
         self.found.batch.set_on_shortage(OnShortage::Wait);
+    }
+
+    async fn forward(mut self, server: Arc<Server>, cluster: Cluster) -> Result<Found, Failure> {
+        let rows = data::get(&cluster, &self.table, &self.wanted[..self.count]).await?;
+        for row in &rows {
+            let before = self.found.batch.row_count();
+            if let Some(row) = row {
+                data::add(&mut self.found.batch, row)?;
+            }
+            self.end_get(&server, before)?;
+        }
+        Ok(self.found)
     }
 
     fn read(found: &Found) -> Option<&CellBatch> {

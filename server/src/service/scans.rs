@@ -11,6 +11,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use basalt_client::native::Cluster;
 use basalt_engine::cell::{CellBatch, OnShortage, ROW_MAX_BYTES};
 use basalt_engine::engine::{Fetched, RowsSeen, Scanner};
 use basalt_engine::op::{FetchLimits, ReadTier, Scan};
@@ -23,6 +24,7 @@ use super::call::Call;
 use super::charge::Charged;
 use super::describe::Description;
 use super::pipeline::{self, Attempt, Judged, Request, View};
+use super::remote::data;
 use crate::limits::admission::{Class, ScannerMemory};
 use crate::security::{self, Action, Caller, Columns, Target, Visit};
 use crate::server::Server;
@@ -144,6 +146,7 @@ fn new_scan(table: TableName, mut scan: Scan, sort_columns: bool) -> OpenScan {
         scan.spec.tier = ReadTier::Memory;
     }
     OpenScan {
+        remote: None,
         scanner: None,
         pending: PendingScan { table, scan },
         sort_columns,
@@ -305,6 +308,28 @@ where
 
     fn ends_with_client(&self) -> bool {
         true
+    }
+
+    async fn forward(
+        mut self,
+        server: Arc<Server>,
+        cluster: Cluster,
+    ) -> Result<(CellBatch, FetchEnd), Failure> {
+        let OpenScan { remote, pending, .. } = &mut *self.scan;
+        let remote = match remote {
+            Some(remote) => remote,
+            None => remote.insert(data::open(&cluster, &pending.table, &pending.scan)?),
+        };
+        let mut end = FetchEnd::default();
+        while !self.limits.is_reached(&self.batch) {
+            let wanted = self.limits.count - self.batch.row_count();
+            if !data::next(remote, wanted, &mut self.batch).await? {
+                end.is_of_scan = true;
+                break;
+            }
+        }
+        server.record_scan(&pending.table, &self.batch, 0);
+        Ok((self.batch, end))
     }
 
     fn read((batch, _): &(CellBatch, FetchEnd)) -> Option<&CellBatch> {
@@ -582,14 +607,19 @@ impl Wanted {
             return end(open, true);
         }
         let ends_in_a_row = open.scanner.as_ref().is_some_and(Scanner::has_cut_row);
-        if ends_in_a_row || batch.row_count() >= self.count {
-            return end(open, false);
-        }
-        let is_late = self.shortest == Shortest::Page && self.began.elapsed() >= self.time_max;
-        let is_enough = batch.data_bytes() >= self.bytes_max || is_late;
-        if is_enough && batch.row_count() >= self.least {
+        if ends_in_a_row || self.is_reached(batch) {
             return end(open, false);
         }
         Ok(None)
+    }
+
+    /// Whether the results are those of a whole answer.
+    fn is_reached(&self, batch: &CellBatch) -> bool {
+        if batch.row_count() >= self.count {
+            return true;
+        }
+        let is_late = self.shortest == Shortest::Page && self.began.elapsed() >= self.time_max;
+        let is_enough = batch.data_bytes() >= self.bytes_max || is_late;
+        is_enough && batch.row_count() >= self.least
     }
 }

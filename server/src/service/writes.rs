@@ -6,6 +6,7 @@
 use std::pin::pin;
 use std::sync::Arc;
 
+use basalt_client::native::Cluster;
 use basalt_engine::cell::{CellBatch, OnShortage};
 use basalt_engine::engine::GroupOutcome;
 use basalt_engine::op::{AtomicGroup, GroupStep, ReadTier, RowMutation, Write, Writes};
@@ -18,6 +19,7 @@ use super::charge::Charged;
 use super::describe::Description;
 use super::group::{Group, GroupDone, INLINE_CELLS, Step, reads};
 use super::pipeline::{self, Attempt, Judged, Request, View};
+use super::remote::data;
 use super::{Backend, Failure, gather};
 use crate::limits::admission::Class;
 use crate::security::{Action, Caller, Columns, Target, Visit};
@@ -35,8 +37,9 @@ pub(crate) fn mutation(row: &[u8], durability: Durability) -> RowMutation<'_> {
 /// The table's durability for writes that set none. A missing table has none: the write itself will
 /// fail.
 pub(crate) fn default_durability(server: &Server, table: &TableName) -> Durability {
-    let Ok(engine) = Backend::of(server).engine() else {
-        return Durability::default();
+    // Another cluster applies the default of its table.
+    let Backend::Local(engine) = Backend::of(server) else {
+        return Durability::UseDefault;
     };
     let found = engine.describe_table(table);
     found.map(|(table, _)| table.durability()).unwrap_or_default()
@@ -75,6 +78,18 @@ where
             table: &self.table,
             mutations: (self.build)(&self.arguments)?,
         })
+    }
+
+    async fn forward(self, server: Arc<Server>, cluster: Cluster) -> Result<Option<Commit>, Failure> {
+        let actions: Vec<_> = {
+            let mutations = (self.build)(&self.arguments)?;
+            mutations.iter().filter_map(data::action).collect()
+        };
+        if !actions.is_empty() {
+            data::write(&cluster, &self.table, actions).await?;
+            server.record_writes(&self.table, &(self.build)(&self.arguments)?);
+        }
+        Ok(None)
     }
 }
 
@@ -255,6 +270,18 @@ where
     /// Refuses instead of waiting: rows' locks are held, and a network thread may wait for them.
     fn go_to_pool(&mut self, _server: &Server) {
         self.cells.set_on_shortage(OnShortage::Refuse);
+    }
+
+    async fn forward(
+        mut self,
+        server: Arc<Server>,
+        cluster: Cluster,
+    ) -> Result<(GroupOutcome, CellBatch), Failure> {
+        let sent = data::SentGroup::of(&(self.build)(&self.arguments)?)?;
+        let processed = sent.send(&cluster, &mut self.cells).await?;
+        server.record_group(&(self.build)(&self.arguments)?, processed, &self.cells);
+        let commit = None;
+        Ok((GroupOutcome { processed, commit }, self.cells))
     }
 }
 

@@ -48,9 +48,28 @@ pub struct Server {
     pub thrift: SocketAddr,
     /// Address of the HTTP port.
     pub http: SocketAddr,
+    /// The server that has its tables, if it has none of its own.
+    behind: Option<Box<Self>>,
 }
 
 impl Server {
+    /// Starts two servers with these `--set` arguments: one on `data_dir`, and one that serves the tables of
+    /// the first, which is reached by native RPC. Returns the second one.
+    pub fn start_before_another(data_dir: &Path, settings: &[&str]) -> Self {
+        let behind = Self::start(data_dir, settings);
+        let mut command = serve(&binary("basalt"), &data_dir.with_file_name("before"), settings);
+        command.arg("--cluster").arg(behind.thrift.to_string());
+        let started = Self::run(command);
+        let mut before = started.unwrap_or_else(|output| panic!("basalt did not start:\n{output}"));
+        before.behind = Some(Box::new(behind));
+        before
+    }
+
+    /// The port of the server that has its tables.
+    pub fn tables(&self) -> SocketAddr {
+        self.behind.as_ref().map_or(self.thrift, |behind| behind.thrift)
+    }
+
     /// Starts on `data_dir` with default settings and these `--set` arguments; returns when it accepts calls.
     pub fn start(data_dir: &Path, settings: &[&str]) -> Self {
         Self::try_start(data_dir, settings).unwrap_or_else(|output| panic!("basalt did not start:\n{output}"))
@@ -193,6 +212,7 @@ impl Server {
                 log: Some(log),
                 thrift,
                 http,
+                behind: None,
             };
             return Ok((server, line));
         }

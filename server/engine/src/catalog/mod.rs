@@ -372,6 +372,18 @@ impl Catalog {
         ))
     }
 
+    /// The region of that identity and its table, for a flush or compaction. Those of a system table have
+    /// no effect, as for the table as a whole.
+    pub(crate) fn region_for_upkeep(&self, id: RegionId) -> Result<(Arc<Table>, Arc<Region>)> {
+        let Some(system) = SystemTable::of_region(id) else {
+            return self.region(id);
+        };
+        let table = self.table(&self.system.descriptor(system).name)?;
+        let region = table.regions.first().cloned();
+        let region = region.ok_or_else(|| Error::NoSuchRegion(format!("no region has the id {id}")))?;
+        Ok((table, region))
+    }
+
     /// The region of that name, `table,start,id.encoded.`.
     pub(crate) fn region_named(&self, name: &[u8]) -> Result<RegionInfo> {
         let no_such_region = || Error::NoSuchRegion(format!("no region is called {}", Cut(name)));

@@ -105,7 +105,7 @@ impl Engine {
 
     /// Flushes one region and waits.
     pub fn flush_region(&self, region: RegionId) -> Result<()> {
-        let (_, region) = self.open_catalog()?.region(region)?;
+        let (_, region) = self.open_catalog()?.region_for_upkeep(region)?;
         self.flush_one(&region)
     }
 
@@ -124,7 +124,7 @@ impl Engine {
         major: bool,
         wait: bool,
     ) -> Result<()> {
-        let (table, region) = self.open_catalog()?.region(region)?;
+        let (table, region) = self.open_catalog()?.region_for_upkeep(region)?;
         self.compact_regions(&table.descriptor, &[region], family, major, wait)
     }
 

@@ -15,6 +15,7 @@
 //! - A scan that is out of its session returns, whatever happens to the fetch: a guard owns it
 //!   ([`Fetching`]).
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -42,9 +43,19 @@ pub(crate) enum SessionError {
     TooMany { limit: &'static str, value: usize },
 }
 
+/// A scan of another cluster.
+#[derive(Debug)]
+pub(crate) struct RemoteScan {
+    pub(crate) scanner: basalt_client::native::Scanner,
+    /// Results that were received and not returned.
+    pub(crate) received: VecDeque<basalt_client::Row>,
+}
+
 /// A scan with its state besides the engine's scanner.
 #[derive(Debug)]
 pub(crate) struct OpenScan {
+    /// The scan of another cluster, once the first fetch has opened it.
+    pub(crate) remote: Option<RemoteScan>,
     /// The engine's scanner; `None` until the first fetch opens it (HBase's scanners contact the table then).
     pub(crate) scanner: Option<Scanner>,
     /// Parameters for opening the scanner with the first fetch.

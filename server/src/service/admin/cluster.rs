@@ -55,7 +55,7 @@ pub(crate) fn id(server: &Server) -> String {
 
 /// The id of the database.
 pub(crate) fn cluster_id(call: &AdminCall) -> Result<String, Failure> {
-    ask(call, id)
+    of_server(call, Action::Connect, |backend| backend.cluster_id())
 }
 
 /// Time on the server's clock, in milliseconds since 1970.

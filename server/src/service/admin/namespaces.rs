@@ -10,7 +10,7 @@ use crate::service::{Failure, quotas};
 pub(crate) fn create(call: &AdminCall, namespace: NamespaceDescriptor) -> Result<(), Failure> {
     let name = namespace.name.clone();
     run_admin(call, Action::Admin, Target::Namespace(&name), |backend| {
-        Ok(backend.engine()?.create_namespace(namespace)?)
+        backend.create_namespace(namespace)
     })
 }
 
@@ -18,14 +18,14 @@ pub(crate) fn create(call: &AdminCall, namespace: NamespaceDescriptor) -> Result
 pub(crate) fn alter(call: &AdminCall, namespace: NamespaceDescriptor) -> Result<(), Failure> {
     let name = namespace.name.clone();
     run_admin(call, Action::Admin, Target::Namespace(&name), |backend| {
-        Ok(backend.engine()?.alter_namespace(namespace)?)
+        backend.alter_namespace(namespace)
     })
 }
 
 /// Drops an empty namespace, and its quotas.
 pub(crate) fn drop(call: &AdminCall, name: &str) -> Result<(), Failure> {
     run_admin(call, Action::Admin, Target::Namespace(name), |backend| {
-        backend.engine()?.drop_namespace(name)?;
+        backend.drop_namespace(name)?;
         quotas::remove_for_namespace(call.server(), name)
     })
 }
@@ -33,14 +33,14 @@ pub(crate) fn drop(call: &AdminCall, name: &str) -> Result<(), Failure> {
 /// All namespaces, by name.
 pub(crate) fn list(call: &AdminCall) -> Result<Vec<NamespaceDescriptor>, Failure> {
     run_admin(call, Action::Connect, Target::Server, |backend| {
-        Ok(backend.engine()?.namespaces())
+        backend.namespaces()
     })
 }
 
 /// The namespace of that name. The failure names those that exist.
 pub(crate) fn describe(call: &AdminCall, name: &str) -> Result<NamespaceDescriptor, Failure> {
     run_admin(call, Action::Know, Target::Namespace(name), |backend| {
-        let namespaces = backend.engine()?.namespaces();
+        let namespaces = backend.namespaces()?;
         let found = namespaces.iter().find(|namespace| namespace.name == name);
         found.cloned().ok_or_else(|| {
             let known: Vec<&String> = namespaces.iter().map(|namespace| &namespace.name).collect();

@@ -13,8 +13,8 @@ use bytes::Bytes;
 use super::{AdminCall, run_admin};
 use crate::cluster::regions::{self, Target as Found};
 use crate::security::{Action, Target};
-use crate::service::Failure;
 use crate::service::regions::{RegionName, by_name, gone};
+use crate::service::{Backend, Failure};
 
 /// Runs `work` on a region that was found: it needs `action` on the region's table.
 fn on_region<T>(
@@ -45,7 +45,11 @@ pub(crate) fn printed(call: &AdminCall, name: &[u8]) -> Result<RegionInfo, Failu
 /// The table or region of that name ([`regions::target`]). Says nothing of what does not exist to
 /// callers who may not know which tables do.
 fn target(call: &AdminCall, name: &[u8]) -> Result<Found, Failure> {
-    let found = regions::target(call.server().engine(), name);
+    let found = match Backend::of(call.server()) {
+        Backend::Local(engine) => regions::target(engine, name),
+        // Without a look-up: the call itself finds out whether there is such a table.
+        Backend::Remote(_) => TableName::parse(name).map(Found::Table),
+    };
     let table = match &found {
         Ok(Found::Table(table)) => Some(table),
         Ok(Found::Region(region)) => Some(&region.table),
@@ -72,14 +76,14 @@ fn table_of(found: &Found) -> &TableName {
 /// The region of a row.
 pub(crate) fn of_row(call: &AdminCall, table: &TableName, row: &[u8]) -> Result<RegionInfo, Failure> {
     run_admin(call, Action::Know, Target::Table(table), |backend| {
-        Ok(backend.engine()?.region_of(table, row)?)
+        backend.region_of(table, row)
     })
 }
 
 /// The last region whose row in hbase:meta is at or before this one, of whatever table.
 pub(crate) fn before(call: &AdminCall, meta_row: &[u8]) -> Result<Option<RegionInfo>, Failure> {
     let found = run_admin(call, Action::Connect, Target::Server, |backend| {
-        Ok(backend.engine()?.region_before(meta_row)?)
+        backend.region_before(meta_row)
     })?;
     Ok(found.filter(|region| call.may_know(&region.table)))
 }
@@ -87,9 +91,15 @@ pub(crate) fn before(call: &AdminCall, meta_row: &[u8]) -> Result<Option<RegionI
 /// Flushes a table or region, and waits.
 pub(crate) fn flush(call: &AdminCall, table_or_region: &[u8]) -> Result<(), Failure> {
     let found = target(call, table_or_region)?;
-    run_admin(call, Action::Create, Target::Table(table_of(&found)), |backend| {
-        Ok(found.flush(backend.engine()?)?)
-    })
+    run_admin(
+        call,
+        Action::Create,
+        Target::Table(table_of(&found)),
+        |backend| match &found {
+            Found::Table(table) => backend.flush_table(table, &[] as &[&[u8]]),
+            Found::Region(region) => Ok(backend.engine()?.flush_region(region.id)?),
+        },
+    )
 }
 
 /// Flushes a region that a native client names, and waits. The family, if one is named, must exist.
@@ -114,9 +124,18 @@ pub(crate) fn compact(
     wait: bool,
 ) -> Result<(), Failure> {
     let found = target(call, table_or_region)?;
-    run_admin(call, Action::Create, Target::Table(table_of(&found)), |backend| {
-        Ok(found.compact(backend.engine()?, family, major, wait)?)
-    })
+    run_admin(
+        call,
+        Action::Create,
+        Target::Table(table_of(&found)),
+        |backend| match &found {
+            Found::Table(table) => backend.compact_table(table, family, major, wait),
+            Found::Region(region) => {
+                let engine = backend.engine()?;
+                Ok(engine.compact_region(region.id, family, major, wait)?)
+            }
+        },
+    )
 }
 
 /// Requests a compaction of a region that a native client names.

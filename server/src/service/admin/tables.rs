@@ -3,16 +3,14 @@
 use std::sync::Arc;
 
 use basalt_engine::Error;
-use basalt_engine::engine::RegionInfo;
+use basalt_engine::engine::{RegionInfo, ServerName};
 use basalt_engine::schema::{FamilyDescriptor, TableDescriptor, TableName, TableState};
 
 use super::{AdminCall, run_admin};
 use crate::security::{Action, Target};
+use crate::service::backend::Described;
 use crate::service::schema::{for_creation, matching};
 use crate::service::{Failure, quotas};
-
-/// A table's descriptor and state.
-pub(crate) type Described = (Arc<TableDescriptor>, TableState);
 
 /// Creates a table with regions that begin at these keys, and at the empty one.
 pub(crate) fn create(call: &AdminCall, table: TableDescriptor, splits: Vec<Vec<u8>>) -> Result<(), Failure> {
@@ -22,41 +20,35 @@ pub(crate) fn create(call: &AdminCall, table: TableDescriptor, splits: Vec<Vec<u
         call,
         Action::Create,
         Target::Namespace(name.namespace()),
-        |backend| Ok(backend.engine()?.create_table(for_creation(table), splits)?),
+        |backend| backend.create_table(for_creation(table), splits),
     )
 }
 
 /// Drops a table, and its quotas, as HBase does (`MasterQuotasObserver`).
 pub(crate) fn drop(call: &AdminCall, table: &TableName) -> Result<(), Failure> {
     change(call, table, |backend| {
-        backend.engine()?.drop_table(table)?;
+        backend.drop_table(table)?;
         quotas::remove_for_table(call.server(), table.clone())
     })
 }
 
 /// Removes all rows of a table; with `keep_splits`, its regions stay as they are.
 pub(crate) fn truncate(call: &AdminCall, table: &TableName, keep_splits: bool) -> Result<(), Failure> {
-    change(call, table, |backend| {
-        Ok(backend.engine()?.truncate_table(table, keep_splits)?)
-    })
+    change(call, table, |backend| backend.truncate_table(table, keep_splits))
 }
 
 pub(crate) fn enable(call: &AdminCall, table: &TableName) -> Result<(), Failure> {
-    change(call, table, |backend| {
-        Ok(backend.engine()?.enable_table(table)?)
-    })
+    change(call, table, |backend| backend.enable_table(table))
 }
 
 pub(crate) fn disable(call: &AdminCall, table: &TableName) -> Result<(), Failure> {
-    change(call, table, |backend| {
-        Ok(backend.engine()?.disable_table(table)?)
-    })
+    change(call, table, |backend| backend.disable_table(table))
 }
 
 /// Replaces a table's descriptor.
 pub(crate) fn alter(call: &AdminCall, table: TableDescriptor) -> Result<(), Failure> {
     let name = table.name.clone();
-    change(call, &name, |backend| Ok(backend.engine()?.alter_table(table)?))
+    change(call, &name, |backend| backend.alter_table(table))
 }
 
 pub(crate) fn add_family(
@@ -64,9 +56,7 @@ pub(crate) fn add_family(
     table: &TableName,
     family: FamilyDescriptor,
 ) -> Result<(), Failure> {
-    change(call, table, |backend| {
-        Ok(backend.engine()?.add_family(table, family)?)
-    })
+    change(call, table, |backend| backend.add_family(table, family))
 }
 
 pub(crate) fn alter_family(
@@ -74,15 +64,11 @@ pub(crate) fn alter_family(
     table: &TableName,
     family: FamilyDescriptor,
 ) -> Result<(), Failure> {
-    change(call, table, |backend| {
-        Ok(backend.engine()?.alter_family(table, family)?)
-    })
+    change(call, table, |backend| backend.alter_family(table, family))
 }
 
 pub(crate) fn drop_family(call: &AdminCall, table: &TableName, family: &[u8]) -> Result<(), Failure> {
-    change(call, table, |backend| {
-        Ok(backend.engine()?.drop_family(table, family)?)
-    })
+    change(call, table, |backend| backend.drop_family(table, family))
 }
 
 /// Flushes all regions of a table, and waits. The families, if some are named, must exist.
@@ -91,11 +77,7 @@ pub(crate) fn flush(
     table: &TableName,
     families: &[impl AsRef<[u8]>],
 ) -> Result<(), Failure> {
-    change(call, table, |backend| {
-        let engine = backend.engine()?;
-        engine.check_flushed_families(table, families)?;
-        Ok(engine.flush(table)?)
-    })
+    change(call, table, |backend| backend.flush_table(table, families))
 }
 
 /// Requests a compaction of a family in all regions of a table.
@@ -106,7 +88,7 @@ pub(crate) fn compact(
     major: bool,
 ) -> Result<(), Failure> {
     change(call, table, |backend| {
-        Ok(backend.engine()?.compact(table, Some(family), major, false)?)
+        backend.compact_table(table, Some(family), major, false)
     })
 }
 
@@ -133,28 +115,19 @@ fn change(
 
 /// A table's descriptor and state.
 pub(crate) fn describe(call: &AdminCall, table: &TableName) -> Result<Described, Failure> {
-    run_admin(call, Action::Know, Target::Table(table), |backend| {
-        Ok(backend.engine()?.describe_table(table)?)
-    })
+    find(call, table)?.ok_or_else(|| Error::NoSuchTable(table.clone()).into())
 }
 
 /// A table's descriptor and state; `None` if it does not exist.
 pub(crate) fn find(call: &AdminCall, table: &TableName) -> Result<Option<Described>, Failure> {
-    run_admin(call, Action::Know, Target::Table(table), |backend| match backend
-        .engine()?
-        .describe_table(table)
-    {
-        Ok(found) => Ok(Some(found)),
-        Err(Error::NoSuchTable(_)) => Ok(None),
-        Err(error) => Err(error.into()),
+    run_admin(call, Action::Know, Target::Table(table), |backend| {
+        backend.find_table(table)
     })
 }
 
 /// The tables that the caller may know, system tables included, by name.
 pub(crate) fn list(call: &AdminCall) -> Result<Vec<Described>, Failure> {
-    let mut tables = run_admin(call, Action::Connect, Target::Server, |backend| {
-        Ok(backend.engine()?.tables())
-    })?;
+    let mut tables = run_admin(call, Action::Connect, Target::Server, |backend| backend.tables())?;
     tables.retain(|(table, _)| call.may_know(&table.name));
     Ok(tables)
 }
@@ -187,22 +160,24 @@ pub(crate) fn list_of_namespace(
 /// The regions of a table, by start key.
 pub(crate) fn regions(call: &AdminCall, table: &TableName) -> Result<Vec<RegionInfo>, Failure> {
     run_admin(call, Action::Know, Target::Table(table), |backend| {
-        Ok(backend.engine()?.regions(table)?)
+        backend.regions(table)
     })
 }
 
 /// The regions of a table. That a missing one has none is no error: HBase looks for its rows in
 /// hbase:meta and finds none.
 pub(crate) fn regions_if_any(call: &AdminCall, table: &TableName) -> Result<Vec<RegionInfo>, Failure> {
-    run_admin(
-        call,
-        Action::Know,
-        Target::Table(table),
-        |backend| match backend.engine()?.regions(table) {
-            Err(Error::NoSuchTable(_)) => Ok(Vec::new()),
-            regions => Ok(regions?),
-        },
-    )
+    match regions(call, table) {
+        Err(failure) if failure.is_no_table() => Ok(Vec::new()),
+        regions => regions,
+    }
+}
+
+/// The server that has a region of a table that the caller knows.
+pub(crate) fn server_of(call: &AdminCall, region: &RegionInfo) -> Result<ServerName, Failure> {
+    run_admin(call, Action::Know, Target::Table(&region.table), |backend| {
+        backend.server_of(call.server(), region)
+    })
 }
 
 /// Whether a table exists and is enabled. Missing and disabled tables are no error.

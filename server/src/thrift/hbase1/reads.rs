@@ -13,7 +13,6 @@ use bytes::Bytes;
 
 use super::scans::{prefix, range, t_scan};
 use super::{before, columns, given};
-use crate::server::Server;
 use crate::server::sessions::SessionError;
 use crate::service::admin::{cluster, regions, tables};
 use crate::service::listing::Listing;
@@ -200,9 +199,10 @@ impl ReadHandlers for Context<'_> {
     async fn getTableRegions(&mut self, args: args::GetTableRegions) -> Result<Vec<TRegionInfo>> {
         let table = from_thrift::table(args.table_name.as_ref())?;
         self.reserve_listing(Listing::RegionsOf(&table)).await?;
-        let regions = self.ask(|call| tables::regions_if_any(call, &table))?;
-        let regions = regions.iter();
-        Ok(regions.map(|region| region_info(self.server, region)).collect())
+        self.ask(|call| {
+            let regions = tables::regions_if_any(call, &table)?;
+            regions.iter().map(|region| region_info(call, region)).collect()
+        })
     }
 
     /// The argument is a key into hbase:meta, `table,startrow,id`: the region at or before it, of
@@ -213,7 +213,7 @@ impl ReadHandlers for Context<'_> {
             let key = basalt_engine::schema::Cut(&key);
             Failure::plain_io(format!("Cannot find row in hbase:meta, row={key}"))
         })?;
-        Ok(region_info(self.server, &region))
+        self.ask(|call| region_info(call, &region))
     }
 
     async fn getThriftServerType(&mut self, _: args::GetThriftServerType) -> Result<TThriftServerType> {
@@ -307,9 +307,9 @@ fn user_tables(call: &AdminCall) -> Result<Vec<(Bytes, TableState)>> {
         .collect())
 }
 
-fn region_info(server: &Server, region: &RegionInfo) -> TRegionInfo {
-    let on = server.placement().server_of(region.id).clone();
-    TRegionInfo {
+fn region_info(call: &AdminCall, region: &RegionInfo) -> Result<TRegionInfo> {
+    let on = tables::server_of(call, region)?;
+    Ok(TRegionInfo {
         start_key: Some(Bytes::from(region.start.clone())),
         end_key: Some(Bytes::from(region.end.clone())),
         id: Some(region.created_ms as i64),
@@ -317,5 +317,5 @@ fn region_info(server: &Server, region: &RegionInfo) -> TRegionInfo {
         version: Some(1),
         server_name: Some(Bytes::from(on.host)),
         port: Some(i32::from(on.port)),
-    }
+    })
 }

@@ -16,11 +16,11 @@ use bytes::Bytes;
 
 use crate::limits::admission::Class;
 use crate::server::Server;
-use crate::service::Failure;
 use crate::service::admin::{cluster, namespaces, regions, tables};
 use crate::service::listing::{self, Listing};
 use crate::service::reads::{self, Found};
 use crate::service::scans::{self, Results, Shortest};
+use crate::service::{AdminCall, Failure};
 use crate::thrift::handlers::{Context, Result};
 use crate::thrift::{from_thrift, schema, slow_log};
 
@@ -77,7 +77,7 @@ impl ReadHandlers for Context<'_> {
     async fn getRegionLocation(&mut self, args: args::GetRegionLocation) -> Result<THRegionLocation> {
         let table = from_thrift::table(Some(&args.table))?;
         let region = self.ask(|call| regions::of_row(call, &table, &args.row))?;
-        Ok(location(self.server, &region))
+        self.ask(|call| location(call, &region))
     }
 
     async fn getAllRegionLocations(
@@ -86,9 +86,10 @@ impl ReadHandlers for Context<'_> {
     ) -> Result<Vec<THRegionLocation>> {
         let table = from_thrift::table(Some(&args.table))?;
         self.reserve_listing(Listing::RegionsOf(&table)).await?;
-        let regions = self.ask(|call| tables::regions_if_any(call, &table))?;
-        let regions = regions.iter();
-        Ok(regions.map(|region| location(self.server, region)).collect())
+        self.ask(|call| {
+            let regions = tables::regions_if_any(call, &table)?;
+            regions.iter().map(|region| location(call, region)).collect()
+        })
     }
 
     async fn getTableDescriptor(&mut self, args: args::GetTableDescriptor) -> Result<TTableDescriptor> {
@@ -314,9 +315,9 @@ async fn scan_of(server: &Arc<Server>, scan: &TScan) -> Result<Scan> {
     Box::pin(server.compiled(Class::User, convert)).await
 }
 
-fn location(server: &Server, region: &RegionInfo) -> THRegionLocation {
-    let on = server.placement().server_of(region.id).clone();
-    THRegionLocation {
+fn location(call: &AdminCall, region: &RegionInfo) -> Result<THRegionLocation> {
+    let on = tables::server_of(call, region)?;
+    Ok(THRegionLocation {
         server_name: TServerName {
             host_name: on.host,
             port: Some(i32::from(on.port)),
@@ -331,5 +332,5 @@ fn location(server: &Server, region: &RegionInfo) -> THRegionLocation {
             split: Some(false),
             replica_id: Some(0),
         },
-    }
+    })
 }

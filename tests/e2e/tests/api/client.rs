@@ -21,7 +21,12 @@ pub(crate) struct Shared {
 
 pub(crate) fn start(settings: &[&str]) -> Arc<Shared> {
     let dir = tempfile::tempdir().expect("a temporary folder");
-    let server = Server::start(&dir.path().join("data"), settings);
+    let start = if crate::cluster::is_tested() {
+        Server::start_before_another
+    } else {
+        Server::start
+    };
+    let server = start(&dir.path().join("data"), settings);
     Arc::new(Shared { server, _dir: dir })
 }
 

@@ -4,6 +4,7 @@
 
 mod client;
 mod clock;
+mod cluster;
 mod filters;
 mod open_files;
 mod options;

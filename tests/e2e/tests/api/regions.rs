@@ -223,7 +223,7 @@ fn region_locations() {
         }
     }
     let server = &all[0].server_name;
-    assert_eq!(server.port, Some(i32::from(wire.shared.server.thrift.port())));
+    assert_eq!(server.port, Some(i32::from(wire.shared.server.tables().port())));
     assert!(server.start_code.is_some_and(|code| code > 0));
     let missing = two::GetAllRegionLocations {
         table: bytes("nowhere"),

@@ -51,7 +51,7 @@ fn tables_through_thrift_1() {
             &some(""),
             &some(""),
             Some(1),
-            Some(i32::from(wire.shared.server.thrift.port()))
+            Some(i32::from(wire.shared.server.tables().port()))
         )
     );
     assert_eq!(region.server_name, some("127.0.0.1"));

@@ -69,7 +69,7 @@ fn system_tables_are_read_by_thrift_2() {
         assert_eq!(page.iter().map(key).collect::<Vec<_>>(), [expected.as_str()]);
     }
 
-    let address = wire.shared.server.thrift;
+    let address = wire.shared.server.tables();
     let row = wire.row(META, &regions[1]);
     let value = |column: &str| {
         let cell = row.iter().find(|cell| cell.starts_with(column));
@@ -135,7 +135,7 @@ fn system_tables_are_read_by_thrift_1() {
 
     let region = |wire: &mut Wire, key: &str| {
         let info = wire.ok(&one::GetRegionInfo { row: some(key) });
-        assert_eq!(info.port, Some(i32::from(wire.shared.server.thrift.port())));
+        assert_eq!(info.port, Some(i32::from(wire.shared.server.tables().port())));
         text(&info.name.unwrap_or_default())
     };
     assert_eq!(region(&mut wire, "t,,99999999999999"), regions[0]);

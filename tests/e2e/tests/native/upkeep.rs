@@ -97,6 +97,29 @@ fn one_region_is_truncated() {
     server.stop();
 }
 
+/// As in HBase: programs compact `hbase:meta` like other tables.
+#[test]
+fn the_region_of_hbase_meta_is_flushed_and_compacted() {
+    let (_dir, server) = started();
+    let mut admin = Client::connect(&server, "AdminService");
+    let meta = || pb::RegionSpecifier {
+        r#type: pb::region_specifier::RegionSpecifierType::RegionName.into(),
+        value: "hbase:meta,,1".into(),
+    };
+    let flush = pb::FlushRegionRequest {
+        region: meta(),
+        ..pb::FlushRegionRequest::default()
+    };
+    admin.ask::<pb::FlushRegionResponse>("FlushRegion", &flush);
+    let compact = pb::CompactRegionRequest {
+        region: meta(),
+        major: Some(true),
+        family: None,
+    };
+    admin.ask::<pb::CompactRegionResponse>("CompactRegion", &compact);
+    server.stop();
+}
+
 /// 0 until a major compaction; then the same in the region's load and for the table.
 #[test]
 fn the_last_major_compaction_is_told() {

@@ -1,4 +1,5 @@
-//! Converts tables, families and namespaces from and to the native protocol.
+//! Converts tables, families and namespaces from and to the messages of the native protocol: for its
+//! adapter, and for calls to another cluster.
 
 use basalt_engine::engine::RegionInfo;
 use basalt_engine::schema::{FamilyDescriptor, NamespaceDescriptor, TableDescriptor, TableName, TableState};
@@ -9,7 +10,7 @@ use crate::service::Failure;
 use crate::service::schema as shared;
 
 /// A table's name.
-pub(super) fn table_name(name: &messages::TableName) -> Result<TableName, Failure> {
+pub(crate) fn table_name(name: &messages::TableName) -> Result<TableName, Failure> {
     let text = |part: &Bytes| {
         std::str::from_utf8(part)
             .map(str::to_owned)
@@ -19,7 +20,7 @@ pub(super) fn table_name(name: &messages::TableName) -> Result<TableName, Failur
 }
 
 /// A table's name for a client. The namespace is always set, even if it is the default one.
-pub(super) fn to_table_name(name: &TableName) -> messages::TableName {
+pub(crate) fn to_table_name(name: &TableName) -> messages::TableName {
     messages::TableName {
         namespace: Bytes::copy_from_slice(name.namespace().as_bytes()),
         qualifier: Bytes::copy_from_slice(name.qualifier().as_bytes()),
@@ -28,7 +29,7 @@ pub(super) fn to_table_name(name: &TableName) -> messages::TableName {
 
 /// A table from its schema. Basalt keeps the configuration and the attributes of a table in one
 /// map.
-pub(super) fn table(schema: &TableSchema) -> Result<TableDescriptor, Failure> {
+pub(crate) fn table(schema: &TableSchema) -> Result<TableDescriptor, Failure> {
     let name = schema
         .table_name
         .as_ref()
@@ -49,7 +50,7 @@ pub(super) fn table(schema: &TableSchema) -> Result<TableDescriptor, Failure> {
 
 /// A family from its schema. HBase's clients send the encoding NONE if none was chosen, so NONE
 /// stands for this server's default.
-pub(super) fn family(schema: &messages::ColumnFamilySchema) -> Result<FamilyDescriptor, Failure> {
+pub(crate) fn family(schema: &messages::ColumnFamilySchema) -> Result<FamilyDescriptor, Failure> {
     let mut attributes = attributes(&schema.attributes);
     let encoding: &[u8] = b"DATA_BLOCK_ENCODING";
     if attributes
@@ -75,27 +76,29 @@ fn attributes(pairs: &[BytesBytesPair]) -> basalt_engine::schema::Attributes {
 }
 
 /// A table for a client. Attributes that are not set have HBase's default values.
-pub(super) fn to_table(table: &TableDescriptor) -> TableSchema {
-    let pairs = |attributes: std::collections::BTreeMap<Bytes, Bytes>| {
-        attributes
-            .into_iter()
-            .map(|(first, second)| BytesBytesPair { first, second })
-            .collect()
-    };
+pub(crate) fn to_table(table: &TableDescriptor) -> TableSchema {
     TableSchema {
         table_name: Some(to_table_name(&table.name)),
         attributes: pairs(shared::table_attributes(table)),
-        column_families: table
-            .families
-            .iter()
-            .map(|family| messages::ColumnFamilySchema {
-                name: family.name.clone().into(),
-                attributes: pairs(shared::family_attributes(family)),
-                configuration: string_pairs(shared::family_configuration(family)),
-            })
-            .collect(),
+        column_families: table.families.iter().map(to_family).collect(),
         configuration: Vec::new(),
     }
+}
+
+/// A family for a client, as [`to_table`] has it.
+pub(crate) fn to_family(family: &FamilyDescriptor) -> messages::ColumnFamilySchema {
+    messages::ColumnFamilySchema {
+        name: family.name.clone().into(),
+        attributes: pairs(shared::family_attributes(family)),
+        configuration: string_pairs(shared::family_configuration(family)),
+    }
+}
+
+fn pairs(attributes: std::collections::BTreeMap<Bytes, Bytes>) -> Vec<BytesBytesPair> {
+    attributes
+        .into_iter()
+        .map(|(first, second)| BytesBytesPair { first, second })
+        .collect()
 }
 
 fn string_pairs(pairs: std::collections::BTreeMap<String, String>) -> Vec<NameStringPair> {
@@ -106,7 +109,7 @@ fn string_pairs(pairs: std::collections::BTreeMap<String, String>) -> Vec<NameSt
 }
 
 /// A namespace from a client.
-pub(super) fn namespace(descriptor: &messages::NamespaceDescriptor) -> Result<NamespaceDescriptor, Failure> {
+pub(crate) fn namespace(descriptor: &messages::NamespaceDescriptor) -> Result<NamespaceDescriptor, Failure> {
     Ok(NamespaceDescriptor {
         name: namespace_name(&descriptor.name)?,
         configuration: descriptor
@@ -118,12 +121,12 @@ pub(super) fn namespace(descriptor: &messages::NamespaceDescriptor) -> Result<Na
 }
 
 /// A namespace's name.
-pub(super) fn namespace_name(name: &[u8]) -> Result<String, Failure> {
+pub(crate) fn namespace_name(name: &[u8]) -> Result<String, Failure> {
     String::from_utf8(name.to_vec()).map_err(|_| Failure::do_not_retry("a namespace's name must be UTF-8"))
 }
 
 /// A namespace for a client.
-pub(super) fn to_namespace(namespace: &NamespaceDescriptor) -> messages::NamespaceDescriptor {
+pub(crate) fn to_namespace(namespace: &NamespaceDescriptor) -> messages::NamespaceDescriptor {
     messages::NamespaceDescriptor {
         name: Bytes::from(namespace.name.clone()),
         configuration: string_pairs(namespace.configuration.clone()),
@@ -131,7 +134,7 @@ pub(super) fn to_namespace(namespace: &NamespaceDescriptor) -> messages::Namespa
 }
 
 /// A region for a client.
-pub(super) fn to_region(region: &RegionInfo) -> messages::RegionInfo {
+pub(crate) fn to_region(region: &RegionInfo) -> messages::RegionInfo {
     messages::RegionInfo {
         region_id: region.created_ms,
         table_name: to_table_name(&region.table),
@@ -144,7 +147,7 @@ pub(super) fn to_region(region: &RegionInfo) -> messages::RegionInfo {
 }
 
 /// A table's state for a client.
-pub(super) fn to_state(state: TableState) -> messages::TableState {
+pub(crate) fn to_state(state: TableState) -> messages::TableState {
     let state = match state {
         TableState::Enabled => table_state::State::Enabled,
         TableState::Disabled => table_state::State::Disabled,
