@@ -20,6 +20,7 @@ fn sessions(change: impl FnOnce(&mut config::Scanner)) -> Arc<Sessions> {
 
 fn scan() -> OpenScan {
     OpenScan {
+        remote: None,
         scanner: None,
         pending: PendingScan {
             table: basalt_engine::schema::TableName::parse(b"t").unwrap(),
