@@ -82,11 +82,11 @@
 //! and 1) also its own row. Kept by `tests/rows.rs`, which reads this table:
 //!
 //! ```text
-//! row 0  codec checksum id clock options fs sync name text      words that know nothing; fs = the Vfs trait: real and simulated
-//! row 0  seeded                                                 known bugs that tests switch on
-//! row 1  error metrics jobs cell schema record                  the data model and how it fails; framing for WAL and manifest
-//! row 2  memstore wal manifest cache filter disk nonces         single mechanisms that do not know each other
-//! row 3  op hfile                                               Get, Scan, Put, ...; the store-file format
+//! row 0  error name id cell schema filter op seeded              the data model and how it fails: the crate basalt-types
+//! row 0  codec checksum clock options fs sync                   words that know nothing; fs = the Vfs trait: real and simulated
+//! row 1  metrics jobs record own_options                        events and jobs; framing for WAL and manifest; settings of a table
+//! row 2  memstore wal manifest cache disk nonces                single mechanisms that do not know each other
+//! row 3  hfile                                                  the store-file format
 //! row 4  store                                                  one family in one region
 //! row 5  region                                                 row atomicity, commit, snapshots, scans
 //! row 6  catalog                                                tables and boundaries; flush, compaction, split, merge as manifest edits
@@ -107,11 +107,11 @@ mod catalog;
 mod checksum;
 mod codec;
 mod disk;
-mod error;
 mod hfile;
 mod manifest;
 mod memstore;
 mod nonces;
+mod own_options;
 mod record;
 mod recovery;
 mod region;
@@ -120,15 +120,8 @@ mod sync;
 mod wal;
 mod workers;
 
-mod name;
 pub mod options;
-pub mod schema;
-mod text;
 
-#[cfg(not(feature = "server"))]
-mod cell;
-#[cfg(feature = "server")]
-pub mod cell;
 #[cfg(not(feature = "server"))]
 mod clock;
 #[cfg(feature = "server")]
@@ -138,17 +131,9 @@ mod engine;
 #[cfg(feature = "server")]
 pub mod engine;
 #[cfg(not(feature = "server"))]
-mod filter;
-#[cfg(feature = "server")]
-pub mod filter;
-#[cfg(not(feature = "server"))]
 mod fs;
 #[cfg(feature = "server")]
 pub mod fs;
-#[cfg(not(feature = "server"))]
-mod id;
-#[cfg(feature = "server")]
-pub mod id;
 #[cfg(not(feature = "server"))]
 mod jobs;
 #[cfg(feature = "server")]
@@ -157,17 +142,16 @@ pub mod jobs;
 mod metrics;
 #[cfg(feature = "server")]
 pub mod metrics;
-#[cfg(not(feature = "server"))]
-mod op;
-#[cfg(feature = "server")]
-pub mod op;
-#[cfg(not(feature = "server"))]
-mod seeded;
-#[cfg(feature = "server")]
-pub mod seeded;
 
 #[cfg(feature = "internals")]
 pub mod internals;
+
+pub use basalt_types::schema;
+#[cfg(feature = "server")]
+pub use basalt_types::{cell, filter, id, op, seeded};
+#[cfg(not(feature = "server"))]
+use basalt_types::{cell, filter, id, op, seeded};
+use basalt_types::{error, name};
 
 pub use cell::{Cell, CellType, Key};
 pub use engine::{Builder, Engine, Row, Rows, Table};

@@ -1,6 +1,7 @@
 //! Settings of the engine: plain data, units in the names. Components (file system, clock) are arguments, not
 //! settings.
 
+pub use crate::schema::limits::Totals;
 use std::time::Duration;
 
 /// When an acknowledged write is on disk.
@@ -19,31 +20,6 @@ pub enum Background {
     Threads,
     /// Nowhere until `Engine::run_pending` is called: simulation and deterministic tests.
     Manual,
-}
-
-/// Limits of all tables, namespaces and snapshots together. They limit growth: objects beyond the
-/// limit stay, and can be removed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Totals {
-    /// Bytes of the state that the manifest describes, after a schema change that makes it larger.
-    /// Flushes and compactions may continue up to the limit that a start accepts.
-    pub manifest_bytes: usize,
-    /// Stores: one for each family of each region.
-    pub stores: usize,
-    /// Namespaces.
-    pub namespaces: usize,
-    /// Snapshots of tables.
-    pub snapshots: usize,
-}
-
-impl Totals {
-    /// The limits of a server.
-    pub const DEFAULT: Self = Self {
-        manifest_bytes: 64 << 20,
-        stores: 100_000,
-        namespaces: 10_000,
-        snapshots: 10_000,
-    };
 }
 
 /// How a table is treated whose options name code of users that this server does not run.

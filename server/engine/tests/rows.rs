@@ -193,5 +193,5 @@ fn paths_are_found_in_every_form() {
     );
     assert_eq!(used_modules(&code), ["wal", "Result", "store", "op", "codec"]);
     let rows = rows();
-    assert_eq!((rows["codec"], rows["engine"], rows["cell"]), (0, 8, 1));
+    assert_eq!((rows["codec"], rows["engine"], rows["record"]), (0, 8, 1));
 }

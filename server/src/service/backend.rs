@@ -160,7 +160,7 @@ impl<'s> Backend<'s> {
     }
 
     /// All tables, those of the system included, by name.
-    pub(super) fn tables(self) -> Result<Vec<Described>, Failure> {
+    pub(super) fn tables(&self) -> Result<Vec<Described>, Failure> {
         match self {
             Self::Local(engine) => Ok(engine.tables()),
             Self::Remote(cluster) => remote::admin::tables(cluster),
@@ -180,7 +180,7 @@ impl<'s> Backend<'s> {
     }
 
     /// All namespaces, by name.
-    pub(super) fn namespaces(self) -> Result<Vec<NamespaceDescriptor>, Failure> {
+    pub(super) fn namespaces(&self) -> Result<Vec<NamespaceDescriptor>, Failure> {
         match self {
             Self::Local(engine) => Ok(engine.namespaces()),
             Self::Remote(cluster) => remote::admin::namespaces(cluster),
@@ -211,7 +211,7 @@ impl<'s> Backend<'s> {
     }
 
     /// The id of the cluster.
-    pub(super) fn cluster_id(self) -> Result<String, Failure> {
+    pub(super) fn cluster_id(&self) -> Result<String, Failure> {
         match self {
             Self::Local(engine) => Ok(engine.cluster_id().to_string()),
             Self::Remote(cluster) => remote::admin::cluster_id(cluster),

@@ -363,7 +363,7 @@ fn the_page_lists_every_field_of_every_struct() {
 #[test]
 fn the_page_lists_every_filter_and_comparator() {
     let known = |word: &str| -> BTreeSet<String> {
-        let folder = "server/engine/src/filter";
+        let folder = "idl/types/src/filter";
         let in_strings = literals(&format!("{folder}/parse/calls.rs"));
         let in_protobuf = literals(&format!("{folder}/proto/decode.rs"));
         in_strings
@@ -393,13 +393,13 @@ fn the_page_lists_every_option() {
         "server/src/service/schema.rs",
         "server/src/thrift/schema/mod.rs",
         "server/src/thrift/schema/family.rs",
-        "server/engine/src/schema/family.rs",
-        "server/engine/src/schema/table.rs",
-        "server/engine/src/schema/split.rs",
-        "server/engine/src/schema/cell_limit.rs",
-        "server/engine/src/schema/normalizer.rs",
-        "server/engine/src/schema/store_options.rs",
-        "server/engine/src/schema/user_code.rs",
+        "idl/types/src/schema/family.rs",
+        "idl/types/src/schema/table.rs",
+        "idl/types/src/schema/split.rs",
+        "idl/types/src/schema/cell_limit.rs",
+        "idl/types/src/schema/normalizer.rs",
+        "idl/types/src/schema/store_options.rs",
+        "idl/types/src/schema/user_code.rs",
         "client/shell/src/schema_text.rs",
     ]
     .into_iter()

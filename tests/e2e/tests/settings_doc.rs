@@ -97,7 +97,7 @@ fn sources(dir: &Path, text: &mut String) {
 fn troubleshooting_quotes_messages_of_the_server() {
     let page = std::fs::read_to_string(workspace().join("docs/troubleshooting.md")).expect("the page");
     let mut source = String::new();
-    for folder in ["server/src", "server/engine/src"] {
+    for folder in ["server/src", "server/engine/src", "idl/types/src"] {
         sources(&workspace().join(folder), &mut source);
     }
     let messages = page

@@ -192,7 +192,7 @@ fn workspace() -> &'static Path {
 /// Names of the bugs that stand in the sources of the engine and the server.
 pub fn in_sources() -> BTreeSet<String> {
     let mut names = BTreeSet::new();
-    for folder in ["server/engine/src", "server/src"] {
+    for folder in ["idl/types/src", "server/engine/src", "server/src"] {
         collect(&workspace().join(folder), &mut names);
     }
     names

@@ -19,6 +19,7 @@ use crate::id::FileId;
 use crate::jobs::{JobInfo, JobKind, JobProgress};
 use crate::manifest::ManifestEdit;
 use crate::metrics::CompactionEvent;
+use crate::own_options::options_of;
 use crate::region::{Claim, Region, RegionVersion};
 use crate::schema::{FamilyDescriptor, escape};
 use crate::seeded;
@@ -202,7 +203,7 @@ impl Catalog {
         major_requested: bool,
     ) -> Vec<Part> {
         let stripes = self.stripes(version, store);
-        let options = &*version.table.options_of(&store.family, &self.shared.options);
+        let options = &*options_of(&version.table, &store.family, &self.shared.options);
         let count = stripes.stripes.len();
         let mut ordered: Vec<_> = stripes
             .stripes
@@ -256,7 +257,7 @@ impl Catalog {
         stripe: &Stripe,
         stripes: usize,
     ) -> CompactionState {
-        let options = version.table.options_of(&store.family, &self.shared.options);
+        let options = options_of(&version.table, &store.family, &self.shared.options);
         let estimates = options.compaction_overwritten > 0.0
             && stripe.files.len() >= options.compaction_min_files
             && version.table.merges_overwritten(&store.family);
@@ -275,7 +276,7 @@ impl Catalog {
 
     /// Whether flushes should wait, because too many files of a store have the same rows.
     pub(crate) fn is_crowded(&self, version: &RegionVersion, store: &StoreVersion) -> bool {
-        let options = version.table.options_of(&store.family, &self.shared.options);
+        let options = options_of(&version.table, &store.family, &self.shared.options);
         let limit = options.compaction_blocking_files;
         store.files.len() >= limit && self.stripes(version, store).depth() >= limit
     }
@@ -440,7 +441,7 @@ impl Catalog {
         }
         let now = self.shared.clock.wall_ms();
         let wanted = |store: &Arc<StoreVersion>| {
-            let options = &*version.table.options_of(&store.family, &self.shared.options);
+            let options = &*options_of(&version.table, &store.family, &self.shared.options);
             let views = file_views(region, store, |file| claims.is_claimed(file));
             let stripes = self.stripes(&version, store).stripes;
             let (mut wanted, mut due) = (false, false);

@@ -92,7 +92,7 @@ fn attempt(
     let request = Request::check(
         &table.descriptor,
         group,
-        CellLimit::of(&table.descriptor, &shared.options),
+        CellLimit::of(&table.descriptor, shared.options.cell_max_bytes),
     )?;
     let region = request.region(table)?;
     check_room(shared, table, region)?;
@@ -600,7 +600,7 @@ impl<'g> Planner<'_, '_, 'g> {
             update.change,
             update.ttl_ms,
             self.times(place, 0),
-            CellLimit::of(&self.table.descriptor, &shared.options),
+            CellLimit::of(&self.table.descriptor, shared.options.cell_max_bytes),
             newest,
         )?;
         if update.returns {

@@ -50,7 +50,7 @@ pub(super) fn mutate(
     loop {
         let tables = catalog.tables();
         let table = writable_table(&tables, name)?;
-        let cell_max_bytes = CellLimit::of(&table.descriptor, &shared.options);
+        let cell_max_bytes = CellLimit::of(&table.descriptor, shared.options.cell_max_bytes);
         let mut modes: SmallVec<[LockMode; 4]> = SmallVec::with_capacity(mutations.len());
         let mut made = Made::new(shared, &table.descriptor);
         for mutation in mutations {

@@ -13,8 +13,9 @@ mod imports;
 use imports::{Import, Sources};
 
 /// The root files of all crates with several modules.
-const ROOTS: [&str; 14] = [
+const ROOTS: [&str; 15] = [
     "idl/src/lib.rs",
+    "idl/types/src/lib.rs",
     "server/src/lib.rs",
     "server/engine/src/lib.rs",
     "client/src/lib.rs",
