@@ -1,7 +1,7 @@
 //! The HTTP port: metrics, health, Thrift calls by POST; pages and profiles are in `console`.
 //!
 //! A GET changes nothing and starts nothing. Requests of other sites' web pages are refused before any
-//! route runs ([`guard`]).
+//! route runs ([`guard`]), and so are those whose sender may not see the answer ([`access`]).
 
 use std::sync::Arc;
 
@@ -18,6 +18,7 @@ use tokio_util::task::TaskTracker;
 use crate::console::{self, Profiling, Site, profile};
 use crate::server::Server;
 
+mod access;
 mod answer;
 pub(crate) mod connection;
 mod guard;
@@ -61,6 +62,10 @@ pub(crate) fn site(
         .layer(axum::middleware::from_fn_with_state(
             site.clone(),
             answer::reserved,
+        ))
+        .layer(axum::middleware::from_fn_with_state(
+            site.clone(),
+            access::authorize,
         ))
         // Around all of the above: routes added below this line would not be guarded.
         .layer(axum::middleware::from_fn_with_state(guarded, guard::guard))

@@ -130,6 +130,11 @@ pub(super) fn may_know(server: &Server, caller: &Caller, table: Option<&TableNam
     Ok(server.access().may_know(caller, table)?)
 }
 
+/// Fails unless the caller may see what only operators see.
+pub(crate) fn may_operate(server: &Server, caller: &Caller) -> Result<(), Failure> {
+    authorize(server, caller, Action::Admin, Target::Server)
+}
+
 /// Runs a data request to its result. The steps that never wait are taken at once, before the future
 /// is polled: a future that carried the request would be copied with it.
 pub(crate) fn run<R: Request>(

@@ -148,3 +148,45 @@ fn data(message: &impl prost::Message) -> Node {
         children: Vec::new(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use basalt_engine::fs::sim::{SimFs, SimOptions};
+    use basalt_engine::schema::{FamilyDescriptor, TableDescriptor};
+
+    use super::*;
+    use crate::config::Config;
+    use crate::security::{Access, Owner};
+
+    /// Goal: where nobody may do anything, the nodes are those of a server without tables, and say nothing of
+    /// the cluster.
+    #[test]
+    fn nodes_say_nothing_that_their_reader_may_not_know() {
+        let nodes_of = |access| {
+            let config = Config::default();
+            let engine = crate::rig::engine_on(&SimFs::new(1, SimOptions::default()), &config);
+            let name = TableName::parse(b"secret").unwrap();
+            let descriptor = TableDescriptor::new(name, vec![FamilyDescriptor::new(b"f")]);
+            engine.create_table(descriptor, Vec::new()).unwrap();
+            Arc::new(crate::rig::server_of(engine, config, 4).with_access(access))
+        };
+        let caller = Caller::anonymous(Owner::Connection(1), None);
+        let (open, closed) = (nodes_of(Access::Everybody), nodes_of(Access::Nobody));
+        let (open, closed) = (Nodes::new(&open, &caller), Nodes::new(&closed, &caller));
+        let has = |nodes: &Nodes<'_>, path: &str| nodes.get(path.as_bytes()).is_some();
+        for path in ["/hbase/table", "/hbase/table/secret", "/hbase/hbaseid"] {
+            assert!(has(&open, path) && !has(&closed, path), "{path}");
+        }
+        assert!(!has(&open, "/hbase/table/absent"));
+        // Clients need these before they can say who they are, as in HBase.
+        for path in [
+            "/",
+            "/hbase",
+            "/hbase/master",
+            "/hbase/meta-region-server",
+            "/hbase/rs",
+        ] {
+            assert!(has(&closed, path), "{path}");
+        }
+    }
+}
