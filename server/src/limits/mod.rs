@@ -4,5 +4,5 @@
 pub(crate) mod admission;
 pub(crate) mod capacity;
 pub(crate) mod descriptors;
-pub(crate) mod parking;
 pub(crate) mod threads;
+pub(crate) mod yields;

@@ -32,7 +32,7 @@ use crate::config::{Address, Config};
 use crate::ephemeral::faults::Faults;
 use crate::ephemeral::{self, Controls, Home};
 use crate::limits::descriptors::Descriptors;
-use crate::limits::{parking, threads};
+use crate::limits::{threads, yields};
 use crate::net;
 use crate::observe::metrics::{Calls, EngineEvents, UPKEEP_PERIOD};
 use crate::server::Server;
@@ -91,7 +91,7 @@ pub(crate) fn run(
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .thread_name("basalt-net")
-        .on_thread_park(parking::before_sleep)
+        .on_thread_park(yields::before_sleep)
         .event_interval(EVENT_INTERVAL)
         .max_blocking_threads(BLOCKING_THREADS)
         .thread_keep_alive(threads::KEEP_ALIVE)

@@ -15,7 +15,6 @@ mod charge;
 mod describe;
 mod failure;
 pub(crate) mod faults;
-mod gather;
 pub(crate) mod group;
 pub(crate) mod listing;
 pub(crate) mod pipeline;

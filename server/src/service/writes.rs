@@ -20,8 +20,9 @@ use super::describe::Description;
 use super::group::{Group, GroupDone, INLINE_CELLS, Step, reads};
 use super::pipeline::{self, Attempt, Judged, Request, View};
 use super::remote::data;
-use super::{Backend, Failure, gather};
+use super::{Backend, Failure};
 use crate::limits::admission::Class;
+use crate::limits::yields;
 use crate::security::{Action, Caller, Columns, Target, Visit};
 use crate::server::Server;
 
@@ -236,7 +237,7 @@ where
 pub(super) async fn committed(commit: Commit) -> Result<(), Failure> {
     let pause = commit.pause();
     if !commit.is_synced() {
-        gather::others().await;
+        yields::to_other_writes().await;
     }
     commit.await?;
     if !pause.is_zero() {

@@ -11,7 +11,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::{Connection, End};
 use crate::limits::admission::{MemoryPermit, SlowClient, dropped, send_now};
-use crate::limits::parking;
+use crate::limits::yields;
 
 /// A response of up to this many bytes is joined with those before it.
 const JOIN_BYTES: usize = 4 << 10;
@@ -273,7 +273,7 @@ impl Output {
 
     /// Counts bytes of the first pieces as written. Fails when the connection is to be cut there.
     fn advance(&mut self, written: usize) -> Result<(), End> {
-        parking::record_sends();
+        yields::record_sends();
         self.written += written;
         self.unsent_bytes -= written;
         self.would_block = false;

@@ -26,7 +26,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::{CancellationToken, WaitForCancellationFuture};
 
 use crate::limits::admission::{Busy, MemoryPermit, SlowClient, UNCOUNTED_BYTES, dropped, send_now, unread};
-use crate::limits::parking;
+use crate::limits::yields;
 use crate::security::{Caller, Owner};
 use crate::server::Server;
 use crate::service::Sender;
@@ -500,7 +500,7 @@ async fn send(server: &Server, socket: &TcpStream, answers: &mut Vec<u8>) -> Res
         Box::pin(send_rest(server, socket, left, answers.capacity())).await?;
     }
     server.connections().sent_bytes.add(answers.len() as u64);
-    parking::record_sends();
+    yields::record_sends();
     if answers.capacity() > KEEP_BYTES {
         *answers = Vec::new();
     } else {
