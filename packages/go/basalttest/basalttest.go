@@ -102,7 +102,8 @@ func (s *Server) FaultsLeft(t testing.TB) []Fault {
 	return armed.Faults
 }
 
-// Reset drops all user tables and namespaces, and clears faults.
+// Reset drops all user tables and namespaces, clears faults, and sets a moved clock back. To keep the clock, post
+// {"keep_clock": true} to /test/reset.
 func (s *Server) Reset(t testing.TB) {
 	t.Helper()
 	s.Post(t, "/test/reset", "{}")

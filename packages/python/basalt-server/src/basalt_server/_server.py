@@ -39,7 +39,8 @@ class Server:
         self.pid: int = line["pid"]
 
     def reset(self) -> None:
-        """Drops all user tables and namespaces, and clears faults."""
+        """Drops all user tables and namespaces, clears faults, and sets a moved clock back. With
+        `post("/test/reset", {"keep_clock": True})` the clock stays."""
         self.post("/test/reset")
 
     def faults(self, *faults: Mapping[str, object]) -> List[Dict[str, object]]:

@@ -26,7 +26,10 @@ public final class Controls {
     this.log = log;
   }
 
-  /** Drops all user tables and namespaces, and clears faults. */
+  /**
+   * Drops all user tables and namespaces, clears faults, and sets a moved clock back, which {@code
+   * {"keep_clock": true}} posted to {@code /test/reset} keeps.
+   */
   public void reset() {
     post("/test/reset", "{}");
   }
