@@ -35,9 +35,10 @@ RENAMED_3 = (
     ("HBaseTestingUtility", "HBaseTestingUtil"),
     ("MiniHBaseCluster", "SingleProcessHBaseCluster"),
 )
-# What Maven Central has: 2.4 lacks hbase-thrift, 3.0 hbase-thrift, hbase-mapreduce and hbase-endpoint.
+# What Maven Central has: 2.4 lacks hbase-thrift, 2.5 hbase-endpoint, 3.0 both and hbase-mapreduce.
 VERSIONS = {
     "2.6.1": Version("jobs,thrift", (), (), "*.java"),
+    "2.5.8": Version("jobs,thrift", ("hbase.version=2.5.8", "endpoint.version=2.6.1"), (), "*.java"),
     "2.4.18": Version("jobs", ("hbase.version=2.4.18",), (), "[!B]*.java BasaltShim.java"),
     "3.0.0-alpha-4": Version("", ("hbase.version=3.0.0-alpha-4", "hadoop.version=3.3.5"), RENAMED_3,
                              "[!B]*.java BasaltShim.java"),
@@ -215,8 +216,8 @@ def main():
     parser.add_argument("--fast", action="store_true", help="the classes marked fast, in one JVM")
     parser.add_argument("--all-parameters", action="store_true", help="every set of a class's parameters")
     parser.add_argument("--no-retry", action="store_true", help="do not run a class with differences again")
-    parser.add_argument("--per-test", default=120, type=int, metavar="SECONDS")
-    parser.add_argument("--per-class", default=600, type=int, metavar="SECONDS")
+    parser.add_argument("--per-test", default=300, type=int, metavar="SECONDS")
+    parser.add_argument("--per-class", default=1200, type=int, metavar="SECONDS")
     parser.add_argument("classes", nargs="*", help="such as client.TestPutWithDelete; all of classes.txt by default")
     options = parser.parse_args()
     options.out = (options.out or jvm.WORKSPACE / "target/hbase-own/logs" / options.version).resolve()

@@ -12,6 +12,7 @@ import org.apache.hadoop.hbase.client.ConnectionFactory;
 import org.apache.hadoop.hbase.client.SnapshotDescription;
 import org.apache.hadoop.hbase.client.TableDescriptor;
 import org.apache.hadoop.hbase.coprocessor.CoprocessorHost;
+import org.apache.hadoop.hbase.util.EnvironmentEdgeManager;
 import org.junit.AssumptionViolatedException;
 import org.mockito.Mockito;
 
@@ -32,6 +33,9 @@ public final class BasaltShim {
 
   /** Points the utility's configuration at Basalt and removes what earlier tests left there. */
   public static void start(HBaseTestingUtility util) throws IOException {
+    // A clock that a test made for itself and a server in its JVM, such as one that never shows a time
+    // twice and therefore goes ahead. Basalt has the machine's clock.
+    EnvironmentEdgeManager.reset();
     Configuration conf = util.getConfiguration();
     String port = System.getProperty("basalt.port");
     conf.set("hbase.zookeeper.quorum", "127.0.0.1");
