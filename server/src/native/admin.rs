@@ -9,7 +9,7 @@ use basalt_idl::native::messages::get_region_info_response::CompactionState;
 use bytes::Bytes;
 
 use super::reply::Reply;
-use super::{region, registry, schema, server_name, slow_log, status, upkeep};
+use super::{region, schema, server_name, slow_log, status, upkeep};
 use crate::observe::slow_log::Kind;
 use crate::service::admin::{cluster, regions};
 use crate::service::{AdminCall, Failure};
@@ -68,17 +68,21 @@ impl pb::AdminServiceHandlers for AdminCall {
 
     fn get_region_load(&self, request: pb::GetRegionLoadRequest) -> Result<pb::GetRegionLoadResponse> {
         let table = request.table_name.as_ref().map(schema::table_name).transpose()?;
-        let regions = regions::stats(self, table.as_ref())?;
         Ok(pb::GetRegionLoadResponse {
-            region_loads: status::region_loads(self, &regions)?,
+            region_loads: status::loads(self, table.as_ref())?,
         })
     }
 
     fn get_online_region(&self, _: pb::GetOnlineRegionRequest) -> Result<pb::GetOnlineRegionResponse> {
-        let regions = regions::stats(self, None)?;
-        let of_users = regions.iter().map(|region| schema::to_region(&region.region));
+        let of_system = status::system_regions(self)?
+            .into_iter()
+            .map(|(region, _)| region);
+        let of_users = regions::stats(self, None)?.into_iter().map(|stats| stats.region);
         Ok(pb::GetOnlineRegionResponse {
-            region_info: std::iter::once(registry::meta_region()).chain(of_users).collect(),
+            region_info: of_system
+                .chain(of_users)
+                .map(|region| schema::to_region(&region))
+                .collect(),
         })
     }
 

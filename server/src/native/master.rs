@@ -16,7 +16,7 @@ use basalt_idl::native::messages::MasterServiceMethod as Method;
 use bytes::Bytes;
 
 use super::reply::Reply;
-use super::{coprocessor, normalizer, places, procedures, quota, region, schema, status, upkeep};
+use super::{coprocessor, normalizer, places, procedures, quota, region, schema, status, trackers, upkeep};
 use crate::server::MasterState;
 use crate::service::admin::{cluster, namespaces, regions, snapshots, tables};
 use crate::service::{AdminCall, Failure};
@@ -142,8 +142,10 @@ impl pb::MasterServiceHandlers for AdminCall {
         } else {
             State::NotFound
         };
+        let failed = cluster::ask(self, |server| server.master().procedures.failure(request.proc_id))?;
         Ok(pb::GetProcedureResultResponse {
             state: state.into(),
+            exception: failed.map(procedures::exception),
             ..pb::GetProcedureResultResponse::default()
         })
     }
@@ -451,8 +453,9 @@ impl pb::MasterServiceHandlers for AdminCall {
     fn restore_snapshot(&self, request: pb::RestoreSnapshotRequest) -> Result<pb::RestoreSnapshotResponse> {
         let name = request.snapshot.name;
         let table = full_name(request.snapshot.table)?;
-        let proc_id = self.once((request.nonce_group, request.nonce), || {
-            snapshots::restore_or_clone(self, &name, &table)
+        let tracker = request.custom_sft.filter(|tracker| !tracker.is_empty());
+        let proc_id = self.once_or_failed((request.nonce_group, request.nonce), || {
+            trackers::restore_or_clone(self, &name, &table, tracker.as_deref())
         })?;
         Ok(pb::RestoreSnapshotResponse {
             proc_id: proc_id.unwrap_or_default(),
@@ -513,14 +516,14 @@ impl pb::MasterServiceHandlers for AdminCall {
         &self,
         request: pb::ModifyTableStoreFileTrackerRequest,
     ) -> Result<pb::ModifyTableStoreFileTrackerResponse> {
-        upkeep::modify_table_tracker(self, &request)
+        trackers::modify_table(self, &request)
     }
 
     fn modify_column_store_file_tracker(
         &self,
         request: pb::ModifyColumnStoreFileTrackerRequest,
     ) -> Result<pb::ModifyColumnStoreFileTrackerResponse> {
-        upkeep::modify_family_tracker(self, &request)
+        trackers::modify_family(self, &request)
     }
 
     fn move_region(&self, request: pb::MoveRegionRequest) -> Result<pb::MoveRegionResponse> {

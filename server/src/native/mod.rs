@@ -20,6 +20,7 @@
 //! | `faults` | faults that a test has armed |
 //! | `places` | moves, assignment and the balancer, which `master` serves |
 //! | `upkeep`, `procedures` | truncation of a region, store files, compaction times; procedures by name |
+//! | `trackers` | trackers of store files, of tables and clones |
 //! | `slow_log` | the slow log: recording native calls, and the calls that read it |
 //! | `registry` | ClientMetaService: the locations of the master and of `hbase:meta` |
 //!
@@ -74,6 +75,7 @@ mod state;
 mod status;
 #[cfg(test)]
 mod tests;
+mod trackers;
 mod upkeep;
 
 pub(crate) use connection::run;

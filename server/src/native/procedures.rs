@@ -10,11 +10,24 @@
 use basalt_engine::schema::TableName;
 use basalt_idl::native::messages as pb;
 
+use crate::server::Failed;
 use crate::service::admin::{cluster, snapshots, tables};
 use crate::service::{AdminCall, Failure};
 
 /// Time limit that clients apply when they wait for an operation, ms. HBase's own value.
 pub(super) const EXPECTED_TIMEOUT_MS: i64 = 300_000;
+
+/// The exception of an operation that failed, as part of its result.
+pub(super) fn exception(failed: Failed) -> pb::ForeignExceptionMessage {
+    pb::ForeignExceptionMessage {
+        source: Some("master".to_owned()),
+        generic_exception: Some(pb::GenericExceptionMessage {
+            class_name: Some(failed.class.to_owned()),
+            message: Some(failed.text),
+            ..pb::GenericExceptionMessage::default()
+        }),
+    }
+}
 
 /// Runs a procedure.
 pub(super) fn exec(

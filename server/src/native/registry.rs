@@ -85,7 +85,7 @@ impl pb::BootstrapNodeServiceHandlers for AdminCall {
 }
 
 /// The only region of `hbase:meta`.
-pub(super) fn meta_region() -> RegionInfo {
+fn meta_region() -> RegionInfo {
     RegionInfo {
         region_id: 1,
         table_name: TableName {

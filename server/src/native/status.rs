@@ -12,9 +12,9 @@
 //! | `data_locality`, `blocks_*_weight` | all bytes are local; 0 without store files, as in HBase |
 //! | `data_locality_for_ssd`, `blocks_local_with_ssd_weight`, `current_region_cached_ratio`, `store_ref_count`, progress of compactions | 0: not known |
 
-use basalt_engine::engine::{Compacting, RegionStats, ServerName};
+use basalt_engine::engine::{Compacting, RegionInfo, RegionStats, ServerName};
 use basalt_engine::id::SeqId;
-use basalt_engine::schema::{Switch, TableState};
+use basalt_engine::schema::{Switch, TableName, TableState};
 use basalt_idl::native::messages::{self as pb, region_load::CompactionState};
 use bytes::Bytes;
 
@@ -159,28 +159,44 @@ fn loaded(name: &str) -> pb::Coprocessor {
     }
 }
 
-/// The loads of the regions of system tables, which are computed and have no figures.
-fn system_loads(call: &AdminCall) -> Result<Vec<pb::RegionLoad>, Failure> {
-    let mut loads = Vec::new();
+/// The regions of system tables that the caller may know, each with its number of families.
+pub(super) fn system_regions(call: &AdminCall) -> Result<Vec<(RegionInfo, u32)>, Failure> {
+    let mut found = Vec::new();
     for (table, _) in tables::list(call)? {
         if table.name.is_system() {
             let stores = table.families.len() as u32;
             let regions = tables::regions_if_any(call, &table.name)?;
-            loads.extend(
-                regions
-                    .iter()
-                    .map(|region| idle_load(Bytes::from(region.name()), stores)),
-            );
+            found.extend(regions.into_iter().map(|region| (region, stores)));
         }
+    }
+    Ok(found)
+}
+
+/// The loads of the regions of system tables, which are computed and have no figures.
+fn system_loads(call: &AdminCall) -> Result<Vec<pb::RegionLoad>, Failure> {
+    let load = |(region, stores): (RegionInfo, u32)| idle_load(Bytes::from(region.name()), stores);
+    Ok(system_regions(call)?.into_iter().map(load).collect())
+}
+
+/// The loads of a table's regions, or of all regions: with those of system tables, in the order of
+/// GetOnlineRegion.
+pub(super) fn loads(call: &AdminCall, table: Option<&TableName>) -> Result<Vec<pb::RegionLoad>, Failure> {
+    let mut loads = Vec::new();
+    if table.is_none_or(TableName::is_system) {
+        for (region, stores) in system_regions(call)? {
+            if table.is_none_or(|table| *table == region.table) {
+                loads.push(idle_load(Bytes::from(region.name()), stores));
+            }
+        }
+    }
+    if !table.is_some_and(TableName::is_system) {
+        loads.extend(region_loads(call, &regions::stats(call, table)?)?);
     }
     Ok(loads)
 }
 
 /// The loads of regions.
-pub(super) fn region_loads(
-    call: &AdminCall,
-    regions: &[RegionStats],
-) -> Result<Vec<pb::RegionLoad>, Failure> {
+fn region_loads(call: &AdminCall, regions: &[RegionStats]) -> Result<Vec<pb::RegionLoad>, Failure> {
     let compactions = regions::all_compactions(call)?;
     let load = |stats: &RegionStats| {
         let compacting = compactions.get(&stats.region.id).copied().unwrap_or_default();

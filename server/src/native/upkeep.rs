@@ -1,6 +1,5 @@
 //! Calls of the master and of the region server about regions and their files: truncation of a region,
-//! the last major compaction, store files and their trackers, and the region that stands for a table's
-//! MOB files.
+//! the last major compaction, store files, and the region that stands for a table's MOB files.
 //!
 //! HBase keeps MOB values (medium objects) in files of their own, which the master compacts; clients
 //! ask for that by the name of a region that does not exist, with the start row `.mob`. Here these
@@ -16,9 +15,6 @@ use super::{region, schema};
 use crate::service::admin::{cluster, regions, tables};
 use crate::service::{AdminCall, Failure};
 
-/// Name of the option that says how HBase finds a store's files.
-const TRACKER: &str = "hbase.store.file-tracker.impl";
-
 /// Start row of the region that stands for a table's MOB files.
 const MOB_START: &[u8] = b".mob";
 
@@ -30,8 +26,13 @@ pub(super) fn truncate_region(
     let of = &request.region_info;
     let table = schema::table_name(&of.table_name)?;
     let start = of.start_key.clone().unwrap_or_default();
-    let proc_id = call.once((request.nonce_group, request.nonce), || {
-        regions::truncate(call, &table, (&start, of.region_id))
+    let proc_id = call.once_or_failed((request.nonce_group, request.nonce), || {
+        let done = regions::truncate(call, &table, (&start, of.region_id));
+        match done {
+            // HBase checks this after it has answered.
+            Err(failure) if table.is_system() && !failure.is_access_denied() => Ok(Err(failure)),
+            done => done.map(Ok),
+        }
     })?;
     Ok(pb::TruncateRegionResponse { proc_id })
 }
@@ -105,56 +106,6 @@ pub(super) fn store_files(
     Ok(pb::GetStoreFileResponse {
         store_file: files.collect(),
     })
-}
-
-/// Sets the tracker of a table's store files.
-pub(super) fn modify_table_tracker(
-    call: &AdminCall,
-    request: &pb::ModifyTableStoreFileTrackerRequest,
-) -> Result<pb::ModifyTableStoreFileTrackerResponse, Failure> {
-    let table = schema::table_name(&request.table_name)?;
-    let proc_id = call.once((request.nonce_group, request.nonce), || {
-        set_tracker(call, &table, None, &request.dst_sft)
-    })?;
-    Ok(pb::ModifyTableStoreFileTrackerResponse { proc_id })
-}
-
-/// Sets the tracker of a family's store files.
-pub(super) fn modify_family_tracker(
-    call: &AdminCall,
-    request: &pb::ModifyColumnStoreFileTrackerRequest,
-) -> Result<pb::ModifyColumnStoreFileTrackerResponse, Failure> {
-    let table = schema::table_name(&request.table_name)?;
-    let proc_id = call.once((request.nonce_group, request.nonce), || {
-        set_tracker(call, &table, Some(&request.family), &request.dst_sft)
-    })?;
-    Ok(pb::ModifyColumnStoreFileTrackerResponse { proc_id })
-}
-
-fn set_tracker(
-    call: &AdminCall,
-    table: &TableName,
-    family: Option<&[u8]>,
-    tracker: &str,
-) -> Result<(), Failure> {
-    tables::find(call, table)?;
-    check_tracker(tracker)?;
-    tables::set_option(call, table, family, (TRACKER, tracker))
-}
-
-/// Refuses a tracker that HBase refuses: MIGRATION, which a table only has on the way to another one,
-/// and what is no tracker of HBase's own.
-fn check_tracker(tracker: &str) -> Result<(), Failure> {
-    match tracker.to_uppercase().as_str() {
-        "DEFAULT" | "FILE" => Ok(()),
-        "MIGRATION" => Err(Failure::do_not_retry(format!(
-            "Do not need to transfer to {tracker}"
-        ))),
-        _ => Err(Failure::do_not_retry(format!(
-            "{} is no store file tracker; DEFAULT and FILE are",
-            tracker.escape_debug()
-        ))),
-    }
 }
 
 /// The table of a name that stands for MOB files; `None` for the name of a region.

@@ -31,7 +31,7 @@ mod master;
 pub(crate) mod sessions;
 mod status;
 
-pub(crate) use master::MasterState;
+pub(crate) use master::{Failed, MasterState};
 
 /// Most bulk loads that run at a time. Each has a thread of the pool and writes to the disk as a
 /// compaction does.

@@ -166,13 +166,13 @@ impl Catalog {
         self.alter(&descriptor.name.clone(), |_| Ok(descriptor))
     }
 
-    /// Sets one option of a table, or one entry in the configuration of a family.
-    pub(crate) fn set_option(
+    /// Sets options of a table, or entries in the configuration of a family; those without a value are
+    /// removed.
+    pub(crate) fn set_options(
         &self,
         table: &TableName,
         family: Option<&[u8]>,
-        option: &[u8],
-        value: &[u8],
+        changes: &[(&[u8], Option<&[u8]>)],
     ) -> Result<()> {
         self.alter(table, |descriptor| {
             let mut changed = descriptor.clone();
@@ -183,7 +183,12 @@ impl Catalog {
                     &mut changed.families[index].configuration
                 }
             };
-            options.insert(option.to_vec(), value.to_vec());
+            for (option, value) in changes {
+                match value {
+                    Some(value) => options.insert(option.to_vec(), value.to_vec()),
+                    None => options.remove(*option),
+                };
+            }
             Ok(changed)
         })
     }

@@ -258,17 +258,17 @@ impl Engine {
     pub fn alter_table(&self, descriptor: TableDescriptor) -> Result<()> {
         self.open_catalog()?.alter_table(descriptor)
     }
-    /// Sets one option of a table, or one entry in the configuration of a family.
+    /// Sets options of a table, or entries in the configuration of a family; those without a value are
+    /// removed.
     #[cfg(feature = "server")]
     #[doc(hidden)]
-    pub fn set_option(
+    pub fn set_options(
         &self,
         table: &TableName,
         family: Option<&[u8]>,
-        option: &[u8],
-        value: &[u8],
+        changes: &[(&[u8], Option<&[u8]>)],
     ) -> Result<()> {
-        self.open_catalog()?.set_option(table, family, option, value)
+        self.open_catalog()?.set_options(table, family, changes)
     }
     /// Adds a family.
     pub fn add_family(&self, table: &TableName, family: FamilyDescriptor) -> Result<()> {

@@ -6,7 +6,7 @@ use super::Engine;
 use crate::error::Result;
 use crate::id::RegionId;
 use crate::manifest::SnapshotMeta;
-use crate::schema::TableName;
+use crate::schema::{TableDescriptor, TableName};
 
 impl Engine {
     /// Takes a snapshot of a table, enabled or not: with `flush` of everything that was
@@ -28,7 +28,19 @@ impl Engine {
 
     /// Creates a table, enabled, from a snapshot.
     pub fn clone_snapshot(&self, name: &str, table: &TableName) -> Result<()> {
-        let regions = self.open_catalog()?.clone_snapshot(name, table)?;
+        self.clone_snapshot_with(name, table, |_| {})
+    }
+
+    /// As [`Self::clone_snapshot`]. `change` is applied to the new table's descriptor; it may change
+    /// options of the table and configurations of its families.
+    #[doc(hidden)]
+    pub fn clone_snapshot_with(
+        &self,
+        name: &str,
+        table: &TableName,
+        change: impl FnOnce(&mut TableDescriptor),
+    ) -> Result<()> {
+        let regions = self.open_catalog()?.clone_snapshot(name, table, change)?;
         self.after_clone(&regions);
         Ok(())
     }

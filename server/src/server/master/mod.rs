@@ -4,6 +4,7 @@ use std::sync::atomic::AtomicBool;
 
 use parking_lot::Mutex;
 
+pub(crate) use procedures::Failed;
 use procedures::{Nonce, Procedures};
 
 mod procedures;
@@ -37,6 +38,15 @@ impl MasterState {
         nonce: (Option<u64>, Option<u64>),
         change: impl FnOnce() -> Result<(), E>,
     ) -> Result<Option<u64>, E> {
+        self.change_or_fail(nonce, || change().map(|()| None))
+    }
+
+    /// As [`Self::change`], for a change that may fail although its call succeeds.
+    pub(crate) fn change_or_fail<E>(
+        &self,
+        nonce: (Option<u64>, Option<u64>),
+        change: impl FnOnce() -> Result<Option<Failed>, E>,
+    ) -> Result<Option<u64>, E> {
         let nonce: Option<Nonce> = match nonce {
             (Some(group), Some(nonce)) if nonce != 0 => Some((group, nonce)),
             _ => None,
@@ -45,7 +55,7 @@ impl MasterState {
         if let Some(id) = nonce.and_then(|nonce| self.procedures.repeated(nonce)) {
             return Ok(Some(id));
         }
-        change()?;
-        Ok(Some(self.procedures.finished(nonce)))
+        let failed = change()?;
+        Ok(Some(self.procedures.finished(nonce, failed)))
     }
 }

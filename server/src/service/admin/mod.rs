@@ -26,7 +26,7 @@ pub(crate) mod tables;
 use super::describe::Description;
 use super::{Backend, Failure, pipeline};
 use crate::security::{Action, Caller, Target};
-use crate::server::Server;
+use crate::server::{Failed, Server};
 
 /// What a schema or upkeep call needs of its call. Owned, so that it can move to the pool.
 #[derive(Clone, Debug)]
@@ -82,6 +82,22 @@ impl AdminCall {
         change: impl FnOnce() -> Result<(), Failure>,
     ) -> Result<Option<u64>, Failure> {
         self.server.master().change(nonce, change)
+    }
+
+    /// As [`Self::once`]. A failure in the `Ok` of `change` is the procedure's: the call succeeds, and
+    /// clients get the exception with the procedure's result, its text without a class. HBase does so
+    /// for what it checks after it has answered the call.
+    pub(crate) fn once_or_failed(
+        &self,
+        nonce: (Option<u64>, Option<u64>),
+        change: impl FnOnce() -> Result<Result<(), Failure>, Failure>,
+    ) -> Result<Option<u64>, Failure> {
+        self.server.master().change_or_fail(nonce, || {
+            Ok(change()?.err().map(|failure| Failed {
+                class: failure.class(),
+                text: failure.message().to_owned(),
+            }))
+        })
     }
 
     /// Notes what it is about.

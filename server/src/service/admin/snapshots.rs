@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use basalt_engine::SnapshotMeta;
-use basalt_engine::schema::TableName;
+use basalt_engine::schema::{TableDescriptor, TableName};
 
 use super::{AdminCall, run_admin};
 use crate::security::{Action, Target};
@@ -50,9 +50,24 @@ pub(crate) fn restore(call: &AdminCall, name: &str) -> Result<(), Failure> {
     })
 }
 
+/// Whether [`restore_or_clone`] would make a table: the snapshot exists and the table does not.
+pub(crate) fn would_clone(call: &AdminCall, name: &str, table: &TableName) -> Result<bool, Failure> {
+    run_admin(call, Action::Admin, Target::Server, |backend| {
+        let engine = backend.engine()?;
+        let snapshots = engine.snapshots();
+        let is_there = snapshots.iter().any(|snapshot| snapshot.name == name);
+        Ok(is_there && engine.describe_table(table).is_err())
+    })
+}
+
 /// Restores `table` if it exists and the snapshot is of it, and makes it of the snapshot otherwise, as
-/// HBase's one call for both does.
-pub(crate) fn restore_or_clone(call: &AdminCall, name: &str, table: &TableName) -> Result<(), Failure> {
+/// HBase's one call for both does. `change` is applied to the descriptor of a table that is made.
+pub(crate) fn restore_or_clone(
+    call: &AdminCall,
+    name: &str,
+    table: &TableName,
+    change: impl FnOnce(&mut TableDescriptor),
+) -> Result<(), Failure> {
     call.note(Target::Table(table));
     run_admin(call, Action::Admin, Target::Server, |backend| {
         let engine = backend.engine()?;
@@ -63,7 +78,7 @@ pub(crate) fn restore_or_clone(call: &AdminCall, name: &str, table: &TableName) 
         if is_own && engine.describe_table(table).is_ok() {
             Ok(engine.restore_snapshot(name)?)
         } else {
-            Ok(engine.clone_snapshot(name, table)?)
+            Ok(engine.clone_snapshot_with(name, table, change)?)
         }
     })
 }

@@ -92,16 +92,20 @@ pub(crate) fn compact(
     })
 }
 
-/// Sets an option of a table or of one of its families.
-pub(crate) fn set_option(
+/// Sets options of a table, or entries in the configuration of a family; those without a value are
+/// removed.
+pub(crate) fn set_options(
     call: &AdminCall,
     table: &TableName,
     family: Option<&[u8]>,
-    (name, value): (&str, &str),
+    changes: &[(&str, Option<&str>)],
 ) -> Result<(), Failure> {
+    let changes: Vec<_> = changes
+        .iter()
+        .map(|(name, value)| (name.as_bytes(), value.map(str::as_bytes)))
+        .collect();
     change(call, table, |backend| {
-        let (name, value) = (name.as_bytes(), value.as_bytes());
-        Ok(backend.engine()?.set_option(table, family, name, value)?)
+        Ok(backend.engine()?.set_options(table, family, &changes)?)
     })
 }
 

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use basalt_idl::native::frame::{Request, Response, put_connection_header};
 use basalt_idl::native::messages::{
-    ColumnFamilySchema, ConnectionHeader, CreateTableRequest, RegionSpecifier, RequestHeader, TableName,
+    ColumnFamilySchema, ConnectionHeader, CreateTableRequest, GenericExceptionMessage,
+    GetProcedureResultRequest, GetProcedureResultResponse, RegionSpecifier, RequestHeader, TableName,
     TableSchema, VersionInfo, region_specifier::RegionSpecifierType,
 };
 use basalt_test_support::Server;
@@ -92,6 +93,13 @@ impl Client {
         assert_eq!(response.header.call_id, Some(7));
         exception(&response)
     }
+}
+
+/// The exception of the master's operation with this id; `None` if it did not fail.
+pub(crate) fn failure_of(master: &mut Client, proc_id: u64) -> Option<GenericExceptionMessage> {
+    let call = GetProcedureResultRequest { proc_id };
+    let answer: GetProcedureResultResponse = master.ask("GetProcedureResult", &call);
+    answer.exception?.generic_exception
 }
 
 /// Class, without its package, and text of a response's exception.

@@ -25,5 +25,6 @@ mod rows;
 mod scans;
 mod slow_log;
 mod status;
+mod trackers;
 mod upkeep;
 mod zookeeper;

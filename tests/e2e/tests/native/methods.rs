@@ -392,6 +392,27 @@ fn the_region_server_names_itself_and_its_regions() {
         .map(|region| region.start_key.clone().unwrap_or_default())
         .collect();
     assert_eq!(starts, [Bytes::new(), Bytes::from_static(b"m")]);
+    // The loads are those of the same regions, system tables included, as in HBase.
+    let loads = |admin: &mut Client, table: Option<pb::TableName>| -> Vec<Bytes> {
+        let call = pb::GetRegionLoadRequest { table_name: table };
+        let answer: pb::GetRegionLoadResponse = admin.ask("GetRegionLoad", &call);
+        let loads = answer.region_loads.into_iter();
+        loads.map(|load| load.region_specifier.value).collect()
+    };
+    let all = loads(&mut admin, None);
+    assert_eq!(all.len(), online.region_info.len());
+    for system in ["hbase:meta,,1", "hbase:namespace,,"] {
+        let is_there = |name: &Bytes| name.starts_with(system.as_bytes());
+        assert_eq!(all.iter().filter(|name| is_there(name)).count(), 1, "{system}");
+    }
+    let meta = pb::TableName {
+        namespace: Bytes::from_static(b"hbase"),
+        qualifier: Bytes::from_static(b"meta"),
+    };
+    let of_meta = loads(&mut admin, Some(meta));
+    assert_eq!((of_meta.len(), &of_meta[0][..13]), (1, &b"hbase:meta,,1"[..]));
+    let of_t = loads(&mut admin, Some(table_name("t")));
+    assert!(of_t.len() == 2 && of_t.iter().all(|name| name.starts_with(b"t,")));
     admin.ask::<pb::RollWalWriterResponse>("RollWALWriter", &empty);
     admin.ask::<pb::UpdateConfigurationResponse>("UpdateConfiguration", &empty);
     admin.ask::<pb::ClearCompactionQueuesResponse>("ClearCompactionQueues", &empty);

@@ -33,7 +33,7 @@ use crate::id::RegionId;
 use crate::manifest::{ManifestEdit, RegionState, SnapshotMeta, SnapshotRegion};
 use crate::region::{Region, RegionVersion};
 use crate::schema::limits::SNAPSHOTS;
-use crate::schema::{Switch, TableName, TableState, check_snapshot_name};
+use crate::schema::{Switch, TableDescriptor, TableName, TableState, check_snapshot_name};
 use crate::store::{file_path, snapshot_dir, snapshot_store_dir, store_dir};
 
 mod filled;
@@ -199,11 +199,19 @@ impl Catalog {
         Ok(())
     }
 
-    /// Creates a table of a snapshot, enabled. Returns its regions.
-    pub(crate) fn clone_snapshot(&self, name: &str, table: &TableName) -> Result<Vec<RegionId>> {
+    /// Creates a table of a snapshot, enabled, with the snapshot's descriptor after `change`. Returns
+    /// its regions.
+    pub(crate) fn clone_snapshot(
+        &self,
+        name: &str,
+        table: &TableName,
+        change: impl FnOnce(&mut TableDescriptor),
+    ) -> Result<Vec<RegionId>> {
         let _schema = self.schema.lock();
         let snapshot = self.usable_snapshot(name)?;
-        self.clone_locked(&snapshot, table)
+        let mut descriptor = snapshot.descriptor.clone();
+        change(&mut descriptor);
+        self.clone_locked(&snapshot, descriptor, table)
     }
 
     /// Restores a table to the state of a snapshot. A disabled table stays disabled; a dropped one
@@ -214,7 +222,7 @@ impl Catalog {
         let table_name = &snapshot.descriptor.name;
         let tables = self.tables();
         let Ok(table) = tables.table(table_name) else {
-            return self.clone_locked(&snapshot, table_name);
+            return self.clone_locked(&snapshot, snapshot.descriptor.clone(), table_name);
         };
         if table.state != TableState::Disabled {
             return Err(Error::TableNotDisabled(format!(
@@ -227,7 +235,8 @@ impl Catalog {
             .clock
             .wall_ms()
             .max(newest.unwrap_or_default().saturating_add(1));
-        self.install(&snapshot, table_name, created_ms, Some(table))
+        let descriptor = snapshot.descriptor.clone();
+        self.install(&snapshot, descriptor, table_name, created_ms, Some(table))
     }
 
     fn usable_snapshot(&self, name: &str) -> Result<Arc<SnapshotMeta>> {
@@ -240,21 +249,26 @@ impl Catalog {
     }
 
     /// REQUIRES: `schema` is held.
-    fn clone_locked(&self, snapshot: &SnapshotMeta, table: &TableName) -> Result<Vec<RegionId>> {
+    fn clone_locked(
+        &self,
+        snapshot: &SnapshotMeta,
+        descriptor: TableDescriptor,
+        table: &TableName,
+    ) -> Result<Vec<RegionId>> {
         self.check_new_name(table)?;
-        self.install(snapshot, table, self.shared.clock.wall_ms(), None)
+        self.install(snapshot, descriptor, table, self.shared.clock.wall_ms(), None)
     }
 
-    /// Makes a table of a snapshot, replacing `old` or as a new one.
+    /// Makes a table with this descriptor of a snapshot, replacing `old` or as a new one.
     /// REQUIRES: `schema` is held.
     fn install(
         &self,
         snapshot: &SnapshotMeta,
+        mut descriptor: TableDescriptor,
         name: &TableName,
         created_ms: u64,
         old: Option<&Arc<Table>>,
     ) -> Result<Vec<RegionId>> {
-        let mut descriptor = snapshot.descriptor.clone();
         descriptor.name = name.clone();
         let regions = snapshot.regions.len();
         match old {
