@@ -273,6 +273,8 @@ final class Standins {
     answers.put("isReadOnly", a -> descriptor.isReadOnly());
     answers.put("getReadRequestsCount", a -> metrics(info).getReadRequestCount());
     answers.put("getWriteRequestsCount", a -> metrics(info).getWriteRequestCount());
+    // In MiB, rounded up: tests ask whether there is something.
+    answers.put("getMemStoreDataSize", a -> (long) metrics(info).getMemStoreSize().get(Size.Unit.BYTE));
     answers.put("flush", a -> {
       admin().flushRegion(info.getRegionName());
       return null;
