@@ -29,6 +29,17 @@ pub(crate) fn server_of(engine: Arc<Engine>, config: Config, places: usize) -> S
     Server::new(engine, config, address, places, calls).expect("the disk never fails")
 }
 
+/// The engine of a server, for tests of the adapters, which do not name it otherwise.
+pub(crate) fn engine(server: &Server) -> &Arc<Engine> {
+    server.engine()
+}
+
+/// An engine in this directory.
+pub(crate) fn engine_in(dir: &std::path::Path, options: Options) -> Arc<Engine> {
+    let opened = Engine::builder().options(options).open(dir);
+    opened.expect("the directory is empty")
+}
+
 /// An engine on this disk.
 pub(crate) fn engine_on(disk: &SimFs, config: &Config) -> Arc<Engine> {
     let options = Options {

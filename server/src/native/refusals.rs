@@ -117,7 +117,7 @@ fn every_method_asks_before_anything_else() {
         .unwrap();
     runtime.block_on(async {
         let server = with_table_t(Config::default(), Access::Nobody);
-        let engine = std::sync::Arc::clone(server.engine());
+        let engine = std::sync::Arc::clone(crate::rig::engine(&server));
         let table = TableName::parse(b"t").unwrap();
         let region = engine.regions(&table).unwrap().remove(0).name();
         let state = || format!("{:?} {:?}", engine.tables(), engine.region_requests());

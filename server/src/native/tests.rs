@@ -19,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 use super::run;
 use crate::config::Config;
 use crate::limits::admission::Class;
+use crate::rig;
 use crate::security::Access;
 use crate::serve::{BLOCKING_THREADS, DATA_THREADS};
 use crate::server::Server;
@@ -140,7 +141,7 @@ pub(super) fn with_table_t(config: Config, access: Access) -> Arc<Server> {
     let server = crate::rig::server_of(engine, config, DATA_THREADS);
     let table = TableName::parse(b"t").unwrap();
     let descriptor = TableDescriptor::new(table, vec![FamilyDescriptor::new(b"f")]);
-    server.engine().create_table(descriptor, Vec::new()).unwrap();
+    rig::engine(&server).create_table(descriptor, Vec::new()).unwrap();
     Arc::new(server.with_access(access))
 }
 
@@ -241,7 +242,7 @@ fn calls_in_flight_on_one_connection_are_bounded() {
         let server = server();
         let blocked = flood(&server).await;
         let table = TableName::parse(b"t").unwrap();
-        let region = server.engine().regions(&table).unwrap()[0].name();
+        let region = rig::engine(&server).regions(&table).unwrap()[0].name();
         let mut call = regions_of_t();
         call.region.as_mut().unwrap().value = region.into();
         let mut client = Client::connect(&server, "ClientService").await;
@@ -297,7 +298,7 @@ fn region_of_t(server: &Server) -> pb::RegionSpecifier {
     let table = TableName::parse(b"t").unwrap();
     pb::RegionSpecifier {
         r#type: pb::region_specifier::RegionSpecifierType::RegionName.into(),
-        value: server.engine().regions(&table).unwrap()[0].name().into(),
+        value: rig::engine(&server).regions(&table).unwrap()[0].name().into(),
     }
 }
 
@@ -527,7 +528,7 @@ async fn answers_about_tables_are_reserved() {
         let name = TableName::parse(format!("described{table}").as_bytes()).unwrap();
         let mut table = TableDescriptor::new(name, vec![FamilyDescriptor::new(b"f")]);
         table.attributes.insert(b"k".to_vec(), vec![b'v'; OPTION_BYTES]);
-        server.engine().create_table(table, Vec::new()).unwrap();
+        rig::engine(&server).create_table(table, Vec::new()).unwrap();
     }
     let mut reader = Client::connect(&server, "MasterService").await;
     let all = pb::GetTableDescriptorsRequest::default();

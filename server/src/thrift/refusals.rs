@@ -93,7 +93,7 @@ fn closed() -> Arc<Server> {
 #[tokio::test]
 async fn every_method_asks_before_anything_else() {
     let server = closed();
-    let engine = Arc::clone(server.engine());
+    let engine = Arc::clone(crate::rig::engine(&server));
     let state = || format!("{:?} {:?}", engine.tables(), engine.region_requests());
     let before = state();
     let services = [

@@ -16,6 +16,7 @@ use basalt_idl::wire::{BinaryReader, BinaryWriter};
 use super::*;
 use crate::config::Config;
 use crate::limits::admission::{Class, MemoryPermit, Permit};
+use crate::rig;
 use crate::security::{Caller, Owner};
 use crate::service::writes;
 
@@ -29,7 +30,7 @@ fn crowded_with(mut config: Config) -> Arc<Server> {
     let server = crate::rig::server(config);
     let name = TableName::parse(b"t").unwrap();
     let table = TableDescriptor::new(name, vec![FamilyDescriptor::new(b"f")]);
-    server.engine().create_table(table, Vec::new()).unwrap();
+    rig::engine(&server).create_table(table, Vec::new()).unwrap();
     server
 }
 
@@ -190,7 +191,7 @@ fn on_disk() -> Arc<Server> {
     let name = TableName::parse(b"t").unwrap();
     let family = FamilyDescriptor::new(b"f").with("BLOCKSIZE", 1024).unwrap();
     let table = TableDescriptor::new(name.clone(), vec![family]);
-    server.engine().create_table(table, Vec::new()).unwrap();
+    rig::engine(&server).create_table(table, Vec::new()).unwrap();
     for number in 0..ROWS {
         let row = row(number);
         let mut mutation = writes::mutation(&row, Durability::UseDefault);
@@ -201,11 +202,11 @@ fn on_disk() -> Arc<Server> {
             value: &[7; 1000],
             ttl_ms: None,
         });
-        let commit = server.engine().mutate(&name, &[mutation]).unwrap();
+        let commit = rig::engine(&server).mutate(&name, &[mutation]).unwrap();
         commit.wait().unwrap();
     }
-    server.engine().flush(&name).unwrap();
-    server.engine().close().unwrap();
+    rig::engine(&server).flush(&name).unwrap();
+    rig::engine(&server).close().unwrap();
     crate::rig::server_on(&disk, config)
 }
 

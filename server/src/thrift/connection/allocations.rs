@@ -5,7 +5,6 @@
 use std::sync::Arc;
 
 use allocation_counter::measure;
-use basalt_engine::Engine;
 use basalt_engine::options::{Background, Options, WalSync};
 use basalt_engine::schema::{FamilyDescriptor, TableDescriptor, TableName};
 use basalt_idl::call::{Call, write_call};
@@ -49,10 +48,7 @@ fn calls_allocate_as_much_as_is_stated() {
         wal_sync: WalSync::Os,
         ..config.engine_options()
     };
-    let engine = Engine::builder()
-        .options(options)
-        .open(dir.path().join("data"))
-        .unwrap();
+    let engine = crate::rig::engine_in(&dir.path().join("data"), options);
     let table = TableName::parse(b"t").unwrap();
     let descriptor = TableDescriptor::new(table.clone(), vec![FamilyDescriptor::new(b"f")]);
     engine.create_table(descriptor, Vec::new()).unwrap();

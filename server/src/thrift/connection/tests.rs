@@ -14,6 +14,7 @@ use tokio::task::JoinHandle;
 
 use super::*;
 use crate::config::{Config, Thrift};
+use crate::rig;
 
 /// A connection to a server with these settings, and the task that serves it.
 async fn connect(thrift: Thrift) -> (TcpStream, JoinHandle<Result<Option<Handover>, End>>) {
@@ -158,7 +159,7 @@ fn with_long_answers() -> Arc<Server> {
     for number in 0..TABLES {
         let name = TableName::parse(format!("{number:0NAME_BYTES$}").as_bytes()).unwrap();
         let table = TableDescriptor::new(name, vec![FamilyDescriptor::new(b"f")]);
-        server.engine().create_table(table, Vec::new()).unwrap();
+        rig::engine(&server).create_table(table, Vec::new()).unwrap();
     }
     server
 }
@@ -324,7 +325,7 @@ async fn with_slow_call() -> (Arc<Server>, Vec<u8>, Vec<crate::limits::admission
     let server = crate::rig::server(config);
     let table = TableName::parse(b"t").unwrap();
     let descriptor = TableDescriptor::new(table, vec![FamilyDescriptor::new(b"f")]);
-    server.engine().create_table(descriptor, Vec::new()).unwrap();
+    rig::engine(&server).create_table(descriptor, Vec::new()).unwrap();
     let mut places = Vec::new();
     for _ in 0..4 {
         places.push(
@@ -397,7 +398,7 @@ async fn answers_that_leave_in_pieces_leave_once() {
     for number in 0..60 {
         let table = TableName::parse(format!("{number:0>250}").as_bytes()).unwrap();
         let descriptor = TableDescriptor::new(table, vec![FamilyDescriptor::new(b"f")]);
-        server.engine().create_table(descriptor, Vec::new()).unwrap();
+        rig::engine(&server).create_table(descriptor, Vec::new()).unwrap();
     }
     let quick = 10;
     let one = async |client: &mut TcpStream| {
