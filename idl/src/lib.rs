@@ -39,7 +39,6 @@ pub mod serve;
 pub mod thrift1;
 pub mod thrift2;
 pub mod wire;
-pub mod without_effect;
 pub mod zookeeper;
 
 pub use call::{Call, CallError, TApplicationException, TApplicationExceptionType};

@@ -1,6 +1,6 @@
 //! Warnings of options that the server keeps without effect.
 
-use basalt_idl::without_effect::{OF_FAMILY, OF_TABLE, SETTINGS};
+use basalt_types::schema::without_effect::{OF_FAMILY, OF_TABLE, SETTINGS};
 
 use super::ShellResult;
 use super::arguments::Options;

@@ -430,7 +430,7 @@ fn the_page_lists_every_option() {
 /// warns, and no others.
 #[test]
 fn the_page_lists_every_option_without_effect() {
-    use basalt_idl::without_effect::{OF_FAMILY, OF_TABLE, SETTINGS};
+    use basalt_engine::schema::without_effect::{OF_FAMILY, OF_TABLE, SETTINGS};
     let stored = |heading: &str| -> BTreeSet<String> {
         let is_stored = |row: &Row| row.rest.iter().any(|note| note.starts_with("stored"));
         let rows = rows(heading).into_iter().filter(is_stored);

@@ -24,6 +24,7 @@ pub mod store_options;
 mod switches;
 mod table;
 mod user_code;
+pub mod without_effect;
 
 pub use cell_limit::CellLimit;
 pub use family::{

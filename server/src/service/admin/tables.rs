@@ -20,8 +20,23 @@ pub(crate) fn create(call: &AdminCall, table: TableDescriptor, splits: Vec<Vec<u
         call,
         Action::Create,
         Target::Namespace(name.namespace()),
-        |backend| backend.create_table(for_creation(table), splits),
+        |backend| {
+            note_without_effect(&table);
+            backend.create_table(for_creation(table), splits)
+        },
     )
+}
+
+/// Logs the options that are kept and do nothing: native clients and Thrift have no answer for them.
+fn note_without_effect(table: &TableDescriptor) {
+    let options = table.without_effect();
+    if !options.is_empty() {
+        tracing::info!(
+            table = %table.name,
+            "options of the table are kept and have no effect (docs/compatibility.md): {}",
+            options.join(", ")
+        );
+    }
 }
 
 /// Drops a table, and its quotas, as HBase does (`MasterQuotasObserver`).
@@ -48,7 +63,10 @@ pub(crate) fn disable(call: &AdminCall, table: &TableName) -> Result<(), Failure
 /// Replaces a table's descriptor.
 pub(crate) fn alter(call: &AdminCall, table: TableDescriptor) -> Result<(), Failure> {
     let name = table.name.clone();
-    change(call, &name, |backend| backend.alter_table(table))
+    change(call, &name, |backend| {
+        note_without_effect(&table);
+        backend.alter_table(table)
+    })
 }
 
 pub(crate) fn add_family(
@@ -56,7 +74,10 @@ pub(crate) fn add_family(
     table: &TableName,
     family: FamilyDescriptor,
 ) -> Result<(), Failure> {
-    change(call, table, |backend| backend.add_family(table, family))
+    change(call, table, |backend| {
+        note_without_effect(&TableDescriptor::new(table.clone(), vec![family.clone()]));
+        backend.add_family(table, family)
+    })
 }
 
 pub(crate) fn alter_family(
@@ -64,7 +85,10 @@ pub(crate) fn alter_family(
     table: &TableName,
     family: FamilyDescriptor,
 ) -> Result<(), Failure> {
-    change(call, table, |backend| backend.alter_family(table, family))
+    change(call, table, |backend| {
+        note_without_effect(&TableDescriptor::new(table.clone(), vec![family.clone()]));
+        backend.alter_family(table, family)
+    })
 }
 
 pub(crate) fn drop_family(call: &AdminCall, table: &TableName, family: &[u8]) -> Result<(), Failure> {

@@ -1,6 +1,9 @@
 //! Options of tables and families that Basalt keeps and returns, and that change nothing there.
 //!
-//! `docs/compatibility.md` lists them; a test compares it with these lists. The shell warns of them.
+//! `docs/compatibility.md` lists them; a test compares it with these lists. The shell warns of them, and the
+//! server notes them in its log.
+
+use super::{Attributes, TableDescriptor};
 
 /// An option, and the value that asks for nothing; of an option without such a value, an empty text.
 pub type Option = (&'static str, &'static str);
@@ -96,9 +99,71 @@ pub const SETTINGS: [&str; 52] = [
     "hbase.table.max.rowsize",
 ];
 
+impl TableDescriptor {
+    /// The options that the table and its families have without effect, as `NAME => value`, those of a family
+    /// behind its name.
+    pub fn without_effect(&self) -> Vec<String> {
+        let mut found = idle(&self.attributes, &OF_TABLE, "");
+        for family in &self.families {
+            let of = format!("{}: ", super::Escaped(&family.name));
+            found.extend(idle(&family.attributes, &OF_FAMILY, &of));
+            found.extend(idle(&family.configuration, &[], &of));
+        }
+        found
+    }
+}
+
+/// Those of these options, and of the settings, that ask for something.
+fn idle(attributes: &Attributes, options: &[Option], prefix: &str) -> Vec<String> {
+    let asks = |name: &str, value: &str| {
+        let of = options.iter().find(|(option, _)| *option == name);
+        of.map_or(SETTINGS.contains(&name), |(_, nothing)| {
+            !value.eq_ignore_ascii_case(nothing)
+        })
+    };
+    let texts = attributes
+        .iter()
+        .map(|(name, value)| (String::from_utf8_lossy(name), String::from_utf8_lossy(value)));
+    let asking = texts.filter(|(name, value)| asks(name, value));
+    asking
+        .map(|(name, value)| format!("{prefix}{name} => {}", super::Cut(value.as_bytes())))
+        .collect()
+}
+
 #[cfg(test)]
 mod tests {
+    use super::super::{FamilyDescriptor, TableName};
     use super::*;
+
+    #[test]
+    fn options_that_ask_for_something_are_named() {
+        let mut table =
+            TableDescriptor::new(TableName::parse(b"t").unwrap(), vec![FamilyDescriptor::new(b"f")]);
+        let set = |attributes: &mut Attributes, name: &str, value: &str| {
+            attributes.insert(name.into(), value.into());
+        };
+        set(&mut table.attributes, "REGION_REPLICATION", "1");
+        set(&mut table.attributes, "MAX_FILESIZE", "7");
+        set(&mut table.families[0].attributes, "IS_MOB", "FALSE");
+        assert_eq!(table.without_effect(), Vec::<String>::new());
+        set(&mut table.attributes, "REGION_REPLICATION", "2");
+        set(&mut table.attributes, "hbase.table.max.rowsize", "9");
+        set(&mut table.families[0].attributes, "IS_MOB", "true");
+        set(
+            &mut table.families[0].configuration,
+            "hbase.offpeak.end.hour",
+            "3",
+        );
+        assert_eq!(
+            table.without_effect(),
+            [
+                "REGION_REPLICATION => 2",
+                "hbase.table.max.rowsize => 9",
+                "f: IS_MOB => true",
+                "f: hbase.offpeak.end.hour => 3",
+            ]
+        );
+    }
 
     #[test]
     fn settings_are_listed_once_in_order() {
