@@ -14,7 +14,9 @@ use std::os::fd::AsFd as _;
 use std::os::unix::fs::{DirBuilderExt as _, FileExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
+use parking_lot::Mutex;
 use rustix::fs::{FallocateFlags, FlockOperation, OFlags};
 use rustix::io::Errno;
 
@@ -22,6 +24,16 @@ use super::{Advice, DirLock, File, Open, Space, Vfs, direct};
 
 const FILE_MODE: u32 = 0o600;
 const DIR_MODE: u32 = 0o700;
+
+/// The source of uuids.
+const RANDOM: &str = "/dev/urandom";
+/// The source of uuids, open since the first one was drawn. Its descriptor is the reserve of [`sync_in_reserve`]:
+/// a log whose directory cannot be synced after a rename is final, so neither may need a new descriptor.
+static RESERVE: Mutex<Option<fs::File>> = Mutex::new(None);
+/// Attempts to open a directory in the reserve's place, which another thread may take first.
+const RESERVE_ATTEMPTS: u32 = 200;
+/// Pause between two such attempts.
+const RESERVE_PAUSE: Duration = Duration::from_millis(10);
 
 /// Zeros are written in pieces of this size where the file system cannot reserve space.
 const ZEROS_BYTES: usize = 64 << 10;
@@ -254,6 +266,33 @@ impl RealFile {
     }
 }
 
+/// Whether the process or the system has no descriptor left.
+fn descriptors_are_used_up(error: &io::Error) -> bool {
+    let code = error.raw_os_error();
+    [Errno::MFILE, Errno::NFILE]
+        .iter()
+        .any(|errno| code == Some(errno.raw_os_error()))
+}
+
+/// Syncs a directory with the descriptor of the reserve, for which it waits if another thread takes it.
+/// The error is `used_up` if there is none after two seconds.
+fn sync_in_reserve(dir: &Path, used_up: io::Error) -> io::Result<()> {
+    let mut reserve = RESERVE.lock();
+    for _ in 0..RESERVE_ATTEMPTS {
+        drop(reserve.take());
+        match open_dir(dir) {
+            Err(error) if descriptors_are_used_up(&error) => std::thread::sleep(RESERVE_PAUSE),
+            opened => {
+                let synced = opened?.sync_all();
+                // Without it the next uuid opens the source again.
+                *reserve = fs::File::open(RANDOM).ok();
+                return synced;
+            }
+        }
+    }
+    Err(used_up)
+}
+
 impl Vfs for RealFs {
     fn open(&self, path: &Path, how: Open) -> io::Result<Arc<dyn File>> {
         let mut options = fs::OpenOptions::new();
@@ -314,7 +353,10 @@ impl Vfs for RealFs {
     }
 
     fn sync_dir(&self, dir: &Path) -> io::Result<()> {
-        open_dir(dir)?.sync_all()
+        match open_dir(dir) {
+            Err(error) if descriptors_are_used_up(&error) => sync_in_reserve(dir, error),
+            opened => opened?.sync_all(),
+        }
     }
 
     fn lock(&self, path: &Path) -> io::Result<Option<Box<dyn DirLock>>> {
@@ -335,7 +377,13 @@ impl Vfs for RealFs {
 
     fn draw_uuid(&self) -> io::Result<[u8; 16]> {
         let mut uuid = [0; 16];
-        fs::File::open("/dev/urandom")?.read_exact(&mut uuid)?;
+        let mut reserve = RESERVE.lock();
+        let source = match &mut *reserve {
+            Some(source) => source,
+            none => none.insert(fs::File::open(RANDOM)?),
+        };
+        source.read_exact(&mut uuid)?;
+        drop(reserve);
         // Version 4, variant 1 (RFC 9562), so that tools that print uuids recognise it.
         uuid[6] = uuid[6] & 0x0f | 0x40;
         uuid[8] = uuid[8] & 0x3f | 0x80;

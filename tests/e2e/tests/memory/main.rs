@@ -15,6 +15,7 @@ use basalt_client::{Client, Error, ErrorKind, FamilySchema, Get, Put, Scan, Tabl
 use basalt_test_support::Server;
 
 mod answers;
+mod files;
 mod raw;
 mod slow_senders;
 mod threads;
