@@ -1,6 +1,7 @@
 //! Options of families and tables: which are kept and returned, and their effects on tables.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use basalt_idl::admin::args as own;
@@ -8,7 +9,7 @@ use basalt_idl::thrift2::{self, args as two};
 use basalt_test_support::workspace;
 use bytes::Bytes;
 
-use crate::client::{Wire, bytes, name, put, text};
+use crate::client::{Wire, bytes, name, put, shut_down, start, text};
 
 type Attributes = BTreeMap<Bytes, Bytes>;
 
@@ -149,6 +150,46 @@ fn every_option_is_kept_and_given_back() {
             Some([("a.setting".to_owned(), "of a family".to_owned())].into())
         );
         wire.ok(&two::ModifyTable { desc: found });
+    }
+}
+
+#[test]
+fn the_log_names_options_without_effect() {
+    let shared = start(&[]);
+    let mut wire = Wire::to(Arc::clone(&shared));
+    let mut create = |named: &str, of_table: &[(&str, &str)], of_family: &[(&str, &str)]| {
+        let desc = table(named, of_table, vec![family("f", of_family)]);
+        wire.ok(&two::CreateTable {
+            desc,
+            split_keys: None,
+        });
+    };
+    create("replicas", &[("REGION_REPLICATION", "2")], &[("IS_MOB", "true")]);
+    let idle = [("REGION_REPLICATION", "1"), ("MAX_FILESIZE", "1073741824")];
+    create("plain", &idle, &[("IS_MOB", "FALSE"), ("VERSIONS", "2")]);
+    wire.ok(&two::AddColumnFamily {
+        table_name: name("plain"),
+        column: family("g", &[("hbase.hstore.checksum.algorithm", "NULL")]),
+    });
+    drop(wire);
+    let log = shut_down(shared);
+    let told: Vec<_> = log
+        .lines()
+        .filter(|line| line.contains("kept and have no effect"))
+        .collect();
+    let expected = [
+        (
+            "replicas",
+            "(docs/compatibility.md): REGION_REPLICATION => 2, f: IS_MOB => true",
+        ),
+        (
+            "plain",
+            "(docs/compatibility.md): g: hbase.hstore.checksum.algorithm => NULL",
+        ),
+    ];
+    assert_eq!(told.len(), expected.len(), "{log}");
+    for (line, (table, options)) in told.iter().zip(expected) {
+        assert!(line.contains(table) && line.contains(options), "{line}");
     }
 }
 
