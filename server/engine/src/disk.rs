@@ -135,7 +135,12 @@ impl DiskSpace {
     /// Refuses a write while writes are suspended.
     pub(crate) fn check(&self) -> Result<()> {
         if self.is_suspended() {
-            return Err(Error::DiskSpace(self.reason(&self.seen.lock())));
+            let seen = self.seen.lock();
+            return Err(Error::DiskSpace(match &seen.problem {
+                // Clients do not learn where the files are.
+                Some(problem) => format!("writes suspended: {}", problem.for_clients()),
+                None => self.reason(&seen),
+            }));
         }
         Ok(())
     }
