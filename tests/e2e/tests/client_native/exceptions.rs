@@ -32,10 +32,11 @@ const NOT_MADE: [(ExceptionClass, &[&str], &str); 3] = [
 
 /// Classes in the sources that never stand alone in an answer: the text of one that clients have begins with
 /// them.
-const WRAPPED: [&str; 8] = [
+const WRAPPED: [&str; 9] = [
     "java.io.FileNotFoundException",
     "java.lang.ClassNotFoundException",
     "java.lang.IllegalArgumentException",
+    "java.lang.RuntimeException",
     "java.lang.UnsupportedOperationException",
     "org.apache.hadoop.hbase.constraint.ConstraintException",
     "org.apache.hadoop.hbase.filter.IncompatibleFilterException",
