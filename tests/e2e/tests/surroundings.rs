@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::fs::{self, Permissions};
-use std::io::{BufRead as _, BufReader, Read as _};
+use std::io::{BufRead as _, BufReader, ErrorKind, Read as _};
 use std::net::{SocketAddr, TcpListener};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -361,13 +361,19 @@ fn check_as_reader(bin: &Path, data: &Path) -> Output {
     fs::set_permissions(bin, Permissions::from_mode(0o755)).expect("ours");
     let program = bin.join("basalt");
     fs::copy(binary("basalt"), &program).expect("copied");
-    Command::new(program)
-        .args(["check", "--data-dir"])
-        .arg(data)
-        .uid(NOBODY)
-        .gid(NOBODY)
-        .output()
-        .expect("it was copied")
+    let mut check = Command::new(program);
+    check.args(["check", "--data-dir"]).arg(data);
+    check.uid(NOBODY).gid(NOBODY);
+    let mut output = None;
+    // A process that another test begins has the copy open for writing until it runs its own program.
+    until("the copy is closed everywhere", || match check.output() {
+        Err(error) if error.kind() == ErrorKind::ExecutableFileBusy => false,
+        ended => {
+            output = Some(ended.expect("it was copied"));
+            true
+        }
+    });
+    output.expect("it ran")
 }
 
 fn set_modes(dir: &Path, dirs: u32, files: u32) {

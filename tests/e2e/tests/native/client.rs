@@ -98,7 +98,7 @@ impl Client {
 /// The exception of the master's operation with this id; `None` if it did not fail.
 pub(crate) fn failure_of(master: &mut Client, proc_id: u64) -> Option<GenericExceptionMessage> {
     let call = GetProcedureResultRequest { proc_id };
-    let answer: GetProcedureResultResponse = master.ask("GetProcedureResult", &call);
+    let answer: GetProcedureResultResponse = master.ask("getProcedureResult", &call);
     answer.exception?.generic_exception
 }
 
