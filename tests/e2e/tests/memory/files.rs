@@ -53,7 +53,7 @@ async fn work(table: &Table, admin: &Admin, first: usize) -> Vec<usize> {
     let mut acknowledged = Vec::new();
     for batch in first..first + BATCHES {
         let written = tokio::time::timeout(PATIENCE, table.put_multiple(puts(batch))).await;
-        if matches!(written, Ok(Ok(_))) {
+        if matches!(written, Ok(Ok(()))) {
             acknowledged.push(batch);
         }
         // Refused or not: the rows below tell what was lost.
