@@ -298,7 +298,7 @@ fn region_of_t(server: &Server) -> pb::RegionSpecifier {
     let table = TableName::parse(b"t").unwrap();
     pb::RegionSpecifier {
         r#type: pb::region_specifier::RegionSpecifierType::RegionName.into(),
-        value: rig::engine(&server).regions(&table).unwrap()[0].name().into(),
+        value: rig::engine(server).regions(&table).unwrap()[0].name().into(),
     }
 }
 
