@@ -99,9 +99,8 @@ fn check_target(tracker: &str) -> Result<(), Failure> {
     }
 }
 
-/// Restores a table or makes one of a snapshot. A table that is made gets this tracker, in place of
-/// those of the snapshot's table and families. An unknown tracker fails the procedure and not the call,
-/// as in HBase.
+/// Restores a table, or clones the snapshot. The tracker replaces the trackers of a clone's table and
+/// families. As in HBase, an unknown tracker fails the procedure, not the call.
 pub(super) fn restore_or_clone(
     call: &AdminCall,
     snapshot: &str,

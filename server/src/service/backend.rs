@@ -1,7 +1,7 @@
 //! Where the tables are: in this server's engine, or in another cluster.
 //!
-//! The methods are what both have. What only an engine has (jobs, store files, snapshots, quotas) goes
-//! through [`Backend::engine`], which fails for another cluster.
+//! Both support the methods here. Calls on jobs, store files, snapshots and quotas need the engine, which
+//! [`Backend::engine`] returns; it fails for another cluster.
 //!
 //! Data requests do not pass here: the pipeline attempts them on the engine or forwards them, so that
 //! calls on the engine stay monomorphic.

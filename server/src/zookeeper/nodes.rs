@@ -158,8 +158,7 @@ mod tests {
     use crate::config::Config;
     use crate::security::{Access, Owner};
 
-    /// Goal: where nobody may do anything, the nodes are those of a server without tables, and say nothing of
-    /// the cluster.
+    /// Goal: the nodes show neither tables nor the cluster's id to a reader without rights.
     #[test]
     fn nodes_say_nothing_that_their_reader_may_not_know() {
         let nodes_of = |access| {

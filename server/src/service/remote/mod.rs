@@ -16,8 +16,8 @@
 //! Repetitions are the client's: reads and plain writes are repeated, increments and appends carry a
 //! nonce, conditional writes are sent once. The cluster's exceptions keep class and text.
 //!
-//! What needs the engine (jobs, store files, snapshots, quotas of the other side) is refused, see
-//! [`super::backend::Backend::engine`].
+//! Calls on jobs, store files, snapshots and quotas need an engine and are refused
+//! ([`super::backend::Backend::engine`]).
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! The same tests, on a server whose tables are in another Basalt, reached by native RPC: what the server
-//! needs of its tables, it gets through one boundary.
+//! Runs the tests of this program again on a server whose tables are in another Basalt, which it reaches by
+//! native RPC. This shows that the server uses its tables through one boundary only.
 
 use std::process::Command;
 

@@ -143,8 +143,8 @@ fn a_new_tracker_ends_a_migration() {
     server.stop();
 }
 
-/// A clone gets the tracker of its call in place of the snapshot's. HBase checks the name when it has
-/// answered the call, so an unknown one is the procedure's failure.
+/// The tracker of the call replaces the snapshot's. HBase checks its name after the answer, so an unknown
+/// tracker fails the procedure.
 #[test]
 fn a_clone_gets_the_tracker_of_its_call() {
     let (_dir, server) = started();
