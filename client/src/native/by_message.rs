@@ -8,8 +8,7 @@ use std::sync::Arc;
 use basalt_idl::native::messages::mutation_proto::MutationType;
 use basalt_idl::native::messages::table_state::State;
 use basalt_idl::native::messages::{
-    self, Condition, GetRequest, MasterServiceMethod, MultiRequest, MutateRequest, MutationProto,
-    RegionAction,
+    self, Condition, MasterServiceMethod, MultiRequest, MutateRequest, MutationProto, RegionAction,
 };
 use bytes::Bytes;
 use prost::Message;
@@ -40,15 +39,7 @@ pub enum MessageAction {
 impl Table {
     /// A row, `None` if nothing of it was found.
     pub async fn get_by_message(&self, get: messages::Get) -> Result<Option<Row>> {
-        let row = get.row.clone();
-        let request = GetRequest {
-            get,
-            ..GetRequest::default()
-        };
-        let reply = self
-            .inner
-            .on_region(self.name(), &row, request, Repeat::Always)
-            .await?;
+        let reply = self.get_reply(get).await?;
         let result = reply.message.result.clone().unwrap_or_default();
         let row = Block::new(&reply.cells).row(result);
         row.map_err(|what| reply.malformed("Get", what))

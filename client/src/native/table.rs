@@ -2,13 +2,10 @@
 
 use std::sync::Arc;
 
-use basalt_idl::native::messages::{
-    self, Condition, GetRequest, MultiRequest, MutateRequest, MutateResponse, RegionAction,
-};
-use basalt_idl::thrift2::TRowMutations;
+use basalt_idl::native::messages::{self, Condition, GetRequest, MutateRequest, MutateResponse};
 use tokio::sync::mpsc;
 
-use super::atomic::{atomic, inline};
+use super::atomic::inline;
 use super::batch::{self, Action};
 use super::cluster::{Cluster, Inner, Repeat};
 use super::connection::Reply;
@@ -51,20 +48,16 @@ impl Table {
 
     /// A row, `None` if nothing of it was found.
     pub async fn get(&self, get: Get) -> Result<Option<Row>> {
-        let reply = self.get_call(get, false).await?;
-        let mut block = Block::new(&reply.cells);
-        let result = reply.message.result.clone().unwrap_or_default();
-        block.row(result).map_err(|what| reply.malformed("Get", what))
+        self.get_by_message(encode::get(get.into_thrift()?, false)?).await
     }
 
     /// Whether the get would find anything.
     pub async fn exists(&self, get: Get) -> Result<bool> {
-        let reply = self.get_call(get, true).await?;
+        let reply = self.get_reply(encode::get(get.into_thrift()?, true)?).await?;
         Ok(reply.message.result.and_then(|result| result.exists) == Some(true))
     }
 
-    async fn get_call(&self, get: Get, existence_only: bool) -> Result<Reply<messages::GetResponse>> {
-        let get = encode::get(get.into_thrift()?, existence_only)?;
+    pub(super) async fn get_reply(&self, get: messages::Get) -> Result<Reply<messages::GetResponse>> {
         let row = get.row.clone();
         let request = GetRequest {
             get,
@@ -193,39 +186,19 @@ impl Table {
     /// Applies changes of one row if the check passes, in one atomic step, and says whether it did.
     pub async fn check_and_mutate(&self, check: Check, mutations: RowMutations) -> Result<bool> {
         let mutations = mutations.into_thrift()?;
-        let condition = encode::condition(mutations.row.clone(), check);
-        self.mutate_atomically(mutations, Some(condition), Repeat::Never)
+        let row = mutations.row.clone();
+        let condition = encode::condition(row.clone(), check);
+        self.mutate_row_by_message(&row, inline(mutations)?, Some(condition))
             .await
     }
 
     /// Applies changes of one row in one atomic step.
     pub async fn mutate_row(&self, mutations: RowMutations) -> Result<()> {
         let mutations = mutations.into_thrift()?;
-        self.mutate_atomically(mutations, None, Repeat::Always)
+        let row = mutations.row.clone();
+        self.mutate_row_by_message(&row, inline(mutations)?, None)
             .await
             .map(drop)
-    }
-
-    async fn mutate_atomically(
-        &self,
-        mutations: TRowMutations,
-        condition: Option<Condition>,
-        repeat: Repeat,
-    ) -> Result<bool> {
-        let row = mutations.row.clone();
-        let request = MultiRequest {
-            region_action: vec![RegionAction {
-                condition,
-                ..atomic(inline(mutations)?)
-            }],
-            nonce_group: Some(self.inner.nonce_group),
-            ..MultiRequest::default()
-        };
-        let reply = self.inner.on_region(&self.name, &row, request, repeat).await?;
-        match reply.message.region_action_result.first() {
-            Some(result) => Ok(result.processed.or(reply.message.processed) == Some(true)),
-            None => Err(reply.malformed("Multi", "there is no result".to_owned())),
-        }
     }
 
     /// Gets, writes and atomic groups together: those of one region in one group, those of one server in one
