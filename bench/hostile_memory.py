@@ -142,7 +142,7 @@ class Sizes:
 
     def __init__(self, settings):
         number = lambda key: int(settings[key])
-        self.message = number("thrift.max_message_bytes")
+        self.message = number("server.max_message_bytes")
         self.row = number("row.max_bytes")
         self.cell = min(number("row.cell_max_bytes"), self.message) - 4096
 

@@ -246,7 +246,7 @@ def idle(arguments, root):
     for connections in (0, count):
         clients = [served() for _ in range(connections)]
         time.sleep(5)
-        figures.append((server.memory(), *kernel_memory(), server.metric("basalt_thrift_connections ")))
+        figures.append((server.memory(), *kernel_memory(), server.metric("basalt_connections ")))
         print(f"{connections} connections: {figures[-1][3]:.0f} open, resident {figures[-1][0] / MIB:.2f} MiB, "
               f"TCP buffers {figures[-1][1] / MIB:.2f} MiB, slabs {figures[-1][2] / MIB:.2f} MiB")
     each = [(after - before) / count for before, after in zip(*figures)]

@@ -22,7 +22,7 @@ GLANCE = [
     stat("False positives", "percentunit", FALSE_POSITIVES,
          "Share of the bloom filters asked that sent a read into a file in vain.", width=6, red_above=0.02),
     stat("Latency of reads, p99", "s",
-         quantile(0.99, "basalt_thrift_request_duration_seconds", selector=READ_METHODS),
+         quantile(0.99, "basalt_request_duration_seconds", selector=READ_METHODS),
          "The slowest hundredth of gets and of fetches of scanners.", width=6),
 ]
 
@@ -85,12 +85,12 @@ BLOOM = [
 READS = [
     graph(
         "Read calls", "reqps",
-        (total("basalt_thrift_requests_total", "api", "method", selector=READ_METHODS) + " > 0", "{{api}} {{method}}"),
+        (total("basalt_requests_total", "api", "method", selector=READ_METHODS) + " > 0", "{{api}} {{method}}"),
         description="Gets, and fetches of scanners.", stacked=True,
     ),
     graph(
         "Latency of read calls, p99", "s",
-        (quantile(0.99, "basalt_thrift_request_duration_seconds", "api", "method", selector=READ_METHODS), "{{api}} {{method}}"),
+        (quantile(0.99, "basalt_request_duration_seconds", "api", "method", selector=READ_METHODS), "{{api}} {{method}}"),
         description="A fetch of many rows is rightly slower than a get. Rises with the misses: the disk is the limit.",
     ),
     graph(

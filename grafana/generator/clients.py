@@ -11,22 +11,22 @@ ALERTS = ["BasaltDown", "BasaltErrorRate", "BasaltCallsRefused", "BasaltConnecti
 ERRORS = [
     graph(
         "Exceptions by class", "ops",
-        (total("basalt_thrift_errors_total", "exception"), "{{exception}}"),
+        (total("basalt_errors_total", "exception"), "{{exception}}"),
         description="Calls answered with an exception. A series begins with its first error, so that one shows in the panel "
         "beside this.",
         width=12,
     ),
     bars(
         "Exceptions since the start", "short",
-        f"topk(10, {summed('basalt_thrift_errors_total', 'api', 'method', 'exception')})", "{{api}} {{method}} {{exception}}",
+        f"topk(10, {summed('basalt_errors_total', 'api', 'method', 'exception')})", "{{api}} {{method}} {{exception}}",
         "Which call failed how, counted since the server started.",
     ),
     graph(
         "Share of calls that failed, by method", "percentunit",
         (
             share(
-                total("basalt_thrift_failed_requests_total", "api", "method"),
-                total("basalt_thrift_requests_total", "api", "method"),
+                total("basalt_failed_requests_total", "api", "method"),
+                total("basalt_requests_total", "api", "method"),
             ),
             "{{api}} {{method}}",
         ),
@@ -38,7 +38,7 @@ ERRORS = [
 LATENCY = [
     graph(
         "Latency by method, p99", "s",
-        (quantile(0.99, "basalt_thrift_request_duration_seconds", "api", "method"), "{{api}} {{method}}"),
+        (quantile(0.99, "basalt_request_duration_seconds", "api", "method"), "{{api}} {{method}}"),
         description="The slowest hundredth of the calls of each method. A scan that fetches many rows is rightly slower "
         "than a get.",
         width=12,
@@ -87,14 +87,14 @@ LOAD = [
 CONNECTIONS = [
     graph(
         "Connections", "short",
-        (summed("basalt_thrift_connections", "instance"), "{{instance}}"),
-        description="Open connections of the main port. Beyond thrift.max_connections new ones are closed at once.",
+        (summed("basalt_connections", "instance"), "{{instance}}"),
+        description="Open connections of the main port. Beyond server.max_connections new ones are closed at once.",
     ),
     graph(
         "Connections opened and refused", "cps",
-        (total("basalt_thrift_connections_accepted_total"), "accepted"),
-        (total("basalt_thrift_connections_rejected_total"), "rejected: too many"),
-        (total("basalt_thrift_protocol_errors_total"), "ended by bytes that are no message"),
+        (total("basalt_connections_accepted_total"), "accepted"),
+        (total("basalt_connections_rejected_total"), "rejected: too many"),
+        (total("basalt_protocol_errors_total"), "ended by bytes that are no message"),
         description="A high rate of new connections means clients without a pool.",
     ),
     graph(
@@ -106,13 +106,13 @@ CONNECTIONS = [
     ),
     graph(
         "Received", "Bps",
-        (total("basalt_thrift_received_bytes_total", "instance"), "{{instance}}"),
+        (total("basalt_received_bytes_total", "instance"), "{{instance}}"),
         description="Bytes of Thrift messages from clients.",
         width=12,
     ),
     graph(
         "Sent", "Bps",
-        (total("basalt_thrift_sent_bytes_total", "instance"), "{{instance}}"),
+        (total("basalt_sent_bytes_total", "instance"), "{{instance}}"),
         description="Bytes of answers. Much more than clients need: name the columns, filter in the server.",
         width=12,
     ),

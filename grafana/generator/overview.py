@@ -14,11 +14,11 @@ GLANCE = [
          "Time since the process started, of the server that started last."),
     stat("Alerts", "short", 'count(ALERTS{alertstate="firing",alertname=~"Basalt.*",instance=~"$instance"}) or vector(0)',
          "Alert rules that fire now. docs/operations.md says what to do about each.", red_above=1),
-    stat("Calls", "reqps", total("basalt_thrift_requests_total"), "Thrift calls answered per second, failed ones too."),
+    stat("Calls", "reqps", total("basalt_requests_total"), "Thrift calls answered per second, failed ones too."),
     stat("Failed calls", "percentunit",
-         share(total("basalt_thrift_failed_requests_total"), total("basalt_thrift_requests_total")),
+         share(total("basalt_failed_requests_total"), total("basalt_requests_total")),
          "Share of calls answered with an exception. Empty while nobody calls.", red_above=0.05, see="basalt-clients"),
-    stat("Latency, p99", "s", quantile(0.99, "basalt_thrift_request_duration_seconds"),
+    stat("Latency, p99", "s", quantile(0.99, "basalt_request_duration_seconds"),
          "The slowest hundredth of all calls. A scan that fetches many rows counts, too.", see="basalt-clients"),
     stat("Tables", "short", summed("basalt_tables"), "Tables of all namespaces."),
     stat("Regions", "short", summed("basalt_regions"), "Regions of all tables.", see="basalt-regions"),
@@ -31,33 +31,33 @@ GLANCE = [
     stat("Disk available", "percentunit",
          share(summed("basalt_disk_available_bytes"), summed("basalt_disk_capacity_bytes")),
          "Share of the data directory's file system that the server may still use.", red_below=0.05, see="basalt-engine"),
-    stat("Open connections", "short", summed("basalt_thrift_connections"), "Open connections of the main port.",
+    stat("Open connections", "short", summed("basalt_connections"), "Open connections of the main port.",
          see="basalt-clients"),
 ]
 
 CALLS = [
     graph(
         "Calls by method", "reqps",
-        (total("basalt_thrift_requests_total", "api", "method") + " > 0", "{{api}} {{method}}"),
+        (total("basalt_requests_total", "api", "method") + " > 0", "{{api}} {{method}}"),
         description="Thrift calls answered per second, failed ones too. Methods nobody calls are left out.",
         width=12, stacked=True,
     ),
     graph(
         "Failed calls by API", "reqps",
-        (total("basalt_thrift_failed_requests_total", "api"), "{{api}}"),
+        (total("basalt_failed_requests_total", "api"), "{{api}}"),
         description="Calls answered with an exception, per second. The dashboard of clients says which exception.",
         width=12, see="basalt-clients",
     ),
     graph(
         "Latency", "s",
-        (quantile(0.5, "basalt_thrift_request_duration_seconds"), "p50"),
-        (quantile(0.99, "basalt_thrift_request_duration_seconds"), "p99"),
-        (mean("basalt_thrift_request_duration_seconds"), "mean"),
+        (quantile(0.5, "basalt_request_duration_seconds"), "p50"),
+        (quantile(0.99, "basalt_request_duration_seconds"), "p99"),
+        (mean("basalt_request_duration_seconds"), "mean"),
         description="From the last byte of a call to the last byte of its answer handed to the socket, over all methods.",
         width=12,
     ),
     bars(
-        "Methods called most", "reqps", f"topk(10, {total('basalt_thrift_requests_total', 'api', 'method')} > 0)",
+        "Methods called most", "reqps", f"topk(10, {total('basalt_requests_total', 'api', 'method')} > 0)",
         "{{api}} {{method}}", "The ten methods that are called most now.",
     ),
 ]
@@ -109,8 +109,8 @@ PROCESS = [
     ),
     graph(
         "Traffic", "Bps",
-        (total("basalt_thrift_received_bytes_total"), "received"),
-        (total("basalt_thrift_sent_bytes_total"), "sent"),
+        (total("basalt_received_bytes_total"), "received"),
+        (total("basalt_sent_bytes_total"), "sent"),
         description="Bytes of Thrift messages, over both ports.", width=12,
     ),
 ]

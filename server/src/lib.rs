@@ -16,7 +16,7 @@
 //! row 3  ephemeral                                  servers that tests own, and faults that tests arm
 //! row 2  limits cluster security                    admission, memory, throttling, quotas; names of servers and regions; who calls, and who may do what
 //! row 1  observe                                    metrics, logs, slow log, key visualizer
-//! row 0  config                                     settings
+//! row 0  config socket                              settings; connections in clear or under TLS
 //! ```
 //!
 //! Below all rows is the engine, which is synchronous: tokio ends at `service`.
@@ -37,6 +37,7 @@ mod security;
 mod serve;
 mod server;
 mod service;
+mod socket;
 pub mod thrift;
 mod zookeeper;
 

@@ -15,6 +15,7 @@ impl SeqId {
 
     /// The next one.
     #[must_use]
+    #[inline]
     pub fn next(self) -> Self {
         Self(self.0 + 1)
     }

@@ -25,6 +25,7 @@ pub struct TableName {
 impl TableName {
     /// A name of these parts. `None`: the default namespace.
     /// REQUIRES: the parts follow HBase's rules, and the namespace is not `default`.
+    #[inline]
     pub fn of_parts(namespace: Option<&str>, qualifier: &str) -> Self {
         Self {
             namespace: namespace.map(Arc::from),
@@ -33,16 +34,19 @@ impl TableName {
     }
 
     /// The namespace, `default` spelled out.
+    #[inline]
     pub fn namespace(&self) -> &str {
         self.namespace.as_deref().unwrap_or(DEFAULT_NAMESPACE)
     }
 
     /// The part after the namespace.
+    #[inline]
     pub fn qualifier(&self) -> &str {
         &self.qualifier
     }
 
     /// Takes the full name off the front of `text`.
+    #[inline]
     pub fn strip_from<'a>(&self, text: &'a [u8]) -> Option<&'a [u8]> {
         let rest = match &self.namespace {
             Some(namespace) => text.strip_prefix(namespace.as_bytes())?.strip_prefix(b":")?,
@@ -52,16 +56,19 @@ impl TableName {
     }
 
     /// Whether it lies in the system namespace.
+    #[inline]
     pub fn is_system(&self) -> bool {
         self.namespace() == SYSTEM_NAMESPACE
     }
 
     /// Whether it is `hbase:meta`.
+    #[inline]
     pub fn is_meta(&self) -> bool {
         self.is_system() && &*self.qualifier == META_TABLE
     }
 
     /// HBase's order of tables in lists: as text, with `default:` spelled out.
+    #[inline]
     pub fn cmp_as_text(&self, other: &Self) -> Ordering {
         let text = |name: &Self| format!("{}:{}", name.namespace(), name.qualifier);
         text(self).cmp(&text(other))

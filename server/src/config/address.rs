@@ -107,7 +107,7 @@ pub(super) fn exposure(ports: &[(&str, &Address)]) -> Option<String> {
     (!open.is_empty()).then(|| {
         format!(
             "This server is open to strangers: anyone who reaches {} can read and delete everything, for there is neither authentication nor \
-             TLS (thrift.insecure_no_auth = true).",
+             TLS (server.insecure = true).",
             open.join(" or ")
         )
     })

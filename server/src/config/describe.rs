@@ -34,7 +34,17 @@ const RELOADED: [&str; 4] = [
 ];
 
 /// Older names of settings, and their present names.
-const ALIASES: [(&str, &str); 1] = [("thrift.listen", "server.listen")];
+const ALIASES: [(&str, &str); 9] = [
+    ("thrift.listen", "server.listen"),
+    ("thrift.max_connections", "server.max_connections"),
+    ("thrift.max_message_bytes", "server.max_message_bytes"),
+    ("thrift.max_cells_per_call", "server.max_cells_per_call"),
+    ("thrift.message_timeout_ms", "server.message_timeout_ms"),
+    ("thrift.idle_timeout_ms", "server.idle_timeout_ms"),
+    ("thrift.write_timeout_ms", "server.write_timeout_ms"),
+    ("thrift.max_response_bytes", "server.max_response_bytes"),
+    ("thrift.insecure_no_auth", "server.insecure"),
+];
 
 impl Setting {
     /// All settings, in the order in which they are declared.
@@ -86,9 +96,14 @@ impl Setting {
         }
     }
 
-    /// Meaning of the setting, as one paragraph.
+    /// Meaning of the setting and its older name, as one paragraph.
     pub fn meaning(self) -> String {
-        paragraph(self.field.doc)
+        let mut meaning = paragraph(self.field.doc);
+        let name = self.name();
+        if let Some((older, _)) = ALIASES.iter().find(|(_, now)| *now == name) {
+            meaning.push_str(&format!(" Older name: `{older}`."));
+        }
+        meaning
     }
 
     /// Type of the setting in words: `size`, `duration`, `` `fsync` or `os` ``.
@@ -209,7 +224,7 @@ mod tests {
                 setting.meaning()
             );
         }
-        for name in RELOADED {
+        for name in RELOADED.into_iter().chain(ALIASES.map(|(older, _)| older)) {
             assert!(Setting::named(name).is_some(), "{name}");
         }
     }
@@ -244,7 +259,7 @@ mod tests {
         for (wrong, nearest) in [
             ("wal.sink", "wal.sync"),
             ("memstore.flush_byte", "memstore.flush_bytes"),
-            ("thrift.max_conections", "thrift.max_connections"),
+            ("server.max_conections", "server.max_connections"),
         ] {
             assert!(
                 unknown(wrong).ends_with(&format!("the nearest name is {nearest}")),

@@ -55,14 +55,14 @@ fn divide_total(settings: &mut Table, total: u64) {
     let part = |(section, key, _)| read(settings, section, key).unwrap_or(0);
     let (memstore, requests) = (part(PARTS[0]) / 4, part(PARTS[2]) / CALL_SHARE);
     let flush = memstore.min(defaults.memstore.flush_bytes);
-    let message = requests.min(defaults.thrift.max_message_bytes as u64);
+    let message = requests.min(defaults.server.max_message_bytes as u64);
     let segment = (total / 16).min(defaults.wal.segment_bytes);
     fill(settings, "memstore", "flush_bytes", flush);
-    fill(settings, "thrift", "max_message_bytes", message);
-    fill(settings, "thrift", "max_response_bytes", message);
+    fill(settings, "server", "max_message_bytes", message);
+    fill(settings, "server", "max_response_bytes", message);
     fill(
         settings,
-        "thrift",
+        "server",
         "max_cells_per_call",
         message / MESSAGE_BYTES_PER_CELL,
     );
@@ -148,7 +148,7 @@ mod tests {
             (140_000_000, 60_000_000)
         );
         assert_eq!(
-            (config.thrift.max_message_bytes, config.thrift.max_response_bytes),
+            (config.server.max_message_bytes, config.server.max_response_bytes),
             (20_000_000, 20_000_000)
         );
         assert_eq!(
@@ -159,7 +159,7 @@ mod tests {
             ),
             (20_000_000, 10 << 20, 25_000_000)
         );
-        assert_eq!(config.thrift.max_cells_per_call, 312_500);
+        assert_eq!(config.server.max_cells_per_call, 312_500);
         assert_eq!(config.key_visualizer.bytes, 6_250_000);
         assert_eq!(load(&["memory.total_bytes=0"]), Config::default());
         let least = load(&["memory.total_bytes=67108864"]);

@@ -123,9 +123,9 @@ impl Config {
                 "must be HOST or HOST:PORT",
             ),
             (
-                self.requests.memory_bytes < self.thrift.max_message_bytes as u64,
+                self.requests.memory_bytes < self.server.max_message_bytes as u64,
                 "requests.memory_bytes",
-                "must be at least thrift.max_message_bytes",
+                "must be at least server.max_message_bytes",
             ),
             (
                 self.bulkload.directories.iter().any(|path| !path.is_absolute()),
@@ -142,13 +142,13 @@ impl Config {
     /// Addresses that other machines can reach, unless that is accepted.
     fn refused_addresses(&self) -> Vec<ConfigError> {
         let open = self.ports().into_iter().filter(|(_, listen)| listen.is_open());
-        open.filter(|_| !self.thrift.insecure_no_auth)
+        open.filter(|_| !self.server.insecure)
             .map(|(key, listen)| {
                 ConfigError::new(
                     key,
                     format!(
                         "{listen} is not a loopback address, and this server has neither authentication nor TLS yet: \
-                         anybody who reaches the port could read and delete everything. Set thrift.insecure_no_auth = true \
+                         anybody who reaches the port could read and delete everything. Set server.insecure = true \
                          to accept that"
                     ),
                 )
@@ -306,8 +306,8 @@ mod tests {
                 "wal.segment_bytes=2TB",
                 "wal.segment_bytes: is 2000000000000, and must be 1MiB to 4GiB",
             ),
-            ("thrift.max_message_bytes=3GiB", "must be 1KiB to 2147483647"),
-            ("thrift.message_timeout_ms=0", "must be at least 1ms"),
+            ("server.max_message_bytes=3GiB", "must be 1KiB to 2147483647"),
+            ("server.message_timeout_ms=0", "must be at least 1ms"),
             ("wal.stall_ms=200000d", "must be at most 36500d"),
             ("block_cache.bytes=1000TiB", "must be at most 64TiB"),
             ("compaction.threads=0", "must be 1 to 256"),
@@ -326,9 +326,9 @@ mod tests {
                 .validate()
                 .unwrap_err()
                 .to_string()
-                .contains("thrift.insecure_no_auth")
+                .contains("server.insecure")
         );
-        config.thrift.insecure_no_auth = true;
+        config.server.insecure = true;
         config.validate().unwrap();
     }
 }

@@ -145,27 +145,15 @@ settings! {
         directories: Vec<PathBuf> = Vec::new(),
     }
 
-    /// The port for all binary protocols.
+    /// The main port, for all binary protocols, and the connections of both ports.
     server: Server {
         /// Address of the port for Thrift, HBase's RPC and ZooKeeper's protocol. Port 0: the system
-        /// chooses. Older name: `thrift.listen`.
+        /// chooses.
         listen: Address = loopback(9090),
         /// Host, or host and port, by which HBase's native clients reach this server: the name in
         /// its ZooKeeper nodes and in `hbase:meta`. `auto`: the address of the port. Set it in a
         /// container, behind NAT, and where the port listens on all addresses.
         advertise: String = "auto".into(),
-    }
-
-    /// Thrift, and the connections of both ports.
-    thrift: Thrift {
-        /// Protocol of Thrift connections; `auto`: any, by the first bytes. A client of another one
-        /// gets an exception in its own protocol, and the connection ends.
-        protocol: ThriftProtocol = ThriftProtocol::Auto,
-        /// Transport of Thrift connections; otherwise as `thrift.protocol`.
-        transport: ThriftTransport = ThriftTransport::Auto,
-        /// Service (Thrift 1 or 2) for which `getThriftServerType` answers on a connection without
-        /// earlier calls.
-        default_api: u8 = 2 => Range::between(1, 2),
         /// Maximum number of connections of the port for binary protocols. A further one is closed
         /// as soon as it is accepted.
         max_connections: usize = 10_000 => Range::between(1, CONNECTIONS_MAX),
@@ -188,15 +176,27 @@ settings! {
         max_response_bytes: usize = 64 << 20 => Range::between(1 << 10, MESSAGE_BYTES_MAX),
         /// Accepts addresses that other machines can reach, for both ports, although there is no
         /// authentication.
-        insecure_no_auth: bool = false,
+        insecure: bool = false,
+    }
+
+    /// Thrift.
+    thrift: Thrift {
+        /// Protocol of Thrift connections; `auto`: any, by the first bytes. A client of another one
+        /// gets an exception in its own protocol, and the connection ends.
+        protocol: ThriftProtocol = ThriftProtocol::Auto,
+        /// Transport of Thrift connections; otherwise as `thrift.protocol`.
+        transport: ThriftTransport = ThriftTransport::Auto,
+        /// Service (Thrift 1 or 2) for which `getThriftServerType` answers on a connection without
+        /// earlier calls.
+        default_api: u8 = 2 => Range::between(1, 2),
     }
 
     /// The HTTP port.
-    // Limits of Thrift messages are those of the main port.
+    // Limits of messages are those of the main port.
     http: Http {
         /// Address of the HTTP port. Port 0: the system chooses.
         listen: Address = loopback(9095),
-        /// Maximum number of connections of the HTTP port, as `thrift.max_connections`.
+        /// Maximum number of connections of the HTTP port, as `server.max_connections`.
         max_connections: usize = 10_000 => Range::between(1, CONNECTIONS_MAX),
         /// Host names that the HTTP port answers to, besides IP addresses and `localhost`, as in
         /// `["basalt", "db1.example.org"]`: docs/operations.md, "Browsers". At most 64.
@@ -210,7 +210,7 @@ settings! {
     // A call beyond a limit is refused with RegionTooBusyException.
     requests: Requests {
         /// Maximum bytes of messages, arguments, results and replies of current calls. At least
-        /// `thrift.max_message_bytes`.
+        /// `server.max_message_bytes`.
         memory_bytes: u64 = 512 * MIB => Range::between(1, MEMORY_BYTES_MAX),
         /// Maximum number of calls that wait for a thread, for the disk or for row locks. Further
         /// ones are refused.

@@ -91,7 +91,7 @@ fn facts(server: &Server, stats: &[RegionStats]) -> Markup {
                 "up since",
                 html! { (show::moment(server.started())) " (" (show::duration(server.uptime())) ")" },
             ),
-            ("Thrift port", html! { (server.thrift_address()) }),
+            ("Main port", html! { (server.main_address()) }),
             (
                 "data directory",
                 html! { code { (server.config().data.dir.display()) } },

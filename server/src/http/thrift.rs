@@ -3,7 +3,7 @@
 //!
 //! The path selects one of HBase's services. At `/`, where HBase has its servlet of either service, each
 //! call decides, as on the main port. The protocol is detected by the first bytes, as on the
-//! Thrift port; the content type is ignored, as in HBase's servlet. Answers are in Thrift wherever
+//! main port; the content type is ignored, as in HBase's servlet. Answers are in Thrift wherever
 //! possible, with status 200, errors too: Thrift clients show nothing of an HTTP error but its
 //! number.
 //!
@@ -45,11 +45,11 @@ enum Refusal {
     WebPage,
     #[error("the request has the header doAs, but acting for another user is not supported")]
     DoAs,
-    #[error("the body has more bytes than thrift.max_message_bytes, {0}")]
+    #[error("the body has more bytes than server.max_message_bytes, {0}")]
     TooLarge(usize),
     #[error("{0}")]
     Busy(#[from] Busy),
-    #[error("the body was not complete after {0:?} (thrift.message_timeout_ms)")]
+    #[error("the body was not complete after {0:?} (server.message_timeout_ms)")]
     Slow(Duration),
     #[error("the body ended too early: {0}")]
     Broken(#[from] axum::Error),
@@ -105,7 +105,7 @@ async fn respond(site: Site, service: Option<Service>, request: Request) -> Resp
 
 async fn call(site: Site, service: Option<Service>, request: Request) -> Result<Answer, Refusal> {
     check_headers(request.headers())?;
-    let config = &site.server.config().thrift;
+    let config = &site.server.config().server;
     let limit = Duration::from_millis(config.message_timeout_ms);
     let peer = request.extensions().get::<SocketAddr>().copied();
     let peer_ip = peer.map(|peer| peer.ip());
@@ -189,7 +189,7 @@ async fn receive(
     peer: Option<IpAddr>,
     permit: &mut MemoryPermit,
 ) -> Result<Bytes, Refusal> {
-    let limit = server.config().thrift.max_message_bytes;
+    let limit = server.config().server.max_message_bytes;
     let listens_first = request.headers().contains_key(header::EXPECT);
     let most = if listens_first {
         limit

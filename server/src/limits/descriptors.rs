@@ -8,7 +8,7 @@
 //! | --- | --- | --- |
 //! | log, manifest, directories, runtime | [`HOUSEKEEPING`] | the remainder |
 //! | HTTP port | a sixteenth, [`HTTP_MIN`] at least, `http.max_connections` at most | a count of its connections |
-//! | main port | three quarters of the rest, `thrift.max_connections` at most | a count of its connections |
+//! | main port | three quarters of the rest, `server.max_connections` at most | a count of its connections |
 //! | store files | the remainder, [`FILES_MIN`] at least, `store.max_open_files` at most | the
 //! engine's handle cache |
 //!
@@ -20,7 +20,7 @@
 //! briefly a connection to refuse on each port, directories being synced or listed, `/proc` for
 //! metrics, the profiler's pipe. A process may also inherit descriptors. To keep descriptors free
 //! for all of these, the number of a connection's descriptor is checked, too
-//! ([`Descriptors::thrift_end`]): the system assigns the lowest free number, so a connection with
+//! ([`Descriptors::main_end`]): the system assigns the lowest free number, so a connection with
 //! the number `n` means that `n` others are open.
 
 use std::os::fd::RawFd;
@@ -32,19 +32,19 @@ const HOUSEKEEPING: u64 = 64;
 /// Fewest descriptors of the HTTP port.
 const HTTP_MIN: u64 = 16;
 /// Fewest descriptors of the main port.
-const THRIFT_MIN: u64 = 16;
+const MAIN_MIN: u64 = 16;
 /// Fewest descriptors of store files: at least one for each thread that reads or writes them, so
 /// that the handle cache stays within its limit (`engine::fs::HandleCache`).
 const FILES_MIN: u64 = OPEN_FILES_MIN as u64;
 /// Smallest limit of open files.
-const LIMIT_MIN: u64 = HOUSEKEEPING + HTTP_MIN + THRIFT_MIN + FILES_MIN;
+const LIMIT_MIN: u64 = HOUSEKEEPING + HTTP_MIN + MAIN_MIN + FILES_MIN;
 
 /// The limit of open files and its shares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Descriptors {
     limit: u64,
     /// Most connections of the main port.
-    pub(crate) thrift: usize,
+    pub(crate) main: usize,
     /// Most connections of the HTTP port.
     pub(crate) http: usize,
     /// Most descriptors of store files.
@@ -57,32 +57,32 @@ impl Descriptors {
         if limit < LIMIT_MIN {
             return Err(format!(
                 "the limit of open files is {limit}, and {LIMIT_MIN} are needed: {HOUSEKEEPING} for log, manifest and runtime, \
-                 {FILES_MIN} for store files, {THRIFT_MIN} for the main port and {HTTP_MIN} for the HTTP port. Raise it \
+                 {FILES_MIN} for store files, {MAIN_MIN} for the main port and {HTTP_MIN} for the HTTP port. Raise it \
                  (LimitNOFILE= of systemd, ulimit -Hn)"
             ));
         }
         let http = (limit / 16).clamp(HTTP_MIN, (config.http.max_connections as u64).max(HTTP_MIN));
         let rest = limit - HOUSEKEEPING - http;
-        let thrift = (rest / 4 * 3)
+        let main = (rest / 4 * 3)
             .min(rest - FILES_MIN)
-            .min(config.thrift.max_connections as u64);
+            .min(config.server.max_connections as u64);
         let files = match config.store.max_open_files {
-            0 => rest - thrift,
-            wanted => (rest - thrift).min(wanted as u64),
+            0 => rest - main,
+            wanted => (rest - main).min(wanted as u64),
         };
         let count = |share| usize::try_from(share).unwrap_or(usize::MAX);
         Ok(Self {
             limit,
-            thrift: count(thrift),
+            main: count(main),
             http: count(http).min(config.http.max_connections),
             files: count(files),
         })
     }
 
-    /// The first number that a descriptor of a Thrift connection may not have: below it, half of
+    /// The first number that a descriptor of a connection of the main port may not have: below it, half of
     /// housekeeping's share and the HTTP port's share stay free, whatever else the process has
     /// open.
-    pub(crate) fn thrift_end(self) -> RawFd {
+    pub(crate) fn main_end(self) -> RawFd {
         self.end(HOUSEKEEPING / 2 + self.http as u64)
     }
 
@@ -97,11 +97,11 @@ impl Descriptors {
     }
 
     /// The name of the limit on connections of the main port, for the log.
-    pub(crate) fn thrift_bound(self, config: &Config) -> &'static str {
-        if self.thrift < config.thrift.max_connections {
+    pub(crate) fn main_bound(self, config: &Config) -> &'static str {
+        if self.main < config.server.max_connections {
             "the main port's share of the limit of open files"
         } else {
-            "thrift.max_connections"
+            "server.max_connections"
         }
     }
 
@@ -119,14 +119,14 @@ impl Descriptors {
         format!(
             "limit of open files {}: {HOUSEKEEPING} for log, manifest and runtime, {} for store files, {} for the main port, {} for \
              the HTTP port",
-            self.limit, self.files, self.thrift, self.http
+            self.limit, self.files, self.main, self.http
         )
     }
 
     /// One sentence for each setting that the limit of open files has no room for.
     pub(crate) fn warnings(self, config: &Config) -> Vec<String> {
         [
-            ("thrift.max_connections", config.thrift.max_connections, self.thrift),
+            ("server.max_connections", config.server.max_connections, self.main),
             ("store.max_open_files", config.store.max_open_files, self.files),
         ]
         .into_iter()
@@ -147,9 +147,9 @@ mod tests {
 
     use super::*;
 
-    fn config(thrift: usize, http: usize, files: usize) -> Config {
+    fn config(main: usize, http: usize, files: usize) -> Config {
         let mut config = Config::default();
-        config.thrift.max_connections = thrift;
+        config.server.max_connections = main;
         config.http.max_connections = http;
         config.store.max_open_files = files;
         config
@@ -157,7 +157,7 @@ mod tests {
 
     fn shares(limit: u64, config: &Config) -> (usize, usize, usize) {
         let shares = Descriptors::divide(limit, config).unwrap();
-        (shares.files, shares.thrift, shares.http)
+        (shares.files, shares.main, shares.http)
     }
 
     /// The examples of docs/operations.md.
@@ -174,9 +174,9 @@ mod tests {
     #[test]
     fn without_a_limit_the_settings_hold() {
         let shares = Descriptors::divide(u64::MAX, &Config::default()).unwrap();
-        assert_eq!((shares.thrift, shares.http), (10_000, 10_000));
+        assert_eq!((shares.main, shares.http), (10_000, 10_000));
         assert!(shares.files > 1 << 40);
-        assert_eq!((shares.thrift_end(), shares.http_end()), (RawFd::MAX, RawFd::MAX));
+        assert_eq!((shares.main_end(), shares.http_end()), (RawFd::MAX, RawFd::MAX));
         assert!(shares.warnings(&Config::default()).is_empty());
     }
 
@@ -196,13 +196,13 @@ mod tests {
         for word in [
             "10000",
             "1024",
-            "thrift.max_connections",
+            "server.max_connections",
             "store.max_open_files",
             "5000",
         ] {
             assert!(warnings.contains(word), "{warnings}");
         }
-        assert!(shares.thrift_bound(&wants).contains("share of the limit"));
+        assert!(shares.main_bound(&wants).contains("share of the limit"));
         assert_eq!(shares.http_bound(&wants), "http.max_connections");
     }
 
@@ -212,16 +212,16 @@ mod tests {
         #[test]
         fn shares_fit_the_limit(
             limit in prop_oneof![LIMIT_MIN..1_000, LIMIT_MIN..100_000, LIMIT_MIN..=u64::MAX],
-            thrift in 1_usize..20_000, http in 1_usize..20_000, files in prop_oneof![Just(0), 80_usize..50_000],
+            main in 1_usize..20_000, http in 1_usize..20_000, files in prop_oneof![Just(0), 80_usize..50_000],
         ) {
-            let config = config(thrift, http, files);
+            let config = config(main, http, files);
             let shares = Descriptors::divide(limit, &config).unwrap();
-            let sum = [shares.files, shares.thrift, shares.http].iter().map(|share| *share as u128).sum::<u128>();
+            let sum = [shares.files, shares.main, shares.http].iter().map(|share| *share as u128).sum::<u128>();
             prop_assert!(sum + u128::from(HOUSEKEEPING) <= u128::from(limit), "{shares:?}");
             prop_assert!(shares.files as u64 >= FILES_MIN, "{shares:?}");
-            prop_assert!(shares.thrift >= thrift.min(THRIFT_MIN as usize), "{shares:?}");
+            prop_assert!(shares.main >= main.min(MAIN_MIN as usize), "{shares:?}");
             prop_assert!(shares.http >= http.min(HTTP_MIN as usize), "{shares:?}");
-            prop_assert!(shares.thrift <= thrift && shares.http <= http);
+            prop_assert!(shares.main <= main && shares.http <= http);
         }
     }
 }

@@ -31,7 +31,7 @@ pub(super) async fn unpack(
     let Some(packing) = packing.filter(|_| !cells.is_empty()) else {
         return Ok(cells);
     };
-    let max = server.config().thrift.max_message_bytes;
+    let max = server.config().server.max_message_bytes;
     let memory = Arc::clone(server.admission().memory());
     if cells.len() <= INLINE_PACKED {
         let mut room = Reserved::new(&memory, OnShortage::Leave);
@@ -122,7 +122,7 @@ fn failure(error: &UnpackError, refused: Option<Error>) -> Failure {
     match (error, refused) {
         (UnpackError::NoRoom(_), Some(refused)) => refused.into(),
         (UnpackError::TooLarge(_), _) => Failure::do_not_retry(format!(
-            "{error} (thrift.max_message_bytes); send fewer cells in a call"
+            "{error} (server.max_message_bytes); send fewer cells in a call"
         )),
         _ => Failure::do_not_retry(error.to_string()),
     }

@@ -251,7 +251,7 @@ async fn region_action(
 
 /// Fails when the response is full: the client repeats this action in another call, as with HBase.
 fn check_size(connection: &Connection, block: &CellBlock) -> Result<(), Failure> {
-    let limit = connection.server.config().thrift.max_response_bytes;
+    let limit = connection.server.config().server.max_response_bytes;
     if block.response_bytes() < limit {
         return Ok(());
     }

@@ -23,6 +23,7 @@ use crate::rig;
 use crate::security::Access;
 use crate::serve::{BLOCKING_THREADS, DATA_THREADS};
 use crate::server::Server;
+use crate::socket::Socket;
 
 /// Data calls that wait while the pool is full.
 const WAITING: usize = 1_000;
@@ -63,7 +64,7 @@ impl Client {
         codec: Option<&str>,
     ) -> Self {
         let (server, stop) = (Arc::clone(server), CancellationToken::new());
-        tokio::spawn(run(server, accepted, BytesMut::new(), 1, stop));
+        tokio::spawn(run(server, Socket::new(accepted), BytesMut::new(), 1, stop));
         let mut client = Self(socket);
         let header = pb::ConnectionHeader {
             service_name: Some(service.to_owned()),
@@ -388,7 +389,7 @@ fn calls_go_on_while_their_client_reads_nothing() {
 /// A server with the table `t` and little memory for calls: messages and arguments may have 3.9 MiB of it.
 fn with_little_memory() -> Arc<Server> {
     let mut config = Config::default();
-    config.thrift.max_message_bytes = 1 << 20;
+    config.server.max_message_bytes = 1 << 20;
     config.requests.memory_bytes = 9 << 19;
     with_table_t(config, Access::Everybody)
 }

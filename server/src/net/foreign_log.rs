@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
+use super::foreign::ForeignProtocol;
 use crate::observe::log_limit::LogLimit;
-use crate::thrift::messages::ForeignProtocol;
 
 /// Least time between two lines about one protocol.
 const PERIOD: Duration = Duration::from_secs(10);

@@ -6,23 +6,23 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
 
-use basalt_idl::wire::{Detected, detect};
+use basalt_idl::wire::Detected;
+use bytes::BytesMut;
 use metrics_exporter_prometheus::PrometheusHandle;
 use tokio::net::TcpStream;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use super::detect;
+use super::foreign::{self, ForeignProtocol};
 use super::foreign_log::ForeignLog;
 use super::listener::Listener;
 use crate::http;
 use crate::server::Server;
-use crate::thrift::connection::{refuse_on_http_port, send_and_close};
-use crate::thrift::messages::{ForeignProtocol, ProtocolError};
-
-/// Bytes that suffice to distinguish protocols.
-const FIRST_BYTES: usize = 16;
+use crate::socket::Socket;
+use crate::thrift::connection::refuse_on_http_port;
+use crate::thrift::messages::WireFormat;
 
 /// Serves the HTTP port until shutdown.
 pub(crate) async fn serve(
@@ -41,11 +41,11 @@ pub(crate) async fn serve(
             let (server, stop) = (Arc::clone(&server), stopping.clone());
             let foreign_log = Arc::clone(&foreign_log);
             async move {
-                let Some(socket) = turn_away(&server, socket, peer, &foreign_log, &stop).await else {
+                let Some(connection) = turn_away(&server, socket, peer, &foreign_log, &stop).await else {
                     return;
                 };
-                let (config, memory) = (&server.config().thrift, server.admission().memory());
-                if let Err(end) = http::connection::run(socket, peer, site, config, memory, stop).await {
+                let (config, memory) = (&server.config().server, server.admission().memory());
+                if let Err(end) = http::connection::run(connection, peer, site, config, memory, stop).await {
                     tracing::debug!(%peer, "HTTP connection closed: {end}");
                 }
             }
@@ -53,53 +53,34 @@ pub(crate) async fn serve(
         .await;
 }
 
-/// Waits for the first bytes of a connection, and returns the connection if the HTTP library should
-/// serve it. `None`: it was refused, or has ended.
+/// Waits for the first bytes of a connection, and returns both if the HTTP library should serve it.
+/// `None`: it was refused, or has ended.
 async fn turn_away(
     server: &Server,
     socket: TcpStream,
     peer: SocketAddr,
     log: &ForeignLog,
     stop: &CancellationToken,
-) -> Option<TcpStream> {
-    let mut first = [0; FIRST_BYTES];
-    let count = peek(server, &socket, &mut first, stop).await?;
-    let first = first.get(..count)?;
-    let detected = detect(first);
-    if matches!(detected, Detected::Thrift { .. }) {
-        log.note(peer, "HTTP", None, ProtocolError::HttpPort);
-        refuse_on_http_port(server, socket, stop).await;
+) -> Option<(Socket, BytesMut)> {
+    let (mut socket, mut received) = (Socket::new(socket), BytesMut::new());
+    let detected = detect::first(server, &mut socket, &mut received, stop)
+        .await
+        .inspect_err(|why| tracing::debug!(%peer, "HTTP connection closed: {why}"))
+        .ok()?;
+    if let Detected::Thrift { protocol, framed } = detected {
+        let first = (WireFormat { protocol, framed }, received);
+        if let Some(reason) = refuse_on_http_port(server, socket, first, stop).await {
+            log.note(peer, "HTTP", None, reason);
+        }
         return None;
     }
-    match ForeignProtocol::of(detected, first) {
+    match ForeignProtocol::of(detected, &received) {
         // The library answers text and unknown bytes with an HTTP error.
-        ForeignProtocol::Http | ForeignProtocol::Text | ForeignProtocol::Unknown => Some(socket),
+        ForeignProtocol::Http | ForeignProtocol::Text | ForeignProtocol::Unknown => Some((socket, received)),
         protocol => {
             log.note(peer, "HTTP", Some(protocol), protocol);
-            send_and_close(server, socket, protocol.reply(), stop).await;
+            foreign::refuse(server, socket, protocol, stop).await;
             None
         }
-    }
-}
-
-/// Reads the first bytes and leaves them in the socket; returns their number. `None` when the
-/// client has closed the connection, has been idle for too long, or the server stops.
-async fn peek(
-    server: &Server,
-    socket: &TcpStream,
-    first: &mut [u8],
-    stop: &CancellationToken,
-) -> Option<usize> {
-    let limit = Duration::from_millis(server.config().thrift.idle_timeout_ms);
-    let idle = async {
-        if limit.is_zero() {
-            std::future::pending::<()>().await;
-        }
-        tokio::time::sleep(limit).await;
-    };
-    tokio::select! {
-        count = socket.peek(first) => count.ok().filter(|count| *count > 0),
-        () = idle => None,
-        () = stop.cancelled() => None,
     }
 }

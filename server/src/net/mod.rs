@@ -1,27 +1,33 @@
-//! Sockets: accepting connections on both ports, and the detection of their protocols.
+//! Both ports: accepting connections, detecting their protocols ([`detect`]), and the connection loop
+//! that serves each.
 //!
-//! The main port serves Thrift, HBase's native RPC and ZooKeeper. A connection begins in
-//! `thrift::connection`, which hands it back when its first bytes are of another protocol.
+//! The main port serves Thrift, HBase's native RPC and ZooKeeper. A client of another protocol is
+//! refused with the reason, in its protocol where that is possible ([`foreign`]).
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use basalt_idl::wire::Detected;
+use bytes::BytesMut;
+use tokio::net::TcpStream;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::observe::metrics::Api;
 use crate::security::Owner;
 use crate::server::Server;
-use crate::thrift::connection::{self, Handover};
-use crate::thrift::messages::ProtocolError;
+use crate::socket::Socket;
+use crate::thrift::messages::WireFormat;
 use crate::{native, thrift, zookeeper};
 
+mod detect;
+mod foreign;
 mod foreign_log;
 pub(crate) mod http;
 mod listener;
 
+use foreign::ForeignProtocol;
 use foreign_log::ForeignLog;
 pub(crate) use listener::Listener;
 
@@ -42,7 +48,7 @@ impl Drop for Scanners {
     }
 }
 
-/// Serves the Thrift port until shutdown.
+/// Serves the main port until shutdown.
 pub(crate) async fn serve(
     listener: Listener,
     server: Arc<Server>,
@@ -50,68 +56,98 @@ pub(crate) async fn serve(
     stop: CancellationToken,
 ) {
     let next = AtomicU64::new(1);
-    let stopping = stop.clone();
-    let foreign_log = Arc::new(ForeignLog::default());
-    let zookeepers = Arc::new(zookeeper::Sessions::default());
+    let port = Arc::new(MainPort {
+        server,
+        foreign_log: ForeignLog::default(),
+        zookeepers: zookeeper::Sessions::default(),
+        stop: stop.clone(),
+    });
     listener
         .accept(tasks, stop, |socket, peer| {
             let connection = next.fetch_add(1, Ordering::Relaxed);
-            let (server, stop) = (Arc::clone(&server), stopping.clone());
-            let foreign_log = Arc::clone(&foreign_log);
-            let zookeepers = Arc::clone(&zookeepers);
+            let port = Arc::clone(&port);
             async move {
                 let _scanners = Scanners {
-                    server: Arc::clone(&server),
+                    server: Arc::clone(&port.server),
                     owner: Owner::Connection(connection),
                 };
-                match connection::run(Arc::clone(&server), socket, connection, stop.clone()).await {
-                    Ok(None) => {}
-                    // Boxed: most connections speak Thrift.
-                    Ok(Some(other)) => {
-                        Box::pin(hand_over(server, &zookeepers, other, connection, peer, stop)).await;
-                    }
-                    Err(connection::End::ProtocolError(ProtocolError::NotThrift(protocol))) => {
-                        foreign_log.note(peer, "Thrift", Some(protocol), protocol);
-                    }
-                    Err(end) => tracing::debug!(%peer, "connection closed: {end}"),
+                if let Err(end) = port.connection(socket, connection, peer).await {
+                    tracing::debug!(%peer, "connection closed: {end}");
                 }
             }
         })
         .await;
 }
 
-/// Serves a connection with a protocol other than Thrift.
-async fn hand_over(
+/// What the connections of the main port share.
+struct MainPort {
     server: Arc<Server>,
-    zookeepers: &zookeeper::Sessions,
-    other: Handover,
-    number: u64,
-    peer: SocketAddr,
+    foreign_log: ForeignLog,
+    zookeepers: zookeeper::Sessions,
     stop: CancellationToken,
-) {
-    let Handover {
-        socket,
-        received,
-        protocol,
-    } = other;
-    if server.cluster().is_some() {
-        // Their tables would be those of the engine, which has none.
-        tracing::info!(%peer, "connection closed: the tables are in another cluster, to which native clients connect");
-        return;
-    }
-    let ended = match protocol {
-        Detected::HBaseRpc => native::run(server, socket, received, number, stop)
+}
+
+impl MainPort {
+    /// Serves a connection until either side ends it; returns why the server ended it.
+    async fn connection(&self, socket: TcpStream, number: u64, peer: SocketAddr) -> Result<(), String> {
+        let mut socket = Socket::new(socket);
+        let mut received = BytesMut::new();
+        let (server, stop) = (&self.server, &self.stop);
+        let detected = detect::first(server, &mut socket, &mut received, stop)
+            .await
+            .map_err(|why| why.to_string())?;
+        if let Detected::Thrift { protocol, framed } = detected {
+            let first = (WireFormat { protocol, framed }, received);
+            // Boxed, as all that follow: a task would have the size of the largest from its first poll on.
+            return Box::pin(thrift::connection::run(
+                Arc::clone(server),
+                socket,
+                first,
+                number,
+                stop.clone(),
+            ))
+            .await
+            .map_err(|end| end.to_string());
+        }
+        let is_served = matches!(
+            detected,
+            Detected::HBaseRpc | Detected::ZooKeeper | Detected::ZooKeeperWord
+        );
+        if !is_served {
+            let protocol = ForeignProtocol::of(detected, &received);
+            self.foreign_log.note(peer, "main", Some(protocol), protocol);
+            Box::pin(foreign::refuse(server, socket, protocol, stop)).await;
+            return Ok(());
+        }
+        if server.cluster().is_some() {
+            // Their tables would be those of the engine, which has none.
+            tracing::info!(%peer, "connection closed: the tables are in another cluster, to which native clients connect");
+            return Ok(());
+        }
+        let (server, stop) = (Arc::clone(server), stop.clone());
+        match detected {
+            Detected::HBaseRpc => Box::pin(native::run(server, socket, received, number, stop))
+                .await
+                .map_err(|end| end.to_string()),
+            Detected::ZooKeeperWord => Box::pin(zookeeper::answer_word(
+                &server,
+                &self.zookeepers,
+                socket,
+                &received,
+            ))
             .await
             .map_err(|end| end.to_string()),
-        Detected::ZooKeeperWord => zookeeper::answer_word(&server, zookeepers, socket, &received)
+            _ => Box::pin(zookeeper::run(
+                server,
+                &self.zookeepers,
+                socket,
+                received,
+                number,
+                stop,
+            ))
             .await
             .map_err(|end| end.to_string()),
-        _ => zookeeper::run(server, zookeepers, socket, received, number, stop)
-            .await
-            .map_err(|end| end.to_string()),
-    };
-    if let Err(end) = ended {
-        tracing::debug!(%peer, "connection closed: {end}");
+        }
     }
 }
 

@@ -39,9 +39,9 @@ impl Port {
         let listener = Listener {
             socket,
             max_connections,
-            setting: "thrift.max_connections",
+            setting: "server.max_connections",
             descriptors_end,
-            port: server.connections().thrift.clone(),
+            port: server.connections().main.clone(),
         };
         let accepting = tokio::spawn(serve(listener, Arc::clone(&server), tasks.clone(), stop.clone()));
         Self {

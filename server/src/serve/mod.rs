@@ -99,7 +99,7 @@ pub(crate) fn run(
     let (hangups, ports) = runtime.block_on(async {
         let hangups = catch_or_ignore_signals()?;
         let ports = Ports {
-            thrift: bind("server.listen", &config.server.listen).await?,
+            main: bind("server.listen", &config.server.listen).await?,
             http: bind("http.listen", &config.http.listen).await?,
         };
         Ok::<_, Failure>((hangups, ports))
@@ -148,7 +148,7 @@ pub(crate) fn run(
 
 /// Both ports, bound.
 struct Ports {
-    thrift: TcpListener,
+    main: TcpListener,
     http: TcpListener,
 }
 
@@ -177,10 +177,10 @@ async fn serve(
     recorder: metrics_exporter_prometheus::PrometheusHandle,
     descriptors: Descriptors,
 ) -> Result<(), Failure> {
-    let (thrift_address, http_address) = (ports.thrift.local_addr()?, ports.http.local_addr()?);
+    let (main_address, http_address) = (ports.main.local_addr()?, ports.http.local_addr()?);
 
     let calls = Calls::new(net::methods());
-    let server = Server::new(engine, config, thrift_address, DATA_THREADS, calls)?;
+    let server = Server::new(engine, config, main_address, DATA_THREADS, calls)?;
     let server = server.with_controls(controls).with_cluster(cluster);
     let server = Arc::new(server);
     if let Some(rehearsal) = server.admission().capacity().rehearsal() {
@@ -208,12 +208,12 @@ async fn serve(
         descriptors_end: descriptors.http_end(),
         port: connections.http.clone(),
     };
-    let thrift = net::Listener {
-        socket: ports.thrift,
-        max_connections: descriptors.thrift,
-        setting: descriptors.thrift_bound(config),
-        descriptors_end: descriptors.thrift_end(),
-        port: connections.thrift.clone(),
+    let main = net::Listener {
+        socket: ports.main,
+        max_connections: descriptors.main,
+        setting: descriptors.main_bound(config),
+        descriptors_end: descriptors.main_end(),
+        port: connections.main.clone(),
     };
     let accepting = [
         tokio::spawn(net::http::serve(
@@ -223,12 +223,7 @@ async fn serve(
             tasks.clone(),
             stop.clone(),
         )),
-        tokio::spawn(net::serve(
-            thrift,
-            Arc::clone(&server),
-            tasks.clone(),
-            stop.clone(),
-        )),
+        tokio::spawn(net::serve(main, Arc::clone(&server), tasks.clone(), stop.clone())),
     ];
 
     tokio::spawn(reload_settings(reload, hangups, Arc::clone(&server)));
@@ -238,8 +233,8 @@ async fn serve(
     server.set_ready(true);
     // Tools wait for this line; it comes only when calls are accepted, and when a signal is a clean stop.
     print_line(match server.controls() {
-        None => format!("basalt serves HBase clients on {thrift_address} and HTTP on http://{http_address}/"),
-        Some(_) => ephemeral::line(thrift_address, http_address, &server.config().data.dir),
+        None => format!("basalt serves HBase clients on {main_address} and HTTP on http://{http_address}/"),
+        Some(_) => ephemeral::line(main_address, http_address, &server.config().data.dir),
     });
     supervisor.ready();
 

@@ -65,7 +65,7 @@ pub(crate) struct Server {
     calls: Calls,
     connections: Connections,
     /// Address in region locations: one that clients can reach.
-    thrift_address: SocketAddr,
+    main_address: SocketAddr,
     /// Host and port that native clients connect to.
     advertised: (String, u16),
     started: SystemTime,
@@ -83,12 +83,12 @@ impl Server {
     pub(crate) fn new(
         engine: Arc<Engine>,
         config: Config,
-        thrift_address: SocketAddr,
+        main_address: SocketAddr,
         places: usize,
         calls: Calls,
     ) -> Result<Self, basalt_engine::Error> {
         let started = SystemTime::now();
-        let advertised = cluster::advertised(&config.server.advertise, thrift_address);
+        let advertised = cluster::advertised(&config.server.advertise, main_address);
         let (host, port) = &advertised;
         let servers = cluster::server_names(config.rehearsal.servers, host, *port, started_ms(started));
         let placement = Arc::new(Placement::new(servers));
@@ -110,7 +110,7 @@ impl Server {
             config,
             calls,
             connections: Connections::new(),
-            thrift_address,
+            main_address,
             started,
             started_mono: Instant::now(),
             ready: AtomicBool::new(false),
@@ -261,8 +261,8 @@ impl Server {
     }
 
     /// The address that clients connect to.
-    pub(crate) fn thrift_address(&self) -> SocketAddr {
-        self.thrift_address
+    pub(crate) fn main_address(&self) -> SocketAddr {
+        self.main_address
     }
 
     /// Since the start.

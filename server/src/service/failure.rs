@@ -169,7 +169,7 @@ impl Failure {
     /// The response of a Multi is full; the remaining actions can be sent again.
     pub(crate) fn multi_too_large(limit: usize) -> Self {
         let class = "org.apache.hadoop.hbase.MultiActionResultTooLarge";
-        let message = format!("the response has {limit} bytes already (thrift.max_response_bytes)");
+        let message = format!("the response has {limit} bytes already (server.max_response_bytes)");
         Self::io(class, message, true)
     }
 

@@ -127,7 +127,7 @@ impl Gets {
         self.found.rows.push(is_there.then_some(before));
         if self.found.batch.data_bytes() > self.max_bytes {
             return Err(Failure::from(Error::RowTooBig(format!(
-                "the answer is larger than {} bytes (thrift.max_response_bytes); ask for fewer rows or columns, or scan \
+                "the answer is larger than {} bytes (server.max_response_bytes); ask for fewer rows or columns, or scan \
                  with a batch size",
                 self.max_bytes
             ))));
@@ -245,7 +245,7 @@ pub(crate) fn get_before(
         wanted,
         count,
         found,
-        max_bytes: server.config().thrift.max_response_bytes,
+        max_bytes: server.config().server.max_response_bytes,
     };
     pipeline::run_with(server, call, gets, |gets| gets.wanted.extend(later()))
 }

@@ -58,7 +58,7 @@ pub(crate) enum Shortest {
     /// The bounds of a page, `scanner.fetch_max_bytes` and `scanner.fetch_max_ms`: the client
     /// fetches until an answer is empty.
     Page,
-    /// Only `thrift.max_response_bytes`: in HBase a short list means the end of the scan, and
+    /// Only `server.max_response_bytes`: in HBase a short list means the end of the scan, and
     /// clients of this call rely on it.
     Response,
 }
@@ -256,7 +256,7 @@ pub(crate) fn close(server: &Server, caller: &Caller, id: i32) -> bool {
 /// memory left for calls, whichever is less, so that many concurrent fetches return less each.
 fn fetch_bytes(server: &Server, shortest: Shortest) -> usize {
     if shortest == Shortest::Response {
-        return server.config().thrift.max_response_bytes;
+        return server.config().server.max_response_bytes;
     }
     let room = usize::try_from(server.admission().memory().room()).unwrap_or(usize::MAX);
     let share = (room / FETCH_SHARE).max(FETCH_BYTES_LEAST);

@@ -48,10 +48,10 @@ pub(crate) fn default_durability(server: &Server, table: &TableName) -> Durabili
 
 /// Refuses a call with more cells than a call may have.
 pub(crate) fn check_cells(server: &Server, cells: usize) -> Result<(), Failure> {
-    let limit = server.config().thrift.max_cells_per_call;
+    let limit = server.config().server.max_cells_per_call;
     if cells > limit {
         return Err(Failure::illegal_argument(format!(
-            "the call has {cells} cells; thrift.max_cells_per_call is {limit}: send them in several calls (HappyBase: \
+            "the call has {cells} cells; server.max_cells_per_call is {limit}: send them in several calls (HappyBase: \
              batch(batch_size=...)), or raise it"
         )));
     }

@@ -133,7 +133,7 @@ impl AdminHandlers<Failure> for AdminCall {
             started_ms: server.start_code(),
             uptime_ms: server.uptime().as_millis() as i64,
             data_dir: server.config().data.dir.display().to_string(),
-            thrift_address: Some(server.thrift_address().to_string()),
+            thrift_address: Some(server.main_address().to_string()),
             namespaces: status.namespaces as i32,
             tables: status.user_tables as i32,
             regions: stats.len() as i32,

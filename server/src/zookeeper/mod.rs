@@ -10,7 +10,7 @@
 //!
 //! Nodes are computed from the settings and the catalog. Changes are refused, and no watch events
 //! are sent. A connection that sends nothing for its session's timeout is closed, and so is one whose
-//! packet is not complete after `thrift.message_timeout_ms`. Packets are bounded by
+//! packet is not complete after `server.message_timeout_ms`. Packets are bounded by
 //! `PACKET_BYTES_MAX`; large ones and large responses are reserved from the memory for calls
 //! (`transfer`).
 
@@ -19,14 +19,13 @@ use std::time::Duration;
 
 use basalt_idl::zookeeper::{ConnectRequest, PACKET_BYTES_MAX, PacketError, put_connect_response};
 use bytes::{Buf, BytesMut};
-use tokio::io::AsyncWriteExt;
-use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use crate::limits::admission::{Busy, MemoryPermit};
 use crate::security::{Caller, Owner};
 use crate::server::Server;
+use crate::socket::Socket;
 use nodes::Nodes;
 use operations::answer;
 use sessions::Registered;
@@ -56,9 +55,9 @@ pub(crate) enum End {
     TooLong(u32),
     #[error("no ZooKeeper packet for {0:?}, the session's timeout")]
     Silent(Duration),
-    #[error("a ZooKeeper packet was not complete after {0:?} (thrift.message_timeout_ms)")]
+    #[error("a ZooKeeper packet was not complete after {0:?} (server.message_timeout_ms)")]
     SlowPacket(Duration),
-    #[error("the client did not take the responses in {0:?} (thrift.write_timeout_ms)")]
+    #[error("the client did not take the responses in {0:?} (server.write_timeout_ms)")]
     SlowReader(Duration),
     #[error("{0}")]
     Busy(#[from] Busy),
@@ -70,7 +69,7 @@ pub(crate) enum End {
 pub(crate) async fn answer_word(
     server: &Arc<Server>,
     sessions: &Sessions,
-    mut socket: TcpStream,
+    mut socket: Socket,
     first: &[u8],
 ) -> Result<(), End> {
     let Some(word) = first.first_chunk::<4>() else {
@@ -85,10 +84,10 @@ pub(crate) async fn answer_word(
     let mut permit = MemoryPermit::empty(server.admission().memory());
     permit.raise(asked.answer_bytes()).await?;
     let answer = asked.answer(*word);
-    let limit = Duration::from_millis(server.config().thrift.write_timeout_ms);
+    let limit = Duration::from_millis(server.config().server.write_timeout_ms);
     let sent = async {
-        socket.write_all(answer.as_bytes()).await?;
-        socket.shutdown().await
+        socket.write.write_all(answer.as_bytes()).await?;
+        socket.write.shutdown().await
     };
     Ok(timeout(limit, sent).await.map_err(|_| End::SlowReader(limit))??)
 }
@@ -97,7 +96,7 @@ pub(crate) async fn answer_word(
 pub(crate) async fn run(
     server: Arc<Server>,
     sessions: &Sessions,
-    mut socket: TcpStream,
+    mut socket: Socket,
     mut received: BytesMut,
     number: u64,
     stop: CancellationToken,
@@ -107,7 +106,7 @@ pub(crate) async fn run(
     let nodes = Nodes::new(&server, &caller);
     let session = sessions.register(number, address, nodes.wall_ms());
     let mut out = Vec::new();
-    let mut transfer = Transfer::new(&server, &socket);
+    let mut transfer = Transfer::new(&server, Some(address.ip()));
     let mut has_session = false;
     loop {
         let mut is_new = false;
@@ -116,20 +115,20 @@ pub(crate) async fn run(
             if has_session {
                 transfer.reserve_response(&server, &packet).await?;
                 if !answer(&nodes, &session, &packet, &mut out)? {
-                    return transfer.send(&socket, &mut out, &stop).await;
+                    return transfer.send(&socket.write, &mut out, &stop).await;
                 }
                 if out.len() > OUT_BYTES {
-                    transfer.send(&socket, &mut out, &stop).await?;
+                    transfer.send(&socket.write, &mut out, &stop).await?;
                 }
             } else {
                 transfer.session = Some(open_session(&packet, number, &session, &mut out)?);
                 has_session = true;
             }
         }
-        transfer.send(&socket, &mut out, &stop).await?;
+        transfer.send(&socket.write, &mut out, &stop).await?;
         let count = tokio::select! {
             () = stop.cancelled() => return Ok(()),
-            read = transfer.receive(&mut socket, &mut received, is_new) => read?,
+            read = transfer.receive(&mut socket.read, &mut received, is_new) => read?,
         };
         server.connections().received_bytes.add(count as u64);
         if count == 0 {

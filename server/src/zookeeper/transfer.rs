@@ -14,17 +14,17 @@ use std::time::Duration;
 use basalt_engine::seeded;
 use basalt_idl::zookeeper::PACKET_BYTES_MAX;
 use bytes::BytesMut;
-use tokio::io::AsyncReadExt;
-use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use super::End;
-use crate::limits::admission::{
-    Memory, MemoryPermit, Purpose, SlowClient, UNCOUNTED_BYTES, dropped, send_now, unread,
-};
+use crate::limits::admission::{Memory, MemoryPermit, Purpose, SlowClient, UNCOUNTED_BYTES, dropped};
 use crate::server::Server;
 use crate::service::listing::{self, Listing};
+use crate::socket::{ReadHalf, WriteHalf};
+
+/// Least room for a read.
+const READ_BYTES: usize = 64;
 
 /// Limits of a session, and the memory that it holds.
 pub(super) struct Transfer {
@@ -45,11 +45,11 @@ pub(super) struct Transfer {
 }
 
 impl Transfer {
-    pub(super) fn new(server: &Server, socket: &TcpStream) -> Self {
-        let (config, memory) = (&server.config().thrift, server.admission().memory());
+    pub(super) fn new(server: &Server, address: Option<IpAddr>) -> Self {
+        let (config, memory) = (&server.config().server, server.admission().memory());
         Self {
             memory: Arc::clone(memory),
-            address: socket.peer_addr().ok().map(|address| address.ip()),
+            address,
             session: None,
             message_limit: Duration::from_millis(config.message_timeout_ms),
             write_limit: Duration::from_millis(config.write_timeout_ms),
@@ -77,7 +77,7 @@ impl Transfer {
     /// so the rest begins a packet.
     pub(super) async fn receive(
         &mut self,
-        socket: &mut TcpStream,
+        read_half: &mut ReadHalf,
         received: &mut BytesMut,
         is_new: bool,
     ) -> Result<usize, End> {
@@ -89,6 +89,7 @@ impl Transfer {
             self.began = Some(Instant::now());
         }
         self.reserve_packet(received).await?;
+        received.reserve(READ_BYTES);
         let silent = self.session.unwrap_or(self.message_limit);
         let until = match self.began {
             Some(began) => began + self.message_limit,
@@ -97,10 +98,10 @@ impl Transfer {
         loop {
             let read = tokio::select! {
                 biased;
-                read = timeout_at(until, socket.read_buf(received)) => read,
+                read = timeout_at(until, read_half.read_buf(received)) => read,
                 () = dropped(self.slow.as_ref()) => {
                     let slow = self.slow.as_ref();
-                    if slow.is_some_and(|slow| slow.is_reprieved(unread(socket))) {
+                    if slow.is_some_and(|slow| slow.is_reprieved(read_half.unread())) {
                         continue;
                     }
                     return Err(self.memory.slow_busy().into());
@@ -133,13 +134,13 @@ impl Transfer {
     /// Sends the responses and empties the buffer. Sends nothing more once the server stops.
     pub(super) async fn send(
         &mut self,
-        socket: &TcpStream,
+        write: &WriteHalf,
         out: &mut Vec<u8>,
         stop: &CancellationToken,
     ) -> Result<(), End> {
         self.responses.set(out.capacity());
         tokio::select! {
-            sent = self.send_all(socket, out) => sent?,
+            sent = self.send_all(write, out) => sent?,
             () = stop.cancelled() => {}
         }
         if out.capacity() > UNCOUNTED_BYTES {
@@ -150,17 +151,17 @@ impl Transfer {
         Ok(())
     }
 
-    async fn send_all(&self, socket: &TcpStream, mut left: &[u8]) -> Result<(), End> {
+    async fn send_all(&self, write: &WriteHalf, mut left: &[u8]) -> Result<(), End> {
         let reserved = self.responses.bytes();
         let mut slow = None;
         while !left.is_empty() {
-            let moved = match socket.try_write(left) {
+            let moved = match write.try_write(left) {
                 Ok(moved) => moved,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
                     if reserved > 0 && slow.is_none() {
                         slow = Some(self.memory.slow_client(self.address, reserved));
                     }
-                    self.wait(socket, left, slow.as_ref()).await?
+                    self.wait(write, left, slow.as_ref()).await?
                 }
                 Err(error) => return Err(error.into()),
             };
@@ -173,16 +174,16 @@ impl Transfer {
     }
 
     /// Waits until the socket accepts more; returns the number of bytes that it has accepted already.
-    async fn wait(&self, socket: &TcpStream, left: &[u8], slow: Option<&SlowClient>) -> Result<usize, End> {
+    async fn wait(&self, write: &WriteHalf, left: &[u8], slow: Option<&SlowClient>) -> Result<usize, End> {
         let limit = self.write_limit;
         tokio::select! {
             biased;
-            writable = timeout(limit, socket.writable()) => {
+            writable = timeout(limit, write.writable()) => {
                 writable.map_err(|_| End::SlowReader(limit))??;
                 Ok(0)
             }
             () = dropped(slow) => {
-                let moved = send_now(socket, left)?;
+                let moved = write.send_now(left)?;
                 if slow.is_some_and(|slow| slow.is_reprieved(moved)) {
                     return Ok(moved);
                 }
@@ -198,24 +199,25 @@ const TABLES: &[u8] = b"/table";
 #[cfg(test)]
 mod tests {
     use tokio::io::AsyncWriteExt;
-    use tokio::net::TcpListener;
+    use tokio::net::{TcpListener, TcpStream};
 
     use super::*;
     use crate::config::Config;
+    use crate::socket::Socket;
 
-    async fn pair() -> (TcpStream, TcpStream) {
+    async fn pair() -> (TcpStream, Socket) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
-        (client, listener.accept().await.unwrap().0)
+        (client, Socket::new(listener.accept().await.unwrap().0))
     }
 
     /// A byte now and then does not start the time of a packet again. A packet that is complete does.
     #[tokio::test(start_paused = true)]
     async fn a_packet_has_one_deadline() {
         let server = crate::rig::server(Config::default());
-        let limit = Duration::from_millis(server.config().thrift.message_timeout_ms);
+        let limit = Duration::from_millis(server.config().server.message_timeout_ms);
         let (mut client, mut socket) = pair().await;
-        let mut transfer = Transfer::new(&server, &socket);
+        let mut transfer = Transfer::new(&server, None);
         let (mut received, began) = (BytesMut::from(&[0, 0, 1][..]), Instant::now());
         let sending = tokio::spawn(async move {
             while client.write_all(b"x").await.is_ok() {
@@ -224,7 +226,7 @@ mod tests {
         });
         let mut is_new = true;
         let end = loop {
-            match transfer.receive(&mut socket, &mut received, is_new).await {
+            match transfer.receive(&mut socket.read, &mut received, is_new).await {
                 Ok(_) => is_new = false,
                 Err(end) => break end,
             }
@@ -240,15 +242,21 @@ mod tests {
         let server = crate::rig::server(Config::default());
         let memory = server.admission().memory();
         let (mut client, mut socket) = pair().await;
-        let mut transfer = Transfer::new(&server, &socket);
+        let mut transfer = Transfer::new(&server, None);
         let mut received = BytesMut::from(&(PACKET_BYTES_MAX as u32).to_be_bytes()[..]);
         client.write_all(b"x").await.unwrap();
-        transfer.receive(&mut socket, &mut received, true).await.unwrap();
+        transfer
+            .receive(&mut socket.read, &mut received, true)
+            .await
+            .unwrap();
         assert_eq!(memory.used(), (4 + PACKET_BYTES_MAX - UNCOUNTED_BYTES) as u64);
         assert_eq!(memory.of_slow_clients(), memory.used());
         received.clear();
         client.write_all(b"x").await.unwrap();
-        transfer.receive(&mut socket, &mut received, true).await.unwrap();
+        transfer
+            .receive(&mut socket.read, &mut received, true)
+            .await
+            .unwrap();
         assert_eq!(memory.used(), 0);
     }
 }

@@ -152,8 +152,8 @@ impl Asked<'_> {
         format!(
             "clientPort={}\nsecureClientPort=-1\ntickTime=2000\nmaxClientCnxns={}\nminSessionTimeout={}\n\
              maxSessionTimeout={}\nclientPortListenBacklog=-1\nserverId=0\n",
-            self.server.thrift_address().port(),
-            config.thrift.max_connections,
+            self.server.main_address().port(),
+            config.server.max_connections,
             SESSION_TIMEOUT_MS.start(),
             SESSION_TIMEOUT_MS.end()
         )

@@ -159,7 +159,7 @@ fn host_names_are_resolved() {
     let server = Server::start_as_set(&dir.path().join("data"), &settings);
     assert!(server.thrift.ip().is_loopback() && server.http.ip().is_loopback());
     server.stop();
-    let nowhere = ["thrift.insecure_no_auth=true", "server.listen=nowhere.invalid:1"];
+    let nowhere = ["server.insecure=true", "server.listen=nowhere.invalid:1"];
     let error = Server::try_start(&dir.path().join("data"), &nowhere[..1]);
     error.expect("accepted").stop();
     let output = run(

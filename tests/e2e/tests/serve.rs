@@ -14,7 +14,7 @@ struct Wire(TcpStream);
 
 impl Wire {
     fn connect(address: SocketAddr) -> Self {
-        let socket = TcpStream::connect(address).expect("the Thrift port is open");
+        let socket = TcpStream::connect(address).expect("the main port is open");
         socket
             .set_read_timeout(Some(Duration::from_mins(1)))
             .expect("a socket has timeouts");
@@ -225,8 +225,8 @@ fn somebody_elses_scanner_cannot_be_read_or_closed() {
 fn strange_bytes_end_only_their_own_connection() {
     let dir = tempfile::tempdir().expect("a temporary folder");
     let settings = [
-        "thrift.message_timeout_ms=500",
-        "thrift.max_message_bytes=1048576",
+        "server.message_timeout_ms=500",
+        "server.max_message_bytes=1048576",
     ];
     let server = Server::start(&dir.path().join("data"), &settings);
     let mut healthy = Wire::connect(server.thrift);
@@ -243,7 +243,7 @@ fn strange_bytes_end_only_their_own_connection() {
     ends(b"\xde\xad\xbe\xef random bytes that are no message at all");
     ends(b"SSH-2.0-OpenSSH_9.2\r\n");
     ends(b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03");
-    assert!(ends(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n").contains("Thrift port"));
+    assert!(ends(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n").contains("port for binary protocols"));
 
     // A frame that claims 16 MiB, with a header that can be answered.
     let mut claim = (16_u32 << 20).to_be_bytes().to_vec();
@@ -334,7 +334,7 @@ fn bad_settings_are_refused_by_name() {
         "another address than loopback needs the explicit setting"
     );
     let text = String::from_utf8_lossy(&output.stderr);
-    assert!(text.contains("thrift.insecure_no_auth"), "{text}");
+    assert!(text.contains("server.insecure"), "{text}");
 }
 
 /// The effective configuration is printed, and the HTTP port answers.
@@ -350,7 +350,7 @@ fn metrics_and_health_are_served() {
     assert!(server.http_get("/").contains("<h1>Basalt</h1>"));
     let metrics = server.http_get("/metrics");
     for line in [
-        "basalt_thrift_requests_total{api=\"thrift2\",method=\"put\"} 1",
+        "basalt_requests_total{api=\"thrift2\",method=\"put\"} 1",
         "basalt_region_writes_total{table=\"t\"",
         "basalt_wal_appends_total",
         "basalt_wal_sync_duration_seconds_bucket",
@@ -377,7 +377,7 @@ fn idle_connections_leave_descriptors_for_files() {
     let mut idle: Vec<TcpStream> = (0..600).map(|_| Wire::connect(server.thrift).0).collect();
     // A connection that was closed at once ends; one that is served says nothing. The last one was too many.
     assert_eq!(idle.pop().expect("one of 600").read(&mut [0]).expect("an end"), 0);
-    let refused = server.metric("basalt_thrift_connections_rejected_total");
+    let refused = server.metric("basalt_connections_rejected_total");
     assert!((152..400).contains(&refused), "{refused}");
 
     let mebibyte = vec![b'v'; 1 << 20];
@@ -392,13 +392,13 @@ fn idle_connections_leave_descriptors_for_files() {
 
     drop(idle);
     // Places come back when the server has seen the ends.
-    while server.metric("basalt_thrift_connections ") > 1 {
+    while server.metric("basalt_connections ") > 1 {
         std::thread::park_timeout(Duration::from_millis(10));
     }
     assert_eq!(rows(&mut Wire::connect(server.thrift)), 8);
     let log = server.stop_and_log();
     for word in [
-        "thrift.max_connections",
+        "server.max_connections",
         "share of the limit of open files is reached",
     ] {
         assert!(log.contains(word), "{word} is not in\n{log}");

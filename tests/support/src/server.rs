@@ -44,7 +44,7 @@ pub struct Server {
     child: Child,
     /// Reads the process's standard error.
     log: Option<std::thread::JoinHandle<String>>,
-    /// Address of the Thrift port.
+    /// Address of the main port.
     pub thrift: SocketAddr,
     /// Address of the HTTP port.
     pub http: SocketAddr,

@@ -170,12 +170,14 @@ pub struct CellBatch {
 
 impl CellBatch {
     /// An empty batch without a budget.
+    #[inline]
     pub fn new() -> Self {
         Self::default()
     }
 
     /// An empty batch that reserves its memory from `budget`, except for the first
     /// [`BATCH_FREE_BYTES`].
+    #[inline]
     pub fn charged_to(budget: Arc<dyn Budget>) -> Self {
         Self {
             account: Account::new(budget, COPIES * BATCH_FREE_BYTES, OnShortage::Leave),
@@ -184,6 +186,7 @@ impl CellBatch {
     }
 
     /// An empty batch that reserves its memory in `account`.
+    #[inline]
     pub fn charged_in(account: Account) -> Self {
         Self {
             account,
@@ -192,6 +195,7 @@ impl CellBatch {
     }
 
     /// Sets the behaviour when memory for further cells cannot be reserved at once.
+    #[inline]
     pub fn set_on_shortage(&mut self, on_shortage: OnShortage) {
         self.account.set_on_shortage(on_shortage);
     }
@@ -209,11 +213,13 @@ impl CellBatch {
 
     /// Appends a cell to the open row. REQUIRES: the batch has no budget; with one, use
     /// [`Self::add`].
+    #[inline]
     pub fn push(&mut self, cell: Cell<'_>) {
         self.push_with_value(cell, cell.value);
     }
 
     /// Appends a cell with another value. REQUIRES: the batch has no budget.
+    #[inline]
     pub fn push_with_value(&mut self, cell: Cell<'_>, value: &[u8]) {
         self.add_with_value(cell, value)
             .expect("a batch without a budget refuses nothing");
@@ -284,6 +290,7 @@ impl CellBatch {
 
     /// Makes room for `cells` cells whose keys, values and tags have `bytes` bytes together. Adding
     /// them then cannot fail.
+    #[inline]
     pub fn reserve(&mut self, cells: usize, bytes: usize) -> Result<()> {
         self.make_room(cells, bytes + cells * LENGTHS_BYTES)
     }
@@ -346,17 +353,20 @@ impl CellBatch {
     }
 
     /// Gives away the reservation of up to `bytes` bytes, and returns its size.
+    #[inline]
     pub fn give(&mut self, bytes: usize) -> usize {
         self.account.give(bytes)
     }
 
     /// Charges the account with the buffers, and returns whether their memory is reserved.
+    #[inline]
     pub fn is_reserved(&mut self) -> bool {
         let bytes = self.accounted();
         self.account.set(bytes).is_ok()
     }
 
     /// Cells of the open row so far.
+    #[inline]
     pub fn open_cells(&self) -> Range<usize> {
         self.rows.last().map_or(0, |row| row.cells)..self.cells.len()
     }
@@ -373,6 +383,7 @@ impl CellBatch {
     }
 
     /// Drops the cells of the open row.
+    #[inline]
     pub fn abandon_row(&mut self) {
         let first = self.open_cells().start;
         if let Some(span) = self.cells.get(first).copied() {
@@ -393,6 +404,7 @@ impl CellBatch {
 
     /// Drops the last closed row.
     /// REQUIRES: there is one, and no row is open.
+    #[inline]
     pub fn drop_last_row(&mut self) {
         debug_assert!(self.open_cells().is_empty(), "a row is open");
         self.rows.pop();
@@ -422,6 +434,7 @@ impl CellBatch {
     }
 
     /// Sorts the cells of the open row by family; within a family the order stays.
+    #[inline]
     pub fn sort_open_by_family(&mut self) {
         let open = self.open_cells();
         self.is_irregular = true;
@@ -439,16 +452,19 @@ impl CellBatch {
     }
 
     /// Cells in all, those of the open row included.
+    #[inline]
     pub fn cell_count(&self) -> usize {
         self.cells.len()
     }
 
     /// Closed rows.
+    #[inline]
     pub fn row_count(&self) -> usize {
         self.rows.len()
     }
 
     /// Whether there is no closed row.
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
@@ -462,6 +478,7 @@ impl CellBatch {
     /// The cells of all rows as a cell block of HBase's KeyValueCodec, in pieces. `None` if the bytes
     /// in memory are not one: a cell has tags, or was dropped, or rows of several families were sorted.
     /// REQUIRES: no row is open.
+    #[inline]
     pub fn cell_block(&self) -> Option<impl Iterator<Item = &[u8]>> {
         debug_assert!(self.open_cells().is_empty(), "a row is open");
         let chunks = self.chunks.full().iter().chain([&self.chunks.last]);
@@ -483,6 +500,7 @@ impl CellBatch {
     }
 
     /// Memory that it has, used or not.
+    #[inline]
     pub fn memory_bytes(&self) -> usize {
         self.chunks.capacity()
             + self.cells.capacity() * size_of::<Span>()
@@ -501,6 +519,7 @@ impl CellBatch {
     }
 
     /// The closed rows, first to last.
+    #[inline]
     pub fn rows(&self) -> impl ExactSizeIterator<Item = RowView<'_>> {
         (0..self.rows.len()).map(|index| self.row(index))
     }
@@ -523,17 +542,20 @@ pub struct RowView<'a> {
 
 impl<'a> RowView<'a> {
     /// The row key.
+    #[inline]
     pub fn key(&self) -> &'a [u8] {
         self.batch.cell(self.cells.start).key.row()
     }
 
     /// Number of cells.
     #[expect(clippy::len_without_is_empty, reason = "a row in a batch is never empty")]
+    #[inline]
     pub fn len(&self) -> usize {
         self.cells.len()
     }
 
     /// The cells in order.
+    #[inline]
     pub fn cells(&self) -> impl ExactSizeIterator<Item = Cell<'a>> + use<'a> {
         let batch = self.batch;
         self.cells.clone().map(move |index| batch.cell(index))

@@ -62,26 +62,31 @@ impl Account {
     }
 
     /// Sets how later reservations behave for which there is no memory at once.
+    #[inline]
     pub fn set_on_shortage(&mut self, on_shortage: OnShortage) {
         self.on_shortage = on_shortage;
     }
 
     /// Whether the account has a budget.
+    #[inline]
     pub fn has_budget(&self) -> bool {
         self.budget.is_some()
     }
 
     /// Bytes in the account.
+    #[inline]
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
     /// Reserves `bytes` more.
+    #[inline]
     pub fn add(&mut self, bytes: usize) -> Result<()> {
         self.set(self.bytes.saturating_add(bytes))
     }
 
     /// Releases `bytes`.
+    #[inline]
     pub fn remove(&mut self, bytes: usize) {
         self.lower_to(self.bytes.saturating_sub(bytes));
     }
@@ -118,6 +123,7 @@ impl Account {
 
     /// Gives away up to `bytes` bytes; returns the number that was reserved. The new owner must
     /// release these.
+    #[inline]
     pub fn give(&mut self, bytes: usize) -> usize {
         let left = self.bytes.saturating_sub(bytes);
         let given = self.reserved(self.bytes) - self.reserved(left);
@@ -149,11 +155,13 @@ pub struct CallMemory(Arc<OnceLock<Arc<dyn Budget>>>);
 
 impl CallMemory {
     /// Sets the budget. Only the first call has an effect.
+    #[inline]
     pub fn set(&self, budget: Arc<dyn Budget>) {
         let _ = self.0.set(budget);
     }
 
     /// An empty account whose first `free` bytes need no reservation.
+    #[inline]
     pub fn account(&self, free: usize, on_shortage: OnShortage) -> Account {
         match self.0.get() {
             Some(budget) => Account::new(Arc::clone(budget), free, on_shortage),

@@ -196,6 +196,7 @@ impl KeyBuf {
     pub const ROW_BYTES_MAX: usize = u16::MAX as usize;
 
     /// A key of these parts.
+    #[inline]
     pub fn new(row: &[u8], family: &[u8], qualifier: &[u8], timestamp: i64, cell_type: CellType) -> Self {
         let mut bytes = Vec::with_capacity(FIXED_BYTES + row.len() + family.len() + qualifier.len());
         Self::append(&mut bytes, row, family, qualifier, timestamp, cell_type);
@@ -230,26 +231,31 @@ impl KeyBuf {
     }
 
     /// Before every cell of `row` in `family`.
+    #[inline]
     pub fn first_on_row(row: &[u8], family: &[u8]) -> Self {
         Self::new(row, family, b"", i64::MAX, CellType::Maximum)
     }
 
     /// Before every cell of the column.
+    #[inline]
     pub fn first_on_column(row: &[u8], family: &[u8], qualifier: &[u8]) -> Self {
         Self::new(row, family, qualifier, i64::MAX, CellType::Maximum)
     }
 
     /// After every cell of the column.
+    #[inline]
     pub fn last_on_column(row: &[u8], family: &[u8], qualifier: &[u8]) -> Self {
         Self::new(row, family, qualifier, i64::MIN, CellType::Minimum)
     }
 
     /// Copies a key.
+    #[inline]
     pub fn copy_of(key: Key<'_>) -> Self {
         Self(key.bytes().to_vec())
     }
 
     /// Replaces the content, keeping the allocation.
+    #[inline]
     pub fn assign(&mut self, key: Key<'_>) {
         self.0.clear();
         self.0.extend_from_slice(key.bytes());
@@ -257,11 +263,13 @@ impl KeyBuf {
 
     /// The borrowed form.
     /// REQUIRES: built from parts or assigned; the empty default is not a key.
+    #[inline]
     pub fn as_key(&self) -> Key<'_> {
         Key::trusted(&self.0)
     }
 
     /// Whether nothing has been assigned yet.
+    #[inline]
     pub fn is_unset(&self) -> bool {
         self.0.is_empty()
     }

@@ -76,6 +76,7 @@ impl CellType {
     }
 
     /// Whether it is one of the four tombstones.
+    #[inline]
     pub fn is_delete(self) -> bool {
         matches!(
             self,
@@ -99,6 +100,7 @@ pub struct Cell<'a> {
 
 impl Cell<'_> {
     /// Bytes of user data: key and value.
+    #[inline]
     pub fn data_bytes(&self) -> usize {
         self.key.bytes().len() + self.value.len()
     }
@@ -146,6 +148,7 @@ pub const TAG_TTL: u8 = 8;
 pub const TTL_TAG_BYTES: usize = 11;
 
 /// The encoded list of tags that holds nothing but a time to live.
+#[inline]
 pub fn ttl_tag(ttl_ms: i64) -> [u8; TTL_TAG_BYTES] {
     let mut tag = [0; TTL_TAG_BYTES];
     tag[1] = (TTL_TAG_BYTES - 2) as u8;
@@ -155,6 +158,7 @@ pub fn ttl_tag(ttl_ms: i64) -> [u8; TTL_TAG_BYTES] {
 }
 
 /// Appends one encoded tag.
+#[inline]
 pub fn put_tag(out: &mut Vec<u8>, tag_type: u8, value: &[u8]) {
     out.extend_from_slice(&(value.len() as u16 + 1).to_be_bytes());
     out.push(tag_type);

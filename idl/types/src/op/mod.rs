@@ -44,6 +44,7 @@ impl TimeRange {
     };
 
     /// Exactly one timestamp.
+    #[inline]
     pub fn at(timestamp: i64) -> Self {
         Self {
             min: timestamp,
@@ -154,6 +155,7 @@ impl Scan {
     /// Whether it may be read with `ReadTier::Memory`. A row that turns out not to be in memory is
     /// read again from its beginning, so filters and batches, which would see part of it twice, are
     /// excluded.
+    #[inline]
     pub fn may_read_memory_only(&self) -> bool {
         self.spec.filter.is_none() && self.batch.is_none()
     }

@@ -25,6 +25,7 @@ impl<'a> Writes<'a> {
     }
 
     /// Keeps the writes for which `keep` returns true.
+    #[inline]
     pub fn retain(&mut self, mut keep: impl FnMut(&Write<'a>) -> bool) {
         self.0.retain(|write| keep(write));
     }

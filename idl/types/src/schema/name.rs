@@ -12,6 +12,7 @@ pub const NAMESPACE_TABLE: &str = "namespace";
 /// The rules for a name. Its parts are read in `crate::name`.
 impl TableName {
     /// A name of checked parts. An empty namespace means `default`.
+    #[inline]
     pub fn new(namespace: &str, qualifier: &str) -> Result<Self> {
         let qualifier_shown = format_args!("table qualifier {}", Brief(qualifier.as_bytes()));
         TABLE_QUALIFIER.check(qualifier.len(), qualifier_shown)?;
@@ -20,6 +21,7 @@ impl TableName {
     }
 
     /// Makes a name that is stored already: it may exceed the newer limits of [`Self::new`].
+    #[inline]
     pub fn stored(namespace: &str, qualifier: &str) -> Result<Self> {
         let namespace = Some(namespace).filter(|name| !name.is_empty() && *name != DEFAULT_NAMESPACE);
         namespace.map_or(Ok(()), check_namespace_characters)?;
@@ -52,6 +54,7 @@ impl std::str::FromStr for TableName {
 
 /// HBase's rule for namespaces (`TableName.isLegalNamespaceName`): letters and digits of any
 /// script, and underscore. At most [`NAMESPACE_NAME`].
+#[inline]
 pub fn check_namespace_name(name: &str) -> Result<()> {
     if !seeded::is_on("long-namespaces-accepted") {
         check_namespace_length(name)?;
@@ -83,6 +86,7 @@ pub fn check_namespace_characters(name: &str) -> Result<()> {
 
 /// HBase's rule for the names of snapshots, which is that of table qualifiers
 /// (`TableName.isLegalTableQualifierName`). At most [`SNAPSHOT_NAME`], since it names a directory.
+#[inline]
 pub fn check_snapshot_name(name: &str) -> Result<()> {
     SNAPSHOT_NAME.check(
         name.len(),

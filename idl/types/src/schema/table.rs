@@ -60,6 +60,7 @@ pub enum TableState {
 
 impl TableState {
     /// HBase's spelling.
+    #[inline]
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Enabled => "ENABLED",
@@ -102,21 +103,25 @@ impl TableDescriptor {
     }
 
     /// MAX_FILESIZE: a region with a larger store splits. `None`: the server's setting.
+    #[inline]
     pub fn max_file_bytes(&self) -> Option<u64> {
         self.optional_bytes(&MAX_FILESIZE)
     }
 
     /// MEMSTORE_FLUSHSIZE. `None`: the server's setting.
+    #[inline]
     pub fn memstore_flush_bytes(&self) -> Option<u64> {
         self.optional_bytes(&MEMSTORE_FLUSHSIZE)
     }
 
     /// READONLY: writes are refused.
+    #[inline]
     pub fn read_only(&self) -> bool {
         parse_bool(&self.attributes, "READONLY", false)
     }
 
     /// DURABILITY.
+    #[inline]
     pub fn durability(&self) -> Durability {
         self.attributes
             .get(b"DURABILITY".as_slice())
@@ -125,27 +130,32 @@ impl TableDescriptor {
     }
 
     /// COMPACTION_ENABLED.
+    #[inline]
     pub fn compaction_enabled(&self) -> bool {
         parse_bool(&self.attributes, "COMPACTION_ENABLED", true)
     }
 
     /// SPLIT_ENABLED.
+    #[inline]
     pub fn split_enabled(&self) -> bool {
         parse_bool(&self.attributes, "SPLIT_ENABLED", true)
     }
 
     /// MERGE_ENABLED.
+    #[inline]
     pub fn merge_enabled(&self) -> bool {
         parse_bool(&self.attributes, "MERGE_ENABLED", true)
     }
 
     /// When and where regions split. An unreadable option has its default: a table created without
     /// checks may have one.
+    #[inline]
     pub fn split_options(&self) -> SplitOptions {
         SplitOptions::of(&self.name, &self.attributes).unwrap_or_default()
     }
 
     /// Whether a family's REPLICATION_SCOPE is global.
+    #[inline]
     pub fn has_global_scope(&self) -> bool {
         let mut scopes = self
             .families
@@ -155,6 +165,7 @@ impl TableDescriptor {
     }
 
     /// Whether the table wants HBase's sanity checks.
+    #[inline]
     pub fn is_checked(&self) -> bool {
         parse_bool(&self.attributes, "hbase.table.sanity.checks", true)
     }
@@ -206,6 +217,7 @@ impl TableDescriptor {
     /// Whether stores of a family are cut into stripes, as HBase's class of the family or else of
     /// the table says; `None` if neither names one. Stores of classes other than
     /// `StripeStoreEngine` are not.
+    #[inline]
     pub fn stripes(&self, family: &FamilyDescriptor) -> Option<bool> {
         let named = family
             .configuration
@@ -222,6 +234,7 @@ const COMPACTION_POLICY: &[u8] = b"hbase.hstore.defaultengine.compactionpolicy.c
 impl TableDescriptor {
     /// Whether files of the family are merged for their overwritten versions. Not if the family or the table names one of
     /// HBase's policies, or a store engine without stripes: these are HBase's own.
+    #[inline]
     pub fn merges_overwritten(&self, family: &FamilyDescriptor) -> bool {
         let names_policy = [&family.configuration, &self.attributes]
             .iter()

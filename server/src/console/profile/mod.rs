@@ -160,7 +160,7 @@ impl Stack {
 async fn form(body: Body, limit: Duration) -> Result<HashMap<String, String>, String> {
     let received = tokio::time::timeout(limit, to_bytes(body, FORM_BYTES_MAX)).await;
     let received = received
-        .map_err(|_| format!("the body was not complete after {limit:?} (thrift.message_timeout_ms)"))?;
+        .map_err(|_| format!("the body was not complete after {limit:?} (server.message_timeout_ms)"))?;
     let bytes = received.map_err(|error| {
         format!("the body cannot be read, or is longer than {FORM_BYTES_MAX} bytes: {error}")
     })?;
@@ -187,7 +187,7 @@ pub(crate) async fn profile(
             "profiles are switched off: http.profiles is false. Start with --set http.profiles=true to take one",
         );
     }
-    match form(body, Duration::from_millis(config.thrift.message_timeout_ms)).await {
+    match form(body, Duration::from_millis(config.server.message_timeout_ms)).await {
         Ok(more) => given.extend(more),
         Err(why) => return refuse(StatusCode::BAD_REQUEST, &why),
     }

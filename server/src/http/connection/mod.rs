@@ -5,9 +5,9 @@
 //! its head byte by byte. So the socket records its state ([`Seen`]), and a watch beside the
 //! library ends the connection when one of these has lasted too long:
 //!
-//! 1. idle, nothing of a request has come: `thrift.idle_timeout_ms`, by default for ever;
-//! 2. the head of a request has begun: `thrift.message_timeout_ms`;
-//! 3. the client takes nothing of its answer: `thrift.write_timeout_ms`.
+//! 1. idle, nothing of a request has come: `server.idle_timeout_ms`, by default for ever;
+//! 2. the head of a request has begun: `server.message_timeout_ms`;
+//! 3. the client takes nothing of its answer: `server.write_timeout_ms`.
 //!
 //! While a request is served there is no limit here: the reader of its body has one.
 
@@ -21,13 +21,13 @@ use std::time::{Duration, SystemTime};
 
 use axum::Router;
 use axum::body::Body;
+use bytes::BytesMut;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::{Service, service_fn};
 use hyper_util::rt::TokioIo;
 use hyper_util::service::TowerToHyperService;
-use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, ReadBuf};
-use tokio::net::TcpStream;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::watch;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
@@ -35,12 +35,15 @@ use tokio_util::sync::CancellationToken;
 use super::answer::Closing;
 use crate::config;
 use crate::limits::admission::Memory;
+use crate::socket::Socket;
 use head::Head;
 
 mod head;
 
 /// Largest head of a request. HBase's servlet container has the same limit.
 const HEAD_BYTES_MAX: usize = 64 << 10;
+/// Room for one read of a head without the library.
+const HEAD_READ_BYTES: usize = 4 << 10;
 /// The library's read buffer, about: memory that a connection may keep after a large body.
 const BUFFER_BYTES_MAX: usize = 64 << 10;
 
@@ -57,17 +60,18 @@ pub(crate) enum End {
     Slow,
 }
 
-/// Serves a connection until either side ends it. Each request carries `peer`, its address.
+/// Serves a connection until either side ends it. `received` are its first bytes. Each request
+/// carries `peer`, its address.
 pub(crate) async fn run(
-    socket: TcpStream,
+    (socket, received): (Socket, BytesMut),
     peer: SocketAddr,
     site: Router,
-    config: &config::Thrift,
+    config: &config::Server,
     memory: &Arc<Memory>,
     stop: CancellationToken,
 ) -> Result<(), End> {
     if !has_http_date(SystemTime::now()) {
-        return refuse(socket, Duration::from_millis(config.message_timeout_ms)).await;
+        return refuse(socket, received, Duration::from_millis(config.message_timeout_ms)).await;
     }
     let seen = watch::Sender::new(Seen::default());
     let mut silence = std::pin::pin!(silence(seen.subscribe(), config));
@@ -75,6 +79,7 @@ pub(crate) async fn run(
     let head = Head::new(memory, peer.ip(), closing.clone());
     let watched = Watched {
         socket,
+        received,
         seen: seen.clone(),
         head: head.clone(),
     };
@@ -127,7 +132,7 @@ fn has_http_date(now: SystemTime) -> bool {
 }
 
 /// Refuses one request without the HTTP library, which panics at the machine's date.
-async fn refuse(mut socket: TcpStream, limit: Duration) -> Result<(), End> {
+async fn refuse(mut socket: Socket, mut head: BytesMut, limit: Duration) -> Result<(), End> {
     const REASON: &str =
         "the clock of this machine is before 1970 or after 9999, and HTTP has no such dates: set the clock\n";
     let answer = format!(
@@ -137,19 +142,19 @@ async fn refuse(mut socket: TcpStream, limit: Duration) -> Result<(), End> {
     // Read the head first: closing a socket with unread bytes resets it, and the client would lose
     // the answer.
     let talk = async {
-        let mut head = Vec::new();
         while !head.ends_with(b"\r\n\r\n") && head.len() < HEAD_BYTES_MAX {
-            if socket.read_buf(&mut head).await? == 0 {
+            head.reserve(HEAD_READ_BYTES);
+            if socket.read.read_buf(&mut head).await? == 0 {
                 return Ok(());
             }
         }
-        socket.write_all(answer.as_bytes()).await?;
-        socket.shutdown().await
+        socket.write.write_all(answer.as_bytes()).await?;
+        socket.write.shutdown().await
     };
     match timeout(limit, talk).await {
         Ok(Ok(())) => Ok(()),
         Ok(Err(error)) => Err(End::Socket(error)),
-        Err(_) => Err(End::Silent(limit, "thrift.message_timeout_ms")),
+        Err(_) => Err(End::Silent(limit, "server.message_timeout_ms")),
     }
 }
 
@@ -173,14 +178,14 @@ fn note(seen: &watch::Sender<Seen>, change: impl FnOnce(&mut Seen)) {
 }
 
 /// Returns when the state has not changed for too long.
-async fn silence(mut seen: watch::Receiver<Seen>, config: &config::Thrift) -> End {
+async fn silence(mut seen: watch::Receiver<Seen>, config: &config::Server) -> End {
     loop {
         let limit = match *seen.borrow_and_update() {
-            Seen { stalled: true, .. } => Some((config.write_timeout_ms, "thrift.write_timeout_ms")),
+            Seen { stalled: true, .. } => Some((config.write_timeout_ms, "server.write_timeout_ms")),
             Seen { serving: true, .. } => None,
-            Seen { head: true, .. } => Some((config.message_timeout_ms, "thrift.message_timeout_ms")),
+            Seen { head: true, .. } => Some((config.message_timeout_ms, "server.message_timeout_ms")),
             _ if config.idle_timeout_ms == 0 => None,
-            _ => Some((config.idle_timeout_ms, "thrift.idle_timeout_ms")),
+            _ => Some((config.idle_timeout_ms, "server.idle_timeout_ms")),
         };
         let Some((limit_ms, setting)) = limit else {
             // Fails only when the connection is gone, and this with it.
@@ -196,7 +201,9 @@ async fn silence(mut seen: watch::Receiver<Seen>, config: &config::Thrift) -> En
 
 /// A socket that records its state.
 struct Watched {
-    socket: TcpStream,
+    socket: Socket,
+    /// Bytes that were received before.
+    received: BytesMut,
     seen: watch::Sender<Seen>,
     head: Head,
 }
@@ -215,7 +222,13 @@ impl AsyncRead for Watched {
         into: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let before = into.filled().len();
-        let outcome = Pin::new(&mut self.socket).poll_read(cx, into);
+        let outcome = if self.received.is_empty() {
+            Pin::new(&mut self.socket).poll_read(cx, into)
+        } else {
+            let count = self.received.len().min(into.remaining());
+            into.put_slice(&self.received.split_to(count));
+            Poll::Ready(Ok(()))
+        };
         let arrived = into.filled().len() - before;
         if arrived > 0 {
             note(&self.seen, |seen| seen.head |= !seen.serving);

@@ -3,7 +3,7 @@
 
 use axum::routing::get;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
@@ -13,7 +13,7 @@ use crate::limits::admission::{MemoryPermit, Purpose, UNCOUNTED_BYTES};
 const LARGE: usize = 64 << 20;
 
 /// A connection to a site, and the task that serves it.
-async fn connect(config: config::Thrift) -> (TcpStream, JoinHandle<Result<(), End>>) {
+async fn connect(config: config::Server) -> (TcpStream, JoinHandle<Result<(), End>>) {
     connect_with(config, &memory()).await
 }
 
@@ -27,7 +27,7 @@ fn memory() -> Arc<Memory> {
 }
 
 async fn connect_with(
-    config: config::Thrift,
+    config: config::Server,
     memory: &Arc<Memory>,
 ) -> (TcpStream, JoinHandle<Result<(), End>>) {
     let site = Router::new()
@@ -44,10 +44,10 @@ async fn connect_with(
     let client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
     let (socket, peer) = listener.accept().await.unwrap();
     let memory = Arc::clone(memory);
-    let served =
-        tokio::spawn(
-            async move { run(socket, peer, site, &config, &memory, CancellationToken::new()).await },
-        );
+    let served = tokio::spawn(async move {
+        let connection = (Socket::new(socket), BytesMut::new());
+        run(connection, peer, site, &config, &memory, CancellationToken::new()).await
+    });
     (client, served)
 }
 
@@ -74,7 +74,7 @@ async fn ended(served: JoinHandle<Result<(), End>>) -> &'static str {
 
 #[tokio::test(start_paused = true)]
 async fn an_idle_connection_lives_for_ever() {
-    let (mut client, _served) = connect(config::Thrift::default()).await;
+    let (mut client, _served) = connect(config::Server::default()).await;
     for _ in 0..3 {
         ask(&mut client, "/").await;
         answer(&mut client, "here").await;
@@ -86,16 +86,16 @@ async fn an_idle_connection_lives_for_ever() {
 
 #[tokio::test(start_paused = true)]
 async fn an_idle_connection_lives_as_long_as_configured() {
-    let config = config::Thrift {
+    let config = config::Server {
         idle_timeout_ms: 60_000,
-        ..config::Thrift::default()
+        ..config::Server::default()
     };
     let (mut client, served) = connect(config).await;
     // A request that is being served may take its time.
     ask(&mut client, "/slow").await;
     answer(&mut client, "late").await;
     let began = Instant::now();
-    assert_eq!(ended(served).await, "thrift.idle_timeout_ms");
+    assert_eq!(ended(served).await, "server.idle_timeout_ms");
     assert!(
         began.elapsed() >= Duration::from_secs(59),
         "{:?}",
@@ -106,7 +106,7 @@ async fn an_idle_connection_lives_as_long_as_configured() {
 /// Bytes that come one by one do not give a head more time.
 #[tokio::test(start_paused = true)]
 async fn the_head_of_a_request_has_its_time_once() {
-    let (mut client, served) = connect(config::Thrift::default()).await;
+    let (mut client, served) = connect(config::Server::default()).await;
     ask(&mut client, "/").await;
     answer(&mut client, "here").await;
     let began = Instant::now();
@@ -117,7 +117,7 @@ async fn the_head_of_a_request_has_its_time_once() {
             tokio::time::sleep(Duration::from_secs(1)).await;
         }
     });
-    assert_eq!(ended(served).await, "thrift.message_timeout_ms");
+    assert_eq!(ended(served).await, "server.message_timeout_ms");
     let took = began.elapsed();
     assert!(
         took >= Duration::from_secs(30) && took < Duration::from_secs(33),
@@ -128,10 +128,10 @@ async fn the_head_of_a_request_has_its_time_once() {
 
 #[tokio::test(start_paused = true)]
 async fn a_client_that_does_not_read_is_disconnected() {
-    let (mut client, served) = connect(config::Thrift::default()).await;
+    let (mut client, served) = connect(config::Server::default()).await;
     let began = Instant::now();
     ask(&mut client, "/large").await;
-    assert_eq!(ended(served).await, "thrift.write_timeout_ms");
+    assert_eq!(ended(served).await, "server.write_timeout_ms");
     let took = began.elapsed();
     assert!(
         took >= Duration::from_secs(30) && took < Duration::from_secs(32),
@@ -142,7 +142,7 @@ async fn a_client_that_does_not_read_is_disconnected() {
 /// One that reads slowly is not: each piece renews its time.
 #[tokio::test(start_paused = true)]
 async fn a_client_that_reads_slowly_is_served() {
-    let config = config::Thrift::default();
+    let config = config::Server::default();
     let seen = watch::Sender::new(Seen::default());
     let receiver = seen.subscribe();
     let silent = tokio::spawn(async move { silence(receiver, &config).await });
@@ -158,7 +158,7 @@ async fn a_client_that_reads_slowly_is_served() {
     };
     assert_eq!(
         (limit, setting),
-        (Duration::from_secs(30), "thrift.write_timeout_ms")
+        (Duration::from_secs(30), "server.write_timeout_ms")
     );
 }
 
@@ -167,7 +167,7 @@ async fn a_client_that_reads_slowly_is_served() {
 async fn a_large_head_is_in_the_memory_for_calls() {
     const HEAD: usize = 40 << 10;
     let memory = memory();
-    let (mut client, served) = connect_with(config::Thrift::default(), &memory).await;
+    let (mut client, served) = connect_with(config::Server::default(), &memory).await;
     client
         .write_all(b"GET / HTTP/1.1\r\nHost: basalt\r\nX: ")
         .await

@@ -44,7 +44,7 @@ use crate::observe::metrics::names;
 pub(crate) use memory::{FREE_BYTES as UNCOUNTED_BYTES, Memory, MemoryPermit, Purpose, ScannerMemory};
 pub(crate) use queue::Permit;
 use queue::{Queue, TooLong};
-pub(crate) use slow::{SlowClient, dropped, send_now, unread};
+pub(crate) use slow::{SlowClient, dropped};
 
 mod memory;
 mod queue;

@@ -10,7 +10,7 @@
 //!   the address that holds most are dropped, the one without credit for longest first, until their
 //!   memory is enough.
 //! - **Reprieve.** A busy server reads late, and the client is not slow for that. The owner of a dropped
-//!   client first looks into the socket, past the runtime's knowledge of it ([`unread`], [`send_now`]).
+//!   client first looks into the socket, past the runtime's knowledge of it (`ReadHalf::unread`, `WriteHalf::send_now`).
 //!   Bytes that have moved there are credit from now on, and a client with credit goes on
 //!   ([`SlowClient::is_reprieved`]). The HTTP library keeps its sockets to itself: there, only credit
 //!   counts that was earned in the meantime.
@@ -21,8 +21,6 @@
 use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::future::pending;
-use std::io::ErrorKind;
-use std::mem::MaybeUninit;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -31,19 +29,15 @@ use std::time::{Duration, Instant};
 use basalt_engine::seeded;
 use metrics::Counter;
 use parking_lot::Mutex;
-use socket2::SockRef;
-use tokio::net::TcpStream;
 use tokio::sync::Notify;
 
 use crate::observe::log_limit::LogLimit;
 
 /// Least transfer rate. With default settings, a message of the largest size needs more than eight
-/// times this rate to arrive within `thrift.message_timeout_ms`.
+/// times this rate to arrive within `server.message_timeout_ms`.
 const LEAST_BYTES_PER_SECOND: u64 = 256 << 10;
 /// Most credit: the longest pause that does not make a client slow.
 const CREDIT_MAX: Duration = Duration::from_millis(250);
-/// Unread bytes that are worth [`CREDIT_MAX`].
-const UNREAD_MAX: usize = (LEAST_BYTES_PER_SECOND / 4) as usize;
 /// Least time between two log lines.
 const LINE_PERIOD: Duration = Duration::from_secs(10);
 
@@ -232,23 +226,6 @@ pub(crate) async fn dropped(client: Option<&SlowClient>) {
     }
 }
 
-/// Bytes that wait in a socket, at most [`UNREAD_MAX`]; 0 when reading would fail.
-///
-/// The runtime learns of bytes only when it asks for events, so its own functions would say "nothing"
-/// while it is late.
-pub(crate) fn unread(socket: &TcpStream) -> usize {
-    let mut bytes = vec![MaybeUninit::uninit(); UNREAD_MAX];
-    SockRef::from(socket).peek(&mut bytes).unwrap_or(0)
-}
-
-/// Sends as much of `bytes` as the socket accepts now, also if the runtime does not know yet that it does.
-pub(crate) fn send_now(socket: &TcpStream, bytes: &[u8]) -> std::io::Result<usize> {
-    match SockRef::from(socket).send(bytes) {
-        Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(0),
-        sent => sent,
-    }
-}
-
 impl Drop for SlowClient {
     fn drop(&mut self) {
         self.state.lock().clients.remove(&self.number);
@@ -269,6 +246,7 @@ mod tests {
     use std::net::Ipv4Addr;
 
     use super::*;
+    use crate::socket::Socket;
 
     fn clients() -> SlowClients {
         SlowClients::new(Counter::noop())
@@ -374,13 +352,13 @@ mod tests {
     }
 
     /// Connected sockets: one of the runtime, one that blocks.
-    async fn sockets() -> (TcpStream, std::net::TcpStream) {
+    async fn sockets() -> (Socket, std::net::TcpStream) {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0")
             .await
             .expect("a port");
         let address = listener.local_addr().expect("bound");
         let peer = std::net::TcpStream::connect(address).expect("connects");
-        (listener.accept().await.expect("accepts").0, peer)
+        (Socket::new(listener.accept().await.expect("accepts").0), peer)
     }
 
     /// This thread is the runtime's only one, so nothing tells it of events between two awaits: it is as
@@ -388,19 +366,18 @@ mod tests {
     #[tokio::test]
     async fn a_client_is_not_slow_while_the_server_is_late_to_read() {
         use std::io::Write;
-        let (clients, (socket, mut peer)) = (old_clients(), sockets().await);
+        use std::pin::pin;
+        let (clients, (mut socket, mut peer)) = (old_clients(), sockets().await);
+        let mut into = bytes::BytesMut::with_capacity(1 << 10);
         let client = clients.enter(None, 10);
         slow_for(&client, Duration::from_mins(1));
         clients.drop_for(1);
-        assert!(!client.is_reprieved(unread(&socket)), "it has sent nothing");
-        let is_nothing_known = || {
-            let read = socket.try_read(&mut [0]);
-            read.is_err_and(|error| error.kind() == ErrorKind::WouldBlock)
-        };
-        assert!(is_nothing_known(), "the runtime looks into a new socket once");
+        assert!(!client.is_reprieved(socket.read.unread()), "it has sent nothing");
+        // The first look tells the runtime that the socket is empty.
+        assert!(futures_util::poll!(pin!(socket.read.read_buf(&mut into))).is_pending());
         peer.write_all(&[7; 8 << 10]).expect("sent");
-        assert!(is_nothing_known());
-        assert!(client.is_reprieved(unread(&socket)));
+        assert!(futures_util::poll!(pin!(socket.read.read_buf(&mut into))).is_pending());
+        assert!(client.is_reprieved(socket.read.unread()));
         clients.drop_for(1);
         assert_eq!(dropped(&[&client]), [false], "it has credit for its bytes");
     }
@@ -412,14 +389,14 @@ mod tests {
         let client = clients.enter(None, 10);
         let piece = vec![7; 1 << 20];
         let mut sent = 0;
-        while let count @ 1.. = send_now(&socket, &piece).expect("sent") {
+        while let count @ 1.. = socket.write.send_now(&piece).expect("sent") {
             sent += count;
         }
         slow_for(&client, Duration::from_mins(1));
         clients.drop_for(1);
-        assert!(!client.is_reprieved(send_now(&socket, &piece).expect("full")));
+        assert!(!client.is_reprieved(socket.write.send_now(&piece).expect("full")));
         peer.read_exact(&mut vec![0; sent]).expect("received");
-        let moved = send_now(&socket, &piece).expect("sent");
+        let moved = socket.write.send_now(&piece).expect("sent");
         assert!(client.is_reprieved(moved), "{moved} bytes");
     }
 

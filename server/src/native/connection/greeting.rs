@@ -8,14 +8,13 @@ use basalt_idl::native::messages::GetConnectionRegistryResponse;
 use basalt_idl::native::preamble::{
     Authentication, EXPECTED_HEADER, PREAMBLE_BYTES, Preamble, SWITCH_TO_SIMPLE,
 };
-use tokio::io::AsyncWriteExt;
-use tokio::net::tcp::OwnedWriteHalf;
 
 use super::{End, Input};
 use crate::native::peer::Peer;
 use crate::security::User;
 use crate::server::Server;
 use crate::service::admin::cluster;
+use crate::socket::WriteHalf;
 
 /// Longest connection header or SASL frame.
 const HEADER_BYTES_MAX: usize = 64 << 10;
@@ -25,7 +24,7 @@ const HEADER_BYTES_MAX: usize = 64 << 10;
 pub(super) async fn greet(
     server: &Server,
     input: &mut Input,
-    write: &mut OwnedWriteHalf,
+    write: &mut WriteHalf,
 ) -> Result<Option<(Peer, Option<User>)>, End> {
     match read_greeting(server, input, write).await {
         Err(End::Refused { class, message }) => {
@@ -43,7 +42,7 @@ pub(super) async fn greet(
 async fn read_greeting(
     server: &Server,
     input: &mut Input,
-    write: &mut OwnedWriteHalf,
+    write: &mut WriteHalf,
 ) -> Result<Option<(Peer, Option<User>)>, End> {
     loop {
         let Some(preamble) = input.bytes::<PREAMBLE_BYTES>().await? else {

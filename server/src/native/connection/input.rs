@@ -1,8 +1,6 @@
 //! Frames from the socket of a connection.
 
 use std::future::poll_fn;
-use std::net::IpAddr;
-use std::pin::pin;
 use std::sync::Arc;
 use std::task::ready;
 use std::time::Duration;
@@ -10,14 +8,13 @@ use std::time::Duration;
 use basalt_idl::native::exception::ExceptionClass;
 use basalt_idl::native::frame::{Request, put_exception};
 use bytes::{Buf, Bytes, BytesMut};
-use tokio::io::AsyncReadExt;
-use tokio::net::tcp::OwnedReadHalf;
-use tokio::time::{Instant, timeout, timeout_at};
+use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use super::End;
-use crate::limits::admission::{MemoryPermit, SlowClient, UNCOUNTED_BYTES, dropped, unread};
+use crate::limits::admission::{MemoryPermit, SlowClient, UNCOUNTED_BYTES, dropped};
 use crate::server::Server;
+use crate::socket::ReadHalf;
 
 /// Least buffer of one read: the frames of about a hundred small calls. An idle connection has none.
 const READ_BYTES: usize = 16 << 10;
@@ -26,8 +23,6 @@ const READ_BYTES: usize = 16 << 10;
 const READ_BYTES_MAX: usize = 64 << 10;
 /// Bytes read of a refused frame, to find the call id in its header.
 const REFUSED_FRAME_BYTES: usize = 4 << 10;
-/// Buffer of a connection that is drained.
-const DRAIN_BYTES: usize = 8 << 10;
 
 /// Outcome of [`Input::arrive`].
 pub(super) enum Arrival {
@@ -42,11 +37,11 @@ pub(super) enum Arrival {
 /// Reads frames from a socket.
 pub(super) struct Input {
     server: Arc<Server>,
-    read: OwnedReadHalf,
+    read: ReadHalf,
     received: BytesMut,
     /// Buffer of the next read: twice as much as the last one if that was filled, half if less arrived.
     read_bytes: usize,
-    /// Longest frame of a call (`thrift.max_message_bytes`).
+    /// Longest frame of a call (`server.max_message_bytes`).
     max: usize,
     /// Longest time from the first byte of a message to its last.
     limit: Duration,
@@ -60,8 +55,8 @@ pub(super) struct Input {
 }
 
 impl Input {
-    pub(super) fn new(server: Arc<Server>, read: OwnedReadHalf, received: BytesMut) -> Self {
-        let config = &server.config().thrift;
+    pub(super) fn new(server: Arc<Server>, read: ReadHalf, received: BytesMut) -> Self {
+        let config = &server.config().server;
         Self {
             max: config.max_message_bytes,
             limit: Duration::from_millis(config.message_timeout_ms),
@@ -138,7 +133,7 @@ impl Input {
         if length > self.max {
             self.server.connections().protocol_errors.increment(1);
             let max = self.max;
-            let message = format!("a call of {length} bytes; thrift.max_message_bytes is {max}");
+            let message = format!("a call of {length} bytes; server.max_message_bytes is {max}");
             let class = ExceptionClass::RequestTooBig;
             return self.refuse(length, until, class, message).await;
         }
@@ -149,7 +144,7 @@ impl Input {
         }
         if self.permit.has_bytes() {
             let memory = self.permit.memory();
-            self.slow = Some(memory.slow_client(self.address(), self.permit.bytes()));
+            self.slow = Some(memory.slow_client(self.read.address(), self.permit.bytes()));
         }
         let filled = self.fill(4 + length, until).await;
         self.slow = None;
@@ -169,11 +164,6 @@ impl Input {
         self.received = BytesMut::new();
         self.permit = nothing;
         refusal
-    }
-
-    /// The client's address; missing only if the client has already gone.
-    fn address(&self) -> Option<IpAddr> {
-        self.read.peer_addr().ok().map(|address| address.ip())
     }
 
     /// The next frame of a greeting, without its length; `None` when the client closes first. A frame
@@ -260,7 +250,7 @@ impl Input {
     /// Fails unless the dropped client goes on.
     fn check_reprieve(&self) -> Result<(), End> {
         let slow = self.slow.as_ref();
-        if slow.is_some_and(|slow| slow.is_reprieved(unread(self.read.as_ref()))) {
+        if slow.is_some_and(|slow| slow.is_reprieved(self.read.unread())) {
             return Ok(());
         }
         Err(End::Slow)
@@ -272,10 +262,10 @@ impl Input {
         let (read, received, permit) = (&mut self.read, &mut self.received, &mut self.permit);
         let expected = self.read_bytes;
         let count = poll_fn(|context| {
-            ready!(read.as_ref().poll_read_ready(context))?;
+            ready!(read.poll_read_ready(context))?;
             let is_reserved = expected == READ_BYTES || permit.try_raise(expected);
             received.reserve(if is_reserved { expected } else { READ_BYTES });
-            pin!(read.read_buf(received)).poll(context)
+            read.poll_read_buf(context, received)
         })
         .await?;
         if count >= expected {
@@ -325,16 +315,7 @@ impl Input {
         if !matches!(end, End::Refused { .. } | End::Frame(_)) {
             return;
         }
-        self.received = BytesMut::with_capacity(DRAIN_BYTES);
-        let drain = async {
-            // Ends when the client closes, or is gone.
-            while let Ok(1..) = self.read.read_buf(&mut self.received).await {
-                self.received.clear();
-            }
-        };
-        tokio::select! {
-            _ = timeout(self.limit, drain) => {}
-            () = stop.cancelled() => {}
-        }
+        self.received = BytesMut::new();
+        self.read.discard(self.limit, usize::MAX, stop).await;
     }
 }

@@ -28,7 +28,6 @@ use basalt_idl::native::exception::ExceptionClass;
 use basalt_idl::native::frame::{FrameError, Request};
 use bytes::BytesMut;
 use parking_lot::Mutex;
-use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
@@ -37,6 +36,7 @@ use crate::limits::admission::MemoryPermit;
 use crate::security::{Caller, Owner};
 use crate::server::Server;
 use crate::service::Sender;
+use crate::socket::Socket;
 
 mod answer;
 mod calls;
@@ -57,7 +57,7 @@ pub(super) const CALLS_IN_FLIGHT: usize = 1_000;
 pub(crate) enum End {
     #[error("{0}")]
     Io(#[from] std::io::Error),
-    #[error("a message was not complete after {0:?} (thrift.message_timeout_ms)")]
+    #[error("a message was not complete after {0:?} (server.message_timeout_ms)")]
     SlowMessage(Duration),
     #[error("{}: {message}", class.name())]
     Refused { class: ExceptionClass, message: String },
@@ -81,15 +81,15 @@ type Reading = Result<(), End>;
 /// Serves a connection until either side ends it. `received` holds the bytes that have arrived.
 pub(crate) async fn run(
     server: Arc<Server>,
-    socket: TcpStream,
+    socket: Socket,
     received: BytesMut,
     number: u64,
     stop: CancellationToken,
 ) -> Result<(), End> {
     let address = socket.peer_addr().ok();
-    let (read, mut write) = socket.into_split();
+    let Socket { read, mut write } = socket;
     let mut input = Input::new(Arc::clone(&server), read, received);
-    let limit = Duration::from_millis(server.config().thrift.message_timeout_ms);
+    let limit = Duration::from_millis(server.config().server.message_timeout_ms);
     let greeted = tokio::select! {
         greeted = timeout(limit, greeting::greet(&server, &mut input, &mut write)) => greeted,
         () = stop.cancelled() => return Ok(()),

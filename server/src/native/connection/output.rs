@@ -5,13 +5,12 @@ use std::io::{ErrorKind, IoSlice};
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::io::AsyncWriteExt;
-use tokio::net::tcp::OwnedWriteHalf;
 use tokio::time::{Instant, timeout_at};
 
 use super::{Connection, End};
-use crate::limits::admission::{MemoryPermit, SlowClient, dropped, send_now};
+use crate::limits::admission::{MemoryPermit, SlowClient, dropped};
 use crate::limits::yields;
+use crate::socket::WriteHalf;
 
 /// A response of up to this many bytes is joined with those before it.
 const JOIN_BYTES: usize = 4 << 10;
@@ -69,7 +68,7 @@ struct Piece {
 
 /// A write that the socket has not accepted.
 struct Blocked {
-    /// When the client must have accepted more (`thrift.write_timeout_ms`).
+    /// When the client must have accepted more (`server.write_timeout_ms`).
     until: Instant,
     /// Set while the responses have reserved memory: the connection ends if it makes no progress while
     /// other calls need that.
@@ -79,7 +78,7 @@ struct Blocked {
 /// Writes responses to a socket.
 pub(super) struct Output {
     connection: Arc<Connection>,
-    write: OwnedWriteHalf,
+    write: WriteHalf,
     /// Longest time for which the client may accept nothing.
     limit: Duration,
     pieces: VecDeque<Piece>,
@@ -95,11 +94,11 @@ pub(super) struct Output {
 }
 
 impl Output {
-    pub(super) fn new(connection: &Arc<Connection>, write: OwnedWriteHalf) -> Self {
+    pub(super) fn new(connection: &Arc<Connection>, write: WriteHalf) -> Self {
         Self {
             connection: Arc::clone(connection),
             write,
-            limit: Duration::from_millis(connection.server.config().thrift.write_timeout_ms),
+            limit: Duration::from_millis(connection.server.config().server.write_timeout_ms),
             pieces: VecDeque::new(),
             written: 0,
             unsent: 0,
@@ -263,7 +262,7 @@ impl Output {
         // The runtime may be late: the socket itself tells whether the client goes on.
         let [left, behind] = joined.after(self.written);
         let left = if left.is_empty() { behind } else { left };
-        let written = send_now(self.write.as_ref(), left)?;
+        let written = self.write.send_now(left)?;
         let slow = blocked.slow.as_ref();
         if !slow.is_some_and(|slow| slow.is_reprieved(written)) {
             return Err(End::Slow);
@@ -309,6 +308,6 @@ impl Output {
 }
 
 fn no_response_was_read(limit: Duration) -> std::io::Error {
-    let message = format!("the client read no response for {limit:?} (thrift.write_timeout_ms)");
+    let message = format!("the client read no response for {limit:?} (server.write_timeout_ms)");
     std::io::Error::new(ErrorKind::TimedOut, message)
 }

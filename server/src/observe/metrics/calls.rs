@@ -4,6 +4,7 @@
 //! counter take its cache line from each other for every call. A scrape copies the sums to the recorder
 //! ([`Calls::publish`], [`Connections::publish`]), which cannot be read back; the pages read the counts here.
 
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use basalt_engine::metrics::{self as counting, BusyCounter};
@@ -41,7 +42,8 @@ impl Api {
 pub(crate) struct MethodMetrics {
     api: Api,
     method: &'static str,
-    seconds: Histogram,
+    /// Registered by the first call: a histogram has 20 series, and most methods are never called.
+    seconds: OnceLock<Histogram>,
     answered: BusyCounter,
     failed: counting::Counter,
 }
@@ -51,7 +53,7 @@ impl MethodMetrics {
         Self {
             api,
             method,
-            seconds: histogram!(names::REQUEST_SECONDS, "api" => api.as_str(), "method" => method),
+            seconds: OnceLock::new(),
             answered: BusyCounter::default(),
             failed: counting::Counter::default(),
         }
@@ -60,7 +62,9 @@ impl MethodMetrics {
     /// One call was answered.
     pub(crate) fn answered(&self, took: Duration) {
         self.answered.increment();
-        self.seconds.record(took);
+        let labels =
+            || histogram!(names::REQUEST_SECONDS, "api" => self.api.as_str(), "method" => self.method);
+        self.seconds.get_or_init(labels).record(took);
     }
 
     /// The answer was an exception. `class` comes from a fixed set.
@@ -151,13 +155,13 @@ pub(crate) struct Port {
 /// Handles of connections and their traffic.
 #[derive(Debug)]
 pub(crate) struct Connections {
-    pub(crate) thrift: Port,
+    pub(crate) main: Port,
     pub(crate) http: Port,
     /// Connections ended and HTTP requests refused for bytes that are no message.
     pub(crate) protocol_errors: Counter,
-    /// Bytes of Thrift messages read.
+    /// Bytes of messages read.
     pub(crate) received_bytes: BusyCounter,
-    /// Bytes of Thrift messages written.
+    /// Bytes of messages written.
     pub(crate) sent_bytes: BusyCounter,
 }
 
@@ -165,7 +169,7 @@ impl Connections {
     /// REQUIRES: the recorder is installed.
     pub(crate) fn new() -> Self {
         Self {
-            thrift: Port {
+            main: Port {
                 open: gauge!(names::CONNECTIONS),
                 accepted: counter!(names::CONNECTIONS_ACCEPTED),
                 rejected: counter!(names::CONNECTIONS_REJECTED),
@@ -202,7 +206,8 @@ mod tests {
         let recorder = PrometheusBuilder::new().build_recorder();
         let handle = recorder.handle();
         metrics::with_local_recorder(&recorder, || {
-            let (calls, connections) = (Calls::new([(Api::Thrift2, "get")]), Connections::new());
+            let methods = [(Api::Thrift2, "get"), (Api::Thrift2, "put")];
+            let (calls, connections) = (Calls::new(methods), Connections::new());
             let flood = 400_000_u32;
             let began = Instant::now();
             for _ in 0..flood {
@@ -231,6 +236,9 @@ mod tests {
             ] {
                 assert!(text.lines().any(|found| found == line), "no {line} in\n{text}");
             }
+            // A method that was not called has counters, for rate(), and no histogram.
+            let of_put: Vec<&str> = text.lines().filter(|line| line.contains("\"put\"")).collect();
+            assert_eq!(of_put.len(), 2, "{of_put:?}");
         });
     }
 }

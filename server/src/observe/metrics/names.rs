@@ -35,23 +35,23 @@ metric_names! {
     counter LOG_LINES_LOST = "basalt_log_lines_lost_total", Unit::Count,
         "Log lines that standard error did not take: its reader is gone, or takes them too slowly.";
 
-    counter REQUESTS = "basalt_thrift_requests_total", Unit::Count, "Calls answered, failed ones too: Thrift and native RPC.";
-    counter FAILED_REQUESTS = "basalt_thrift_failed_requests_total", Unit::Count,
+    counter REQUESTS = "basalt_requests_total", Unit::Count, "Calls answered, failed ones too: Thrift and native RPC.";
+    counter FAILED_REQUESTS = "basalt_failed_requests_total", Unit::Count,
         "Calls answered with an exception. Every method has a series from the start.";
-    counter ERRORS = "basalt_thrift_errors_total", Unit::Count,
+    counter ERRORS = "basalt_errors_total", Unit::Count,
         "Calls answered with an exception, by its class. A series begins with its first error.";
-    histogram REQUEST_SECONDS = "basalt_thrift_request_duration_seconds", Unit::Seconds,
+    histogram REQUEST_SECONDS = "basalt_request_duration_seconds", Unit::Seconds,
         "From the last byte of a call to the last byte of its answer handed to the socket.";
-    gauge CONNECTIONS = "basalt_thrift_connections", Unit::Count, "Open connections of the main port: Thrift, native RPC and ZooKeeper.";
-    counter CONNECTIONS_ACCEPTED = "basalt_thrift_connections_accepted_total", Unit::Count,
+    gauge CONNECTIONS = "basalt_connections", Unit::Count, "Open connections of the main port: Thrift, native RPC and ZooKeeper.";
+    counter CONNECTIONS_ACCEPTED = "basalt_connections_accepted_total", Unit::Count,
         "Connections accepted by the main port, also those that were closed at once.";
-    counter CONNECTIONS_REJECTED = "basalt_thrift_connections_rejected_total", Unit::Count,
-        "Connections of the main port closed at once because thrift.max_connections was reached, or the port's share of the limit of open files.";
-    counter PROTOCOL_ERRORS = "basalt_thrift_protocol_errors_total", Unit::Count,
+    counter CONNECTIONS_REJECTED = "basalt_connections_rejected_total", Unit::Count,
+        "Connections of the main port closed at once because server.max_connections was reached, or the port's share of the limit of open files.";
+    counter PROTOCOL_ERRORS = "basalt_protocol_errors_total", Unit::Count,
         "Connections closed, and HTTP requests refused, because of bytes that are no acceptable message.";
-    counter RECEIVED_BYTES = "basalt_thrift_received_bytes_total", Unit::Bytes,
+    counter RECEIVED_BYTES = "basalt_received_bytes_total", Unit::Bytes,
         "Bytes read from connections of the main port, and of Thrift messages over HTTP.";
-    counter SENT_BYTES = "basalt_thrift_sent_bytes_total", Unit::Bytes,
+    counter SENT_BYTES = "basalt_sent_bytes_total", Unit::Bytes,
         "Bytes written to connections of the main port, and of Thrift messages over HTTP.";
     gauge HTTP_CONNECTIONS = "basalt_http_connections", Unit::Count, "Open connections of the HTTP port.";
     counter HTTP_CONNECTIONS_ACCEPTED = "basalt_http_connections_accepted_total", Unit::Count,

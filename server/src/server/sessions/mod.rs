@@ -4,7 +4,7 @@
 //! with the connection that owns it, when the lease runs out, or when it is too old. While a fetch runs, the
 //! scan is out of its session: a second fetch with the same id is refused, and the lease does not run.
 //!
-//! Over the Thrift port the owner is the connection. Over HTTP it cannot be: a client may use a new
+//! Over the main port the owner is the connection. Over HTTP it cannot be: a client may use a new
 //! connection for each call. All calls over HTTP are one owner with a limit of its own, and its sessions end
 //! by close, lease or age only.
 //!

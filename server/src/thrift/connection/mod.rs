@@ -1,4 +1,5 @@
-//! One connection: read messages, have them answered, write the answers.
+//! One connection: read messages, have them answered, write the answers. `net` has detected the
+//! protocol by the first bytes.
 //!
 //! A message that exceeds a connection's free bytes is read in pieces, each reserved from the
 //! memory for calls before it is read. The sender of a large message and the reader of a large
@@ -11,25 +12,25 @@
 
 use std::future::{pending, poll_fn};
 use std::io::ErrorKind;
+use std::net::IpAddr;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::ready;
 use std::time::Duration;
 
-use basalt_idl::wire::{Detected, begin_frame, end_frame};
+use basalt_idl::wire::{begin_frame, end_frame};
 use basalt_idl::{TApplicationException, TApplicationExceptionType};
 use bytes::{Bytes, BytesMut};
-use tokio::io::{AsyncReadExt, AsyncWriteExt, Interest};
-use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::{CancellationToken, WaitForCancellationFuture};
 
-use crate::limits::admission::{Busy, MemoryPermit, SlowClient, UNCOUNTED_BYTES, dropped, send_now, unread};
+use crate::limits::admission::{Busy, MemoryPermit, SlowClient, UNCOUNTED_BYTES, dropped};
 use crate::limits::yields;
 use crate::security::{Caller, Owner};
 use crate::server::Server;
 use crate::service::Sender;
+use crate::socket::{ReadHalf, Socket, WriteHalf};
 use crate::thrift::Client;
 use crate::thrift::messages::{Messages, ProtocolError, WireFormat};
 
@@ -44,8 +45,6 @@ const KEEP_BYTES: usize = 64 << 10;
 const RELEASE_AFTER: Duration = Duration::from_secs(1);
 /// Memory that an idle connection may keep for the next call.
 const IDLE_KEEP_BYTES: usize = 8 << 10;
-/// Room for one read of drained bytes.
-const DRAIN_READ_BYTES: usize = 16 << 10;
 
 /// Why a connection ended, unless the client closed it.
 #[derive(Debug, thiserror::Error)]
@@ -54,11 +53,11 @@ pub(crate) enum End {
     ProtocolError(#[from] ProtocolError),
     #[error("{0}")]
     Io(#[from] std::io::Error),
-    #[error("a message was not complete after {0:?} (thrift.message_timeout_ms)")]
+    #[error("a message was not complete after {0:?} (server.message_timeout_ms)")]
     SlowMessage(Duration),
-    #[error("no call for {0:?} (thrift.idle_timeout_ms)")]
+    #[error("no call for {0:?} (server.idle_timeout_ms)")]
     Idle(Duration),
-    #[error("the client did not read its answer for {0:?} (thrift.write_timeout_ms)")]
+    #[error("the client did not read its answer for {0:?} (server.write_timeout_ms)")]
     SlowReader(Duration),
     #[error("{0}")]
     Busy(#[from] Busy),
@@ -68,28 +67,20 @@ pub(crate) enum End {
     Fault,
 }
 
-/// A connection with another protocol that this port serves.
-#[derive(Debug)]
-pub(crate) struct Handover {
-    pub(crate) socket: TcpStream,
-    /// The bytes received so far.
-    pub(crate) received: BytesMut,
-    pub(crate) protocol: Detected,
-}
-
-/// Serves the connection with this number until either side ends it. If its first bytes are of
-/// another protocol that this port serves, returns the connection.
+/// Serves the connection with this number until either side ends it. `received` are its first
+/// bytes, which are of this wire format.
 pub(crate) async fn run(
     server: Arc<Server>,
-    socket: TcpStream,
+    socket: Socket,
+    (wire_format, received): (WireFormat, BytesMut),
     number: u64,
     stop: CancellationToken,
-) -> Result<Option<Handover>, End> {
+) -> Result<(), End> {
     let caller = Caller::anonymous(Owner::Connection(number), socket.peer_addr().ok());
     let sender = Sender::new(caller, server.admission().memory());
     let mut connection = Connection {
         socket,
-        messages: Messages::new(&server.config().thrift),
+        messages: Messages::new(server.config(), wire_format, received),
         gone: Arc::clone(&sender.gone),
         client: Client::of_both(sender),
         answers: Answers::default(),
@@ -128,20 +119,10 @@ pub(crate) async fn run(
                 continue;
             }
             Ok(None) => {}
-            Err(ProtocolError::OtherProtocol(protocol)) => {
-                return Ok(Some(Handover {
-                    socket: connection.socket,
-                    received: connection.messages.into_received(),
-                    protocol,
-                }));
-            }
             Err(protocol_error) => {
                 connection.server.connections().protocol_errors.increment(1);
-                error_reply(
-                    &connection.messages,
-                    &protocol_error,
-                    &mut connection.answers.ready,
-                );
+                let reason = TApplicationException::from(&protocol_error);
+                refuse_partial(&connection.messages, &reason, &mut connection.answers.ready);
                 connection.end(&stop).await?;
                 return Err(protocol_error.into());
             }
@@ -152,7 +133,7 @@ pub(crate) async fn run(
             connection.message_began.get_or_insert_with(Instant::now);
         }
         if !has_waited && stop.is_cancelled() {
-            return Ok(None);
+            return Ok(());
         }
         has_waited = false;
         let is_open = if let Some(began) = connection.message_began {
@@ -171,16 +152,23 @@ pub(crate) async fn run(
             connection.receive(stopped.as_mut(), &mut has_waited).await?
         };
         if !is_open {
-            return Ok(None);
+            return Ok(());
         }
     }
 }
 
 /// Refuses a client of the HTTP port that sends Thrift messages without HTTP. The reply to its
-/// first message names the right port and paths.
-pub(crate) async fn refuse_on_http_port(server: &Server, mut socket: TcpStream, stop: &CancellationToken) {
-    let mut messages = Messages::of_http_port(&server.config().thrift);
-    let end = Instant::now() + Duration::from_millis(server.config().thrift.message_timeout_ms);
+/// first message names the right port and paths. Returns the reason, or `None` if the client sends
+/// no whole header of a message.
+pub(crate) async fn refuse_on_http_port(
+    server: &Server,
+    mut socket: Socket,
+    (wire_format, received): (WireFormat, BytesMut),
+    stop: &CancellationToken,
+) -> Option<ProtocolError> {
+    let mut messages = Messages::of_http_port(server.config(), wire_format, received);
+    let limit = Duration::from_millis(server.config().server.message_timeout_ms);
+    let end = Instant::now() + limit;
     let refusal = loop {
         match messages.next_message() {
             // Incomplete: the first message is refused as soon as its header has arrived, so little
@@ -189,42 +177,18 @@ pub(crate) async fn refuse_on_http_port(server: &Server, mut socket: TcpStream, 
             Err(refusal) => break refusal,
         }
         tokio::select! {
-            read = timeout_at(end, socket.read_buf(messages.space())) => match read {
+            read = timeout_at(end, socket.read.read_buf(messages.space())) => match read {
                 Ok(Ok(1..)) => {}
-                _ => return,
+                _ => return None,
             },
-            () = stop.cancelled() => return,
+            () = stop.cancelled() => return None,
         }
     };
     server.connections().protocol_errors.increment(1);
     let mut answer = Vec::new();
-    error_reply(&messages, &refusal, &mut answer);
-    send_and_close(server, socket, answer, stop).await;
-}
-
-/// Sends the last bytes of a connection and closes it so that the client can read them.
-pub(crate) async fn send_and_close(
-    server: &Server,
-    mut socket: TcpStream,
-    mut last: Vec<u8>,
-    stop: &CancellationToken,
-) {
-    send_with_end(&socket);
-    // An error means that the client has gone, so the answer has no receiver.
-    if send(server, &socket, &mut last).await.is_ok() {
-        drain(server, &mut socket, stop).await;
-    }
-}
-
-/// Lets the last bytes of a connection leave together with its end. Otherwise a client that has read them
-/// could send its next call before the end arrives, and that call would be lost.
-fn send_with_end(socket: &TcpStream) {
-    #[cfg(target_os = "linux")]
-    if let Err(error) = socket2::SockRef::from(socket).set_tcp_cork(true) {
-        tracing::debug!(%error, "TCP_CORK");
-    }
-    #[cfg(not(target_os = "linux"))]
-    let _ = socket;
+    refuse_partial(&messages, &TApplicationException::from(&refusal), &mut answer);
+    socket.send_and_close(&answer, limit, stop).await;
+    Some(refusal)
 }
 
 /// Answers that have not been sent.
@@ -255,7 +219,7 @@ struct Connection {
     message_began: Option<Instant>,
     /// The caller's flag: a handle of its own, since a call borrows the caller.
     gone: Arc<AtomicBool>,
-    socket: TcpStream,
+    socket: Socket,
     server: Arc<Server>,
 }
 
@@ -267,7 +231,8 @@ impl Connection {
         (self.message_began, self.slow) = (None, None);
         let buffered = self.messages.buffered_bytes() + self.answers.capacity();
         self.permit.set(message.len() + buffered);
-        let (server, socket) = (&self.server, &self.socket);
+        let (server, Socket { read, write }) = (&self.server, &self.socket);
+        let address = || read.address();
         let Answers { ready, next } = &mut self.answers;
         // The first one needs no place of its own: there is nothing to send before it.
         let is_first = ready.is_empty();
@@ -281,7 +246,7 @@ impl Connection {
             // Boxed when it is polled: most calls have no answers before them.
             let mut sending = pin!(async {
                 has_begun.store(true, Ordering::Relaxed);
-                Box::pin(send(server, socket, before)).await
+                Box::pin(send(server, write, address, before)).await
             });
             loop {
                 tokio::select! {
@@ -289,7 +254,7 @@ impl Connection {
                     // answer leaves with those before.
                     biased;
                     () = &mut call => break,
-                    () = closed(socket), if !is_closed => {
+                    () = closed(read), if !is_closed => {
                         self.gone.store(true, Ordering::Release);
                         is_closed = true;
                     }
@@ -321,17 +286,24 @@ impl Connection {
     }
 
     async fn send(&mut self) -> Result<(), End> {
-        send(&self.server, &self.socket, &mut self.answers.ready).await
+        let Socket { read, write } = &self.socket;
+        send(&self.server, write, || read.address(), &mut self.answers.ready).await
     }
 
     /// Sends the last answer, with the reason why the connection ends, and releases the memory.
     async fn end(&mut self, stop: &CancellationToken) -> Result<(), End> {
         self.messages.discard();
         self.permit.set(self.answers.capacity());
-        send_with_end(&self.socket);
+        self.socket.write.send_with_end();
         self.send().await?;
         self.permit.set(0);
-        drain(&self.server, &mut self.socket, stop).await;
+        let config = &self.server.config().server;
+        let (limit, most) = (config.message_timeout_ms, config.max_message_bytes);
+        // An error means that the client is gone already.
+        if self.socket.write.shutdown().await.is_ok() {
+            let limit = Duration::from_millis(limit);
+            self.socket.read.discard(limit, most, stop).await;
+        }
         Ok(())
     }
 
@@ -361,7 +333,7 @@ impl Connection {
         stopped: Pin<&mut WaitForCancellationFuture<'_>>,
         has_waited: &mut bool,
     ) -> Result<bool, End> {
-        let limit = Duration::from_millis(self.server.config().thrift.idle_timeout_ms);
+        let limit = Duration::from_millis(self.server.config().server.idle_timeout_ms);
         let mut idle = pin!(after(!limit.is_zero(), limit));
         let mut may_release = self.kept_bytes() > IDLE_KEEP_BYTES;
         let mut stopped = pin!(async {
@@ -388,44 +360,38 @@ impl Connection {
 
     /// Reads the bytes that have arrived; 0 at the end. The buffer is allocated when bytes are there:
     /// an idle connection holds none. If there is no memory for a large buffer, a small one is used.
-    ///
-    /// A read that does not fill its buffer has emptied the socket, so tokio waits for the next event;
-    /// `try_read_buf` would need one more system call for each message to detect that.
     async fn arrived(&mut self) -> std::io::Result<usize> {
         poll_fn(|context| {
-            ready!(self.socket.poll_read_ready(context))?;
+            ready!(self.socket.read.poll_read_ready(context))?;
             let bytes = self.messages.space_bytes() + self.answers.capacity();
             if !self.permit.try_raise(bytes) {
                 self.messages.expect_little();
             }
-            pin!(self.socket.read_buf(self.messages.space())).poll(context)
+            self.socket.read.poll_read_buf(context, self.messages.space())
         })
         .await
     }
 
     /// Reads more of a message whose first byte arrived at `began`. The whole message has
-    /// `thrift.message_timeout_ms`: a client that sends single bytes does not extend it. `false` when
+    /// `server.message_timeout_ms`: a client that sends single bytes does not extend it. `false` when
     /// the client has closed the connection.
     async fn receive_rest(&mut self, began: Instant) -> Result<bool, End> {
-        let limit = Duration::from_millis(self.server.config().thrift.message_timeout_ms);
-        acknowledge(&self.socket);
+        let limit = Duration::from_millis(self.server.config().server.message_timeout_ms);
+        self.socket.read.acknowledge();
         self.make_room_for_rest().await?;
         let slow = self.slow.as_deref();
         let read = loop {
             tokio::select! {
                 biased;
-                read = timeout_at(began + limit, self.socket.read_buf(self.messages.space())) => break read,
+                read = timeout_at(began + limit, self.socket.read.read_buf(self.messages.space())) => break read,
                 () = dropped(slow) => {}
             }
-            if !slow.is_some_and(|slow| slow.is_reprieved(unread(&self.socket))) {
+            if !slow.is_some_and(|slow| slow.is_reprieved(self.socket.read.unread())) {
                 return Err(self.server.admission().memory().slow_busy().into());
             }
         };
         let Ok(read) = read else {
-            return Err(self
-                .messages
-                .as_foreign()
-                .map_or(End::SlowMessage(limit), End::ProtocolError));
+            return Err(End::SlowMessage(limit));
         };
         let count = read?;
         if let Some(slow) = slow {
@@ -455,17 +421,9 @@ impl Connection {
 }
 
 /// Returns when the client has closed its side of the connection.
-async fn closed(socket: &TcpStream) {
+async fn closed(read: &ReadHalf) {
     // Boxed when it is polled, since most calls are answered before.
-    Box::pin(async {
-        while let Ok(ready) = socket.ready(Interest::READABLE).await
-            && !ready.is_read_closed()
-        {
-            // Further calls wait in the socket; behind them the end could be seen only by looking again.
-            tokio::time::sleep(LOOK_UP).await;
-        }
-    })
-    .await;
+    Box::pin(async { while !read.is_closed_or(LOOK_UP).await {} }).await;
 }
 
 /// Returns after this time, or never. Uses no timer before it is polled, which is rare.
@@ -477,27 +435,20 @@ async fn after(ever: bool, time: Duration) {
     }
 }
 
-/// Sends the acknowledgement of a partial message at once. A client without a buffer sends a
-/// message in pieces, and without TCP_NODELAY its system keeps each piece until the one before it
-/// is acknowledged; our system would delay that by up to 40 ms to send it with an answer.
-fn acknowledge(socket: &TcpStream) {
-    #[cfg(target_os = "linux")]
-    if let Err(error) = socket2::SockRef::from(socket).set_tcp_quickack(true) {
-        tracing::debug!(%error, "TCP_QUICKACK");
-    }
-    #[cfg(not(target_os = "linux"))]
-    let _ = socket;
-}
-
-/// Writes the answers and empties the buffer.
-async fn send(server: &Server, socket: &TcpStream, answers: &mut Vec<u8>) -> Result<(), End> {
+/// Writes the answers and empties the buffer. `address` is the client's.
+async fn send(
+    server: &Server,
+    write: &WriteHalf,
+    address: impl Fn() -> Option<IpAddr>,
+    answers: &mut Vec<u8>,
+) -> Result<(), End> {
     if answers.is_empty() {
         return Ok(());
     }
-    let left = write_some(socket, answers.as_slice())?;
+    let left = write_some(write, answers.as_slice())?;
     if !left.is_empty() {
         // Boxed: few answers need more than one write.
-        Box::pin(send_rest(server, socket, left, answers.capacity())).await?;
+        Box::pin(send_rest(server, write, address(), left, answers.capacity())).await?;
     }
     server.connections().sent_bytes.add(answers.len() as u64);
     yields::record_sends();
@@ -510,9 +461,9 @@ async fn send(server: &Server, socket: &TcpStream, answers: &mut Vec<u8>) -> Res
 }
 
 /// Writes as much as the socket accepts; returns the rest.
-fn write_some<'a>(socket: &TcpStream, mut left: &'a [u8]) -> Result<&'a [u8], End> {
+fn write_some<'a>(write: &WriteHalf, mut left: &'a [u8]) -> Result<&'a [u8], End> {
     while !left.is_empty() {
-        match socket.try_write(left) {
+        match write.try_write(left) {
             Ok(0) => return Err(std::io::Error::from(ErrorKind::WriteZero).into()),
             Ok(written) => left = left.split_at(written).1,
             Err(error) if error.kind() == ErrorKind::WouldBlock => break,
@@ -526,29 +477,28 @@ fn write_some<'a>(socket: &TcpStream, mut left: &'a [u8]) -> Result<&'a [u8], En
 /// capacity of their buffer.
 async fn send_rest(
     server: &Server,
-    socket: &TcpStream,
+    write: &WriteHalf,
+    address: Option<IpAddr>,
     mut left: &[u8],
     buffer_bytes: usize,
 ) -> Result<(), End> {
-    let limit = Duration::from_millis(server.config().thrift.write_timeout_ms);
-    // The address is missing only if the client has already gone.
-    let address = socket.peer_addr().ok().map(|peer| peer.ip());
+    let limit = Duration::from_millis(server.config().server.write_timeout_ms);
     let memory = server.admission().memory();
     let slow = (buffer_bytes > UNCOUNTED_BYTES).then(|| memory.slow_client(address, buffer_bytes as u64));
     while !left.is_empty() {
         // Each piece that the client accepts restarts the timeout.
         let is_dropped = tokio::select! {
             biased;
-            writable = timeout(limit, socket.writable()) => {
+            writable = timeout(limit, write.writable()) => {
                 writable.map_err(|_| End::SlowReader(limit))??;
                 false
             }
             () = dropped(slow.as_ref()) => true,
         };
         let moved = if is_dropped {
-            send_now(socket, left)?
+            write.send_now(left)?
         } else {
-            left.len() - write_some(socket, left)?.len()
+            left.len() - write_some(write, left)?.len()
         };
         if let Some(slow) = &slow {
             slow.progress(moved, buffer_bytes as u64);
@@ -561,20 +511,9 @@ async fn send_rest(
     Ok(())
 }
 
-/// Sends the reason why the connection ends, in a form that the client can read, as far as that is
-/// known.
-fn error_reply(messages: &Messages, protocol_error: &ProtocolError, answers: &mut Vec<u8>) {
-    if let ProtocolError::NotThrift(protocol) = protocol_error {
-        return answers.extend(protocol.reply());
-    }
-    refuse_partial(messages, &TApplicationException::from(protocol_error), answers);
-}
-
 /// Answers a partial message with a refusal, if its name has arrived.
 fn refuse_partial(messages: &Messages, reason: &TApplicationException, answers: &mut Vec<u8>) {
-    let Some(wire_format) = messages.wire_format() else {
-        return;
-    };
+    let wire_format = messages.wire_format();
     let partial = messages.partial();
     let frame = wire_format.framed.then(|| begin_frame(answers));
     let before = answers.len();
@@ -585,32 +524,6 @@ fn refuse_partial(messages: &Messages, reason: &TApplicationException, answers: 
         && (answers.len() == before || end_frame(answers, frame).is_err())
     {
         answers.truncate(frame);
-    }
-}
-
-/// Drains the socket after a final error reply: reads and drops bytes until the client closes,
-/// bounded by the time and size of a message. A socket that is closed with bytes unread is reset,
-/// and a client that is still sending would see only that.
-async fn drain(server: &Server, socket: &mut TcpStream, stop: &CancellationToken) {
-    let config = &server.config().thrift;
-    let limit = Duration::from_millis(config.message_timeout_ms);
-    let discard = async {
-        // An error means that the client is gone already.
-        if socket.shutdown().await.is_err() {
-            return;
-        }
-        let mut discarded = Vec::with_capacity(DRAIN_READ_BYTES);
-        let mut left = config.max_message_bytes;
-        while let Ok(count @ 1..) = socket.read_buf(&mut discarded).await
-            && count <= left
-        {
-            left -= count;
-            discarded.clear();
-        }
-    };
-    tokio::select! {
-        _ = timeout(limit, discard) => {}
-        () = stop.cancelled() => {}
     }
 }
 

@@ -7,32 +7,51 @@ use std::time::Duration;
 use basalt_engine::schema::{FamilyDescriptor, TableDescriptor, TableName};
 use basalt_idl::call::write_call;
 use basalt_idl::thrift1::args::GetTableNames;
-use basalt_idl::wire::{BinaryWriter, Writer as _};
+use basalt_idl::wire::{BinaryWriter, Protocol, Writer as _};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::task::JoinHandle;
 
 use super::*;
-use crate::config::{Config, Thrift};
+use crate::config::{self, Config};
 use crate::rig;
 
-/// A connection to a server with these settings, and the task that serves it.
-async fn connect(thrift: Thrift) -> (TcpStream, JoinHandle<Result<Option<Handover>, End>>) {
+/// Wire formats of connections.
+const FRAMED: WireFormat = WireFormat {
+    protocol: Protocol::BinaryStrict,
+    framed: true,
+};
+const UNFRAMED: WireFormat = WireFormat {
+    protocol: Protocol::BinaryStrict,
+    framed: false,
+};
+
+/// A connection to a server with these settings, and the task that serves it. Messages are framed.
+async fn connect(settings: config::Server) -> (TcpStream, JoinHandle<Result<(), End>>) {
     connect_to(crate::rig::server(Config {
-        thrift,
+        server: settings,
         ..Config::default()
     }))
     .await
 }
 
-pub(super) async fn connect_to(
-    server: Arc<Server>,
-) -> (TcpStream, JoinHandle<Result<Option<Handover>, End>>) {
+pub(super) async fn connect_to(server: Arc<Server>) -> (TcpStream, JoinHandle<Result<(), End>>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
     let (socket, _) = listener.accept().await.unwrap();
-    let served = tokio::spawn(run(server, socket, 1, CancellationToken::new()));
+    let served = tokio::spawn(serve(server, socket, FRAMED, CancellationToken::new()));
     (client, served)
+}
+
+/// Serves a connection that has sent nothing yet.
+async fn serve(
+    server: Arc<Server>,
+    socket: TcpStream,
+    wire_format: WireFormat,
+    stop: CancellationToken,
+) -> Result<(), End> {
+    let first = (wire_format, BytesMut::new());
+    run(server, Socket::new(socket), first, 1, stop).await
 }
 
 /// Memory of an idle connection, besides its socket and its buffers. A call's future is a part of
@@ -42,7 +61,8 @@ async fn the_task_of_a_connection_is_small() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let socket = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
     let server = crate::rig::server(Config::default());
-    let task = run(server, socket, 1, CancellationToken::new());
+    let first = (FRAMED, BytesMut::new());
+    let task = run(server, Socket::new(socket), first, 1, CancellationToken::new());
     let bytes = size_of_val(&task);
     println!("{bytes} bytes");
     assert!(bytes <= 3584, "{bytes} bytes");
@@ -65,7 +85,7 @@ async fn call(client: &mut TcpStream) {
 
 #[tokio::test(start_paused = true)]
 async fn an_idle_connection_lives_for_ever() {
-    let (mut client, _served) = connect(Thrift::default()).await;
+    let (mut client, _served) = connect(config::Server::default()).await;
     for days in [1, 365] {
         call(&mut client).await;
         tokio::time::advance(Duration::from_hours(24 * days)).await;
@@ -75,9 +95,9 @@ async fn an_idle_connection_lives_for_ever() {
 
 #[tokio::test(start_paused = true)]
 async fn an_idle_connection_lives_as_long_as_configured() {
-    let (mut client, served) = connect(Thrift {
+    let (mut client, served) = connect(config::Server {
         idle_timeout_ms: 60_000,
-        ..Thrift::default()
+        ..config::Server::default()
     })
     .await;
     for _ in 0..3 {
@@ -95,9 +115,9 @@ async fn an_idle_connection_lives_as_long_as_configured() {
 /// A message that has begun must end; bytes that come one by one do not give it more time.
 #[tokio::test(start_paused = true)]
 async fn a_message_has_its_time_once() {
-    let (mut client, served) = connect(Thrift {
+    let (mut client, served) = connect(config::Server {
         message_timeout_ms: 10_000,
-        ..Thrift::default()
+        ..config::Server::default()
     })
     .await;
     // A frame of 1 MiB, of which little comes.
@@ -123,17 +143,15 @@ async fn a_message_has_its_time_once() {
 /// A client that sends calls and reads no answer is waited for up to the timeout, and then closed.
 #[tokio::test(start_paused = true)]
 async fn a_client_that_does_not_read_is_disconnected() {
-    let (client, served) = connect(Thrift {
+    let (client, served) = connect(config::Server {
         write_timeout_ms: 30_000,
-        ..Thrift::default()
+        ..config::Server::default()
     })
     .await;
     let began = Instant::now();
     let (_unread, mut sending) = client.into_split();
     let calls = tokio::spawn(async move {
-        let mut message = Vec::new();
-        write_call(&mut BinaryWriter::new(&mut message), 7, &GetTableNames {});
-        let calls = message.repeat(1000);
+        let calls = framed_call().repeat(1000);
         // Ends when the server closes.
         while sending.write_all(&calls).await.is_ok() {}
     });
@@ -199,7 +217,7 @@ async fn answers_are_not_gathered_for_a_client_that_does_not_read() {
     write_call(&mut BinaryWriter::new(&mut message), 7, &GetTableNames {});
     // All of them arrive before the first is read.
     client.write_all(&message.repeat(CALLS)).await.unwrap();
-    let end = run(Arc::clone(&server), socket, 1, CancellationToken::new())
+    let end = serve(Arc::clone(&server), socket, UNFRAMED, CancellationToken::new())
         .await
         .unwrap_err();
     assert!(matches!(end, End::SlowReader(_)), "{end}");
@@ -215,7 +233,7 @@ async fn answers_are_not_gathered_for_a_client_that_does_not_read() {
 /// connection serves on.
 #[tokio::test(start_paused = true)]
 async fn an_idle_connection_gives_memory_back() {
-    let mut messages = Messages::new(&Thrift::default());
+    let mut messages = Messages::new(&Config::default(), UNFRAMED, BytesMut::new());
     let message = vec![0x80; 1 << 20];
     for piece in message.chunks(8 << 10) {
         messages.space().extend_from_slice(piece);
@@ -225,7 +243,7 @@ async fn an_idle_connection_gives_memory_back() {
     messages.release();
     assert!(messages.kept_bytes() <= IDLE_KEEP_BYTES);
 
-    let (mut client, _served) = connect(Thrift::default()).await;
+    let (mut client, _served) = connect(config::Server::default()).await;
     call(&mut client).await;
     tokio::time::advance(RELEASE_AFTER * 2).await;
     call(&mut client).await;
@@ -236,7 +254,7 @@ async fn an_idle_connection_gives_memory_back() {
 #[tokio::test]
 async fn a_large_message_that_there_is_no_memory_for_is_refused() {
     let mut config = Config::default();
-    config.thrift.max_message_bytes = 1 << 20;
+    config.server.max_message_bytes = 1 << 20;
     config.requests.memory_bytes = 1 << 20;
     let server = crate::rig::server(config);
     let mut message = vec![0; 4];
@@ -280,7 +298,7 @@ async fn a_client_that_never_pauses_does_not_hold_up_a_stop() {
     let (socket, _) = listener.accept().await.unwrap();
     let stop = CancellationToken::new();
     let server = crate::rig::server(Config::default());
-    let served = tokio::spawn(run(Arc::clone(&server), socket, 1, stop.clone()));
+    let served = tokio::spawn(serve(Arc::clone(&server), socket, FRAMED, stop.clone()));
     let calls = || {
         server
             .call_counts()
@@ -321,7 +339,7 @@ async fn a_client_that_never_pauses_does_not_hold_up_a_stop() {
 async fn with_slow_call() -> (Arc<Server>, Vec<u8>, Vec<crate::limits::admission::Permit>) {
     let mut config = Config::default();
     // The paused clock jumps from timer to timer.
-    config.thrift.write_timeout_ms = 86_400_000;
+    config.server.write_timeout_ms = 86_400_000;
     let server = crate::rig::server(config);
     let table = TableName::parse(b"t").unwrap();
     let descriptor = TableDescriptor::new(table, vec![FamilyDescriptor::new(b"f")]);
@@ -392,7 +410,8 @@ async fn answers_that_leave_in_pieces_leave_once() {
     socket2::SockRef::from(&socket)
         .set_send_buffer_size(4096)
         .unwrap();
-    let _served = tokio::spawn(run(Arc::clone(&server), socket, 1, CancellationToken::new()));
+    let serving = serve(Arc::clone(&server), socket, FRAMED, CancellationToken::new());
+    let _served = tokio::spawn(serving);
 
     // Answers as long as the names of all tables.
     for number in 0..60 {
@@ -450,7 +469,7 @@ fn large_call(bytes: usize) -> Vec<u8> {
 
 fn with_little_memory() -> Arc<Server> {
     let mut config = Config::default();
-    config.thrift.max_message_bytes = 1 << 20;
+    config.server.max_message_bytes = 1 << 20;
     config.requests.memory_bytes = 9 << 19;
     crate::rig::server(config)
 }
@@ -522,7 +541,8 @@ async fn an_answer_that_is_not_read_makes_way() {
     memory.enter(memory.room());
     let sent = tokio::spawn(async move {
         let _reserved = reserved;
-        let sent = send(&server, &socket, &mut answers).await;
+        let Socket { read, write } = Socket::new(socket);
+        let sent = send(&server, &write, || read.address(), &mut answers).await;
         drop(answers);
         sent
     });

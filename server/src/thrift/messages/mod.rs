@@ -1,7 +1,7 @@
 //! From received bytes to whole messages, without I/O.
 //!
-//! 1. The first bytes determine protocol and transport ([`basalt_idl::wire::detect()`]). Settings
-//!    may allow only some of them.
+//! 1. The first bytes of the connection have determined protocol and transport
+//!    ([`basalt_idl::wire::detect()`]). Settings may allow only some of them.
 //! 2. A framed message is complete by its length; an unframed one when the scanner, which walks the
 //!    bytes as they arrive, reaches its end.
 //! 3. A message that will be refused in any case is refused once its header is here, so that the
@@ -10,17 +10,11 @@
 //!
 //! Invariant: memory grows only with bytes that have arrived, never with a length that a message claims.
 
-use basalt_idl::wire::{
-    BinaryReader, CompactReader, Detected, MessageScanner, Protocol, Reader, Scan, WireError, detect,
-};
+use basalt_idl::wire::{BinaryReader, CompactReader, MessageScanner, Protocol, Reader, Scan, WireError};
 use basalt_idl::{TApplicationException, TApplicationExceptionType};
 use bytes::{Buf, Bytes, BytesMut};
 
-use crate::config::{Thrift, ThriftProtocol, ThriftTransport};
-
-mod foreign;
-
-pub use foreign::ForeignProtocol;
+use crate::config::{Config, ThriftProtocol, ThriftTransport};
 
 /// How a connection speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,18 +28,12 @@ pub struct WireFormat {
 /// A protocol error. The connection ends, after an error reply if there is one.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ProtocolError {
-    /// Not Thrift.
-    #[error("{0}")]
-    NotThrift(ForeignProtocol),
     /// Thrift on the port for HTTP.
     #[error(
-        "this is the HTTP port, and the first bytes are a Thrift message without HTTP: connect to the Thrift port (server.listen), or send \
+        "this is the HTTP port, and the first bytes are a Thrift message without HTTP: connect to the main port (server.listen), or send \
          each call as the body of a POST to /thrift1 or /thrift2"
     )]
     HttpPort,
-    /// Another protocol that this port serves: the connection is handed over.
-    #[error("the first bytes are of another protocol: {0:?}")]
-    OtherProtocol(Detected),
     /// Thrift in a protocol that the settings do not allow.
     #[error("this connection speaks the {spoken} protocol, but thrift.protocol is \"{allowed}\"")]
     Protocol {
@@ -63,7 +51,7 @@ pub enum ProtocolError {
         allowed: &'static str,
     },
     /// A frame over the limit.
-    #[error("a message of {bytes} bytes; thrift.max_message_bytes is {limit}")]
+    #[error("a message of {bytes} bytes; server.max_message_bytes is {limit}")]
     TooLarge {
         /// How large it claims to be.
         bytes: usize,
@@ -71,7 +59,7 @@ pub enum ProtocolError {
         limit: usize,
     },
     /// An unframed message over the limit.
-    #[error("a message of more than {0} bytes (thrift.max_message_bytes)")]
+    #[error("a message of more than {0} bytes (server.max_message_bytes)")]
     TooLong(usize),
     /// A malformed unframed message: its end is unknown.
     #[error("{0}")]
@@ -99,13 +87,11 @@ pub struct Messages {
     retains_large_buffer: bool,
     /// Bytes of the last message since then. The next one is likely to be similar.
     last_bytes: usize,
-    wire_format: Option<WireFormat>,
+    wire_format: WireFormat,
     scanner: Option<MessageScanner>,
     /// The refusal, if the settings or the port do not allow this connection's protocol.
     forbidden: Option<ProtocolError>,
     max_message_bytes: usize,
-    protocol: ThriftProtocol,
-    transport: ThriftTransport,
 }
 
 /// Room made for the next read: small, since most connections are idle most of the time.
@@ -116,27 +102,25 @@ const BULK_READ_BYTES: usize = 64 << 10;
 const HEAD_BYTES: usize = 1 << 10;
 
 impl Messages {
-    /// For one connection. Nothing has arrived.
-    pub fn new(config: &Thrift) -> Self {
+    /// For one connection, whose first bytes are `received` and of this wire format.
+    pub fn new(config: &Config, wire_format: WireFormat, received: BytesMut) -> Self {
         Self {
-            received: BytesMut::new(),
+            received,
             retains_large_buffer: false,
             last_bytes: 0,
-            wire_format: None,
+            wire_format,
             scanner: None,
-            forbidden: None,
-            max_message_bytes: config.max_message_bytes,
-            protocol: config.protocol,
-            transport: config.transport,
+            forbidden: check(config, wire_format).err(),
+            max_message_bytes: config.server.max_message_bytes,
         }
     }
 
     /// For one connection of the HTTP port whose client speaks Thrift. The first message is
     /// refused.
-    pub fn of_http_port(config: &Thrift) -> Self {
+    pub fn of_http_port(config: &Config, wire_format: WireFormat, received: BytesMut) -> Self {
         Self {
             forbidden: Some(ProtocolError::HttpPort),
-            ..Self::new(config)
+            ..Self::new(config, wire_format, received)
         }
     }
 
@@ -173,7 +157,7 @@ impl Messages {
         }
         let whole = self
             .frame_length()
-            .filter(|_| self.is_framed())
+            .filter(|_| self.wire_format.framed)
             .and_then(|length| length.checked_add(4))
             .filter(|whole| *whole > bytes);
         let wanted = (capacity * 2).max(bytes + BULK_READ_BYTES);
@@ -233,21 +217,9 @@ impl Messages {
         !self.received.is_empty()
     }
 
-    /// All received bytes, for another protocol.
-    pub fn into_received(self) -> BytesMut {
-        self.received
-    }
-
-    /// How the connection speaks, once known.
-    pub fn wire_format(&self) -> Option<WireFormat> {
+    /// How the connection speaks.
+    pub fn wire_format(&self) -> WireFormat {
         self.wire_format
-    }
-
-    /// The refusal of received bytes that are too few to detect a protocol, once no more are
-    /// expected.
-    pub fn as_foreign(&self) -> Option<ProtocolError> {
-        let is_unknown = self.wire_format.is_none() && !self.received.is_empty();
-        is_unknown.then(|| ProtocolError::NotThrift(ForeignProtocol::of(Detected::Unknown, &self.received)))
     }
 
     /// The received head of the incomplete message, without its frame length.
@@ -257,12 +229,8 @@ impl Messages {
     }
 
     fn unframed(&self) -> &[u8] {
-        let start = if self.is_framed() { 4 } else { 0 };
+        let start = if self.wire_format.framed { 4 } else { 0 };
         self.received.get(start..).unwrap_or_default()
-    }
-
-    fn is_framed(&self) -> bool {
-        self.wire_format.is_some_and(|wire_format| wire_format.framed)
     }
 
     /// The next whole message, if it has arrived.
@@ -270,9 +238,7 @@ impl Messages {
         if self.received.is_empty() {
             return Ok(None);
         }
-        let Some(wire_format) = self.detected()? else {
-            return Ok(None);
-        };
+        let wire_format = self.wire_format;
         if let Some(forbidden) = self.forbidden.clone() {
             return self.refuse(wire_format, forbidden);
         }
@@ -285,56 +251,6 @@ impl Messages {
             self.last_bytes = message.len();
             (wire_format, message)
         }))
-    }
-
-    fn detected(&mut self) -> Result<Option<WireFormat>, ProtocolError> {
-        if self.wire_format.is_some() {
-            return Ok(self.wire_format);
-        }
-        let wire_format = match detect(&self.received) {
-            Detected::NeedMore => return Ok(None),
-            Detected::Thrift { protocol, framed } => WireFormat { protocol, framed },
-            other @ (Detected::HBaseRpc | Detected::ZooKeeper | Detected::ZooKeeperWord) => {
-                return Err(ProtocolError::OtherProtocol(other));
-            }
-            other => {
-                return Err(ProtocolError::NotThrift(ForeignProtocol::of(
-                    other,
-                    &self.received,
-                )));
-            }
-        };
-        self.wire_format = Some(wire_format);
-        if self.forbidden.is_none() {
-            self.forbidden = self.check(wire_format).err();
-        }
-        Ok(self.wire_format)
-    }
-
-    /// Whether the settings allow this.
-    fn check(&self, wire_format: WireFormat) -> Result<(), ProtocolError> {
-        let spoken = match wire_format.protocol {
-            Protocol::Compact => "compact",
-            _ => "binary",
-        };
-        let allowed = match self.protocol {
-            ThriftProtocol::Auto => spoken,
-            ThriftProtocol::Binary => "binary",
-            ThriftProtocol::Compact => "compact",
-        };
-        if spoken != allowed {
-            return Err(ProtocolError::Protocol { spoken, allowed });
-        }
-        let spoken = if wire_format.framed { "framed" } else { "unframed" };
-        let allowed = match self.transport {
-            ThriftTransport::Auto => spoken,
-            ThriftTransport::Framed => "framed",
-            ThriftTransport::Unframed => "unframed",
-        };
-        if spoken != allowed {
-            return Err(ProtocolError::Transport { spoken, allowed });
-        }
-        Ok(())
     }
 
     /// Refuses the current message once its header is here, or cannot be had. A header has at most
@@ -386,6 +302,32 @@ impl Messages {
             Err(error) => Err(ProtocolError::Malformed(error)),
         }
     }
+}
+
+/// Whether the settings allow this.
+fn check(config: &Config, wire_format: WireFormat) -> Result<(), ProtocolError> {
+    let spoken = match wire_format.protocol {
+        Protocol::Compact => "compact",
+        _ => "binary",
+    };
+    let allowed = match config.thrift.protocol {
+        ThriftProtocol::Auto => spoken,
+        ThriftProtocol::Binary => "binary",
+        ThriftProtocol::Compact => "compact",
+    };
+    if spoken != allowed {
+        return Err(ProtocolError::Protocol { spoken, allowed });
+    }
+    let spoken = if wire_format.framed { "framed" } else { "unframed" };
+    let allowed = match config.thrift.transport {
+        ThriftTransport::Auto => spoken,
+        ThriftTransport::Framed => "framed",
+        ThriftTransport::Unframed => "unframed",
+    };
+    if spoken != allowed {
+        return Err(ProtocolError::Transport { spoken, allowed });
+    }
+    Ok(())
 }
 
 fn header(protocol: Protocol, message: Bytes) -> Result<(), WireError> {

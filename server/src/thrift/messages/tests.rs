@@ -2,7 +2,16 @@
 //! are refused with a text.
 
 use super::*;
-use basalt_idl::wire::{BinaryWriter, MessageKind, Writer};
+use basalt_idl::wire::{BinaryWriter, Detected, MessageKind, Writer, detect};
+
+/// The messages of a connection with these settings that begins with these bytes, of which none has
+/// been received.
+fn messages_of(config: &Config, first: &[u8]) -> Messages {
+    let Detected::Thrift { protocol, framed } = detect(first) else {
+        panic!("{} is not Thrift", first.escape_ascii());
+    };
+    Messages::new(config, WireFormat { protocol, framed }, BytesMut::new())
+}
 
 fn call(name: &str) -> Vec<u8> {
     let mut message = Vec::new();
@@ -27,7 +36,7 @@ fn pieces_make_messages() {
         let wrap = |message: &[u8]| if frame { framed(message) } else { message.to_vec() };
         let stream = [wrap(&first), wrap(&second)].concat();
         for cut in 0..=stream.len() {
-            let mut messages = Messages::new(&Thrift::default());
+            let mut messages = messages_of(&Config::default(), &stream);
             let mut got = Vec::new();
             for piece in [&stream[..cut], &stream[cut..]] {
                 messages.space().extend_from_slice(piece);
@@ -48,10 +57,8 @@ fn pieces_make_messages() {
 
 #[test]
 fn a_length_over_the_limit_is_refused_before_its_bytes_arrive() {
-    let config = Thrift {
-        max_message_bytes: 1 << 20,
-        ..Thrift::default()
-    };
+    let mut config = Config::default();
+    config.server.max_message_bytes = 1 << 20;
     let claim = [&b"\x00\xff\xff\xff"[..], &call("getTableNames")].concat();
     let (bytes, limit) = (0xff_ffff, 1 << 20);
     assert_eq!(refused(&config, &claim), ProtocolError::TooLarge { bytes, limit });
@@ -60,12 +67,10 @@ fn a_length_over_the_limit_is_refused_before_its_bytes_arrive() {
 /// A length within the limit is only a claim until its bytes arrive.
 #[test]
 fn a_claimed_length_takes_no_memory() {
-    let config = Thrift {
-        max_message_bytes: 16 << 20,
-        ..Thrift::default()
-    };
-    let mut messages = Messages::new(&config);
+    let mut config = Config::default();
+    config.server.max_message_bytes = 16 << 20;
     let claim = [&(15_u32 << 20).to_be_bytes()[..], &call("getTableNames")].concat();
+    let mut messages = messages_of(&config, &claim);
     messages.space().extend_from_slice(&claim);
     for _ in 0..10 {
         assert_eq!(messages.next_message(), Ok(None));
@@ -76,34 +81,10 @@ fn a_claimed_length_takes_no_memory() {
 }
 
 /// The error that refuses these bytes.
-fn refused(config: &Thrift, bytes: &[u8]) -> ProtocolError {
-    let mut messages = Messages::new(config);
+fn refused(config: &Config, bytes: &[u8]) -> ProtocolError {
+    let mut messages = messages_of(config, bytes);
     messages.space().extend_from_slice(bytes);
     messages.next_message().expect_err("to be refused")
-}
-
-#[test]
-fn foreign_protocols_are_told_apart() {
-    for (bytes, text) in [
-        (&b"GET / HTTP/1.1\r\n"[..], "HTTP"),
-        (b"\x16\x03\x01\x02\x00\x01", "TLS"),
-        (b"\x01\x00\x00\x00\x05PLAIN", "SASL"),
-        (b"SSH-2.0-x", "SSH"),
-        (b"hello\r\n", "text"),
-        (b"\xff\xff\xff\xff\xff", "no Thrift"),
-    ] {
-        let error = refused(&Thrift::default(), bytes).to_string();
-        assert!(error.contains(text), "{error}");
-    }
-    for (bytes, protocol) in [
-        (&b"HBas\0\x50"[..], Detected::HBaseRpc),
-        (b"Regist", Detected::HBaseRpc),
-        (b"ruok", Detected::ZooKeeperWord),
-        (b"\0\0\0\x2d\0\0\0\0", Detected::ZooKeeper),
-    ] {
-        let other = refused(&Thrift::default(), bytes);
-        assert_eq!(other, ProtocolError::OtherProtocol(protocol));
-    }
 }
 
 /// Each of the settings refuses the wire formats that it excludes, and no other, once the header is
@@ -112,7 +93,7 @@ fn foreign_protocols_are_told_apart() {
 fn pinned_settings_refuse_other_speech() {
     use ThriftProtocol::{Binary, Compact};
     use ThriftTransport::{Framed, Unframed};
-    let auto = Thrift::default();
+    let auto = Config::default().thrift;
     let compact = {
         let mut message = Vec::new();
         let mut writer = basalt_idl::wire::CompactWriter::new(&mut message);
@@ -128,16 +109,14 @@ fn pinned_settings_refuse_other_speech() {
         (None, Some(Framed), "thrift.transport is \"framed\""),
         (None, Some(Unframed), "thrift.transport is \"unframed\""),
     ] {
-        let config = Thrift {
-            protocol: protocol.unwrap_or(auto.protocol),
-            transport: transport.unwrap_or(auto.transport),
-            ..auto.clone()
-        };
+        let mut config = Config::default();
+        config.thrift.protocol = protocol.unwrap_or(auto.protocol);
+        config.thrift.transport = transport.unwrap_or(auto.transport);
         for (message, is_compact) in [(&binary, false), (&compact, true)] {
             for (bytes, is_framed) in [(message.clone(), false), (framed(message), true)] {
                 let is_allowed = protocol.is_none_or(|protocol| (protocol == Compact) == is_compact)
                     && transport.is_none_or(|transport| (transport == Framed) == is_framed);
-                let mut messages = Messages::new(&config);
+                let mut messages = messages_of(&config, &bytes);
                 if is_allowed {
                     messages.space().extend_from_slice(&bytes);
                     assert!(messages.next_message().unwrap().is_some(), "{word}");
@@ -162,10 +141,8 @@ fn pinned_settings_refuse_other_speech() {
 /// A frame too short for a header is refused when it is whole.
 #[test]
 fn a_forbidden_frame_without_a_header_is_refused() {
-    let config = Thrift {
-        transport: ThriftTransport::Unframed,
-        ..Thrift::default()
-    };
+    let mut config = Config::default();
+    config.thrift.transport = ThriftTransport::Unframed;
     let error = refused(&config, b"\x00\x00\x00\x04\x80\x01\x00\x01");
     assert!(matches!(error, ProtocolError::Transport { .. }), "{error}");
 }
@@ -176,7 +153,7 @@ fn a_forbidden_frame_without_a_header_is_refused() {
 fn there_is_room_for_a_message_like_the_last_one() {
     let mut message = Vec::new();
     write_call_with(&mut message, &vec![b'x'; 20_000]);
-    let mut messages = Messages::new(&Thrift::default());
+    let mut messages = messages_of(&Config::default(), &message);
     for number in 0..20 {
         let space = messages.space();
         let room = space.capacity() - space.len();
@@ -210,7 +187,7 @@ fn a_large_message_says_what_it_needs_and_takes_no_more() {
     let mut message = Vec::new();
     write_call_with(&mut message, &vec![b'x'; 1 << 20]);
     let message = framed(&message);
-    let mut messages = Messages::new(&Thrift::default());
+    let mut messages = messages_of(&Config::default(), &message);
     for piece in message.chunks(30_000) {
         assert_eq!(messages.next_message(), Ok(None));
         let (before, said) = (messages.buffered_bytes(), messages.space_bytes());
@@ -235,7 +212,7 @@ fn a_large_message_says_what_it_needs_and_takes_no_more() {
 /// Only the head of a refused large message is examined.
 #[test]
 fn the_head_of_a_message_is_little() {
-    let mut messages = Messages::new(&Thrift::default());
+    let mut messages = messages_of(&Config::default(), &framed(&call("getTableNames")));
     messages.space().extend_from_slice(&(1_u32 << 20).to_be_bytes());
     messages.space().extend_from_slice(&call("getTableNames"));
     messages.space().extend_from_slice(&vec![0; 1 << 19]);

@@ -122,7 +122,7 @@ impl Wire {
 
     /// A further connection to that server.
     pub(crate) fn to(shared: Arc<Shared>) -> Self {
-        let socket = TcpStream::connect(shared.server.thrift).expect("the Thrift port is open");
+        let socket = TcpStream::connect(shared.server.thrift).expect("the main port is open");
         socket
             .set_read_timeout(Some(Duration::from_mins(1)))
             .expect("a socket has timeouts");

@@ -163,12 +163,12 @@ fn a_large_batch_of_small_cells_is_taken() {
     wire.ok(&batches(CELLS));
     let last = wire.row("batch", &format!("{:06}", CELLS - 1));
     assert_eq!(last.len(), 1, "{last:?}");
-    let mut wire = Wire::to(start(&["thrift.max_cells_per_call=10"]));
+    let mut wire = Wire::to(start(&["server.max_cells_per_call=10"]));
     wire.create("batch", &[]);
     wire.ok(&batches(10));
     let words = [
         "the call has 11 cells",
-        "thrift.max_cells_per_call is 10",
+        "server.max_cells_per_call is 10",
         "batch(batch_size=...)",
     ];
     wire.refused(&batches(11), &words);

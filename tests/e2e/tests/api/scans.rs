@@ -201,7 +201,7 @@ fn scanners_that_fail() {
 /// anything else for the end. Rows are larger than the server's bound on an answer here.
 #[test]
 fn a_page_has_two_rows_however_large_they_are() {
-    let mut wire = Wire::to(start(&["thrift.max_response_bytes=8192"]));
+    let mut wire = Wire::to(start(&["server.max_response_bytes=8192"]));
     wire.create("large", &[]);
     for row in ["a", "b", "c"] {
         wire.put("large", row, "f:q", &"v".repeat(10_000), None);
@@ -309,7 +309,7 @@ fn scans_end_with_their_client() {
         });
     }
     let read = |wire: &Wire| metric(wire, "basalt_region_reads_total{table=\"gone\"");
-    let open = |wire: &Wire| metric(wire, "basalt_thrift_connections ");
+    let open = |wire: &Wire| metric(wire, "basalt_connections ");
     let mut client = Wire::to(Arc::clone(&wire.shared));
     let nothing = thrift2::TScan {
         filter_string: some("ValueFilter(=,'binary:none')"),
@@ -330,7 +330,7 @@ fn scans_end_with_their_client() {
     let calls = |wire: &Wire| {
         metric(
             wire,
-            "basalt_thrift_requests_total{api=\"thrift2\",method=\"getScannerResults\"}",
+            "basalt_requests_total{api=\"thrift2\",method=\"getScannerResults\"}",
         )
     };
     let began = Instant::now();

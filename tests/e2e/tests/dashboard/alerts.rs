@@ -91,6 +91,29 @@ fn alerts_are_tested_and_documented() {
     }
 }
 
+/// Each older name of a metric is recorded from a metric that there is.
+#[test]
+fn older_names_are_recorded_from_present_ones() {
+    let rules = read("grafana/old_names.yml");
+    let page = read("docs/metrics.md");
+    let (older, present) = (
+        after(&rules, "record: basalt_thrift_"),
+        after(&rules, "expr: basalt_"),
+    );
+    assert!(older.len() >= 10, "{older:?}");
+    assert_eq!(older, present);
+    for name in present {
+        let name = ["_bucket", "_sum", "_count"]
+            .iter()
+            .find_map(|of_histogram| name.strip_suffix(of_histogram))
+            .unwrap_or(name);
+        assert!(
+            page.contains(&format!("`basalt_{name}")),
+            "{name} is not in docs/metrics.md"
+        );
+    }
+}
+
 /// Each alert fires once, by the figures that its test makes up, and not before.
 #[test]
 fn every_alert_fires_once() {
@@ -102,6 +125,7 @@ fn every_alert_fires_once() {
     };
     for arguments in [
         ["check", "rules", "alerts.yml"],
+        ["check", "rules", "old_names.yml"],
         ["test", "rules", "alerts_test.yml"],
     ] {
         let output = match run(&arguments) {

@@ -17,7 +17,7 @@ pub(crate) struct Client(TcpStream);
 
 impl Client {
     pub(crate) fn connect(address: SocketAddr) -> Self {
-        let socket = TcpStream::connect(address).expect("the Thrift port is open");
+        let socket = TcpStream::connect(address).expect("the main port is open");
         socket
             .set_read_timeout(Some(Duration::from_mins(1)))
             .expect("a socket has timeouts");

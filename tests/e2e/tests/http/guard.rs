@@ -207,7 +207,7 @@ fn every_page_says_who_reaches_the_server() {
     let page = |server: &Server, path| Http::connect(server.http).ask("GET", path, "", b"").text();
     let open = [
         "server.listen=\"0.0.0.0:0\"",
-        "thrift.insecure_no_auth=true",
+        "server.insecure=true",
         "rehearsal.servers=2",
     ];
     let server = Server::start_as_set(&dir.path().join("data"), &open);

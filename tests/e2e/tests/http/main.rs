@@ -108,13 +108,13 @@ fn both_protocols_are_found() {
     let answer = http.thrift("/thrift1", &old);
     let names = call::read_reply::<thrift1::args::GetTableNames, _>(&mut BinaryReader::new(answer), 7);
     assert_eq!(names.expect("well-formed").expect("served"), [bytes("t")]);
-    assert!(server.metric("basalt_thrift_requests_total{api=\"thrift1\",method=\"getTableNames\"}") == 1);
-    assert!(server.metric("basalt_thrift_received_bytes_total") > 100);
-    assert!(server.metric("basalt_thrift_sent_bytes_total") > 50);
+    assert!(server.metric("basalt_requests_total{api=\"thrift1\",method=\"getTableNames\"}") == 1);
+    assert!(server.metric("basalt_received_bytes_total") > 100);
+    assert!(server.metric("basalt_sent_bytes_total") > 50);
     server.stop();
 }
 
-/// A scanner opened over HTTP goes on over any HTTP connection, and over none of the Thrift port's.
+/// A scanner opened over HTTP goes on over any HTTP connection, and over none of the main port's.
 #[test]
 fn a_scanner_outlives_the_connection_that_opened_it() {
     let dir = tempfile::tempdir().expect("a temporary folder");
@@ -134,8 +134,8 @@ fn a_scanner_outlives_the_connection_that_opened_it() {
         assert_eq!(fresh().call("/thrift2", &fetch(4)).expect("its rows").len(), 4);
     }
 
-    // The Thrift port: another owner.
-    let mut socket = std::net::TcpStream::connect(server.thrift).expect("the Thrift port is open");
+    // The main port: another owner.
+    let mut socket = std::net::TcpStream::connect(server.thrift).expect("the main port is open");
     let mut message = Vec::new();
     call::write_call(&mut BinaryWriter::new(&mut message), 7, &fetch(4));
     std::io::Write::write_all(&mut socket, &message).expect("the server reads");
@@ -166,7 +166,7 @@ fn a_scanner_outlives_the_connection_that_opened_it() {
 #[test]
 fn errors_of_http_say_what_is_wrong() {
     let dir = tempfile::tempdir().expect("a temporary folder");
-    let settings = ["thrift.max_message_bytes=4096", "thrift.message_timeout_ms=1000"];
+    let settings = ["server.max_message_bytes=4096", "server.message_timeout_ms=1000"];
     let server = Server::start(&dir.path().join("data"), &settings);
     let fresh = || Http::connect(server.http);
     let mut message = Vec::new();
@@ -216,7 +216,7 @@ fn errors_of_http_say_what_is_wrong() {
     let answer = http.answer().expect("an answer before the body");
     assert_eq!(answer.status, 413);
     assert!(
-        answer.text().contains("thrift.max_message_bytes, 4096"),
+        answer.text().contains("server.max_message_bytes, 4096"),
         "{}",
         answer.text()
     );
@@ -240,7 +240,7 @@ fn errors_of_http_say_what_is_wrong() {
     let answer = http.answer().expect("an answer");
     assert_eq!(answer.status, 408);
     assert!(
-        answer.text().contains("thrift.message_timeout_ms"),
+        answer.text().contains("server.message_timeout_ms"),
         "{}",
         answer.text()
     );
@@ -250,7 +250,7 @@ fn errors_of_http_say_what_is_wrong() {
 
     // Four bad bodies, one `doAs`, three bodies that are too large, and the body that stops. The
     // request from another origin is refused before it counts.
-    assert_eq!(server.metric("basalt_thrift_protocol_errors_total"), 9);
+    assert_eq!(server.metric("basalt_protocol_errors_total"), 9);
     server.stop();
 }
 
@@ -340,12 +340,12 @@ fn connections_are_limited() {
     server.stop();
 }
 
-/// A connection that waits for its next request is closed after `thrift.idle_timeout_ms` only, which has no
+/// A connection that waits for its next request is closed after `server.idle_timeout_ms` only, which has no
 /// bound by default.
 #[test]
 fn idle_connections_live_as_long_as_configured() {
     let dir = tempfile::tempdir().expect("a temporary folder");
-    let server = Server::start(&dir.path().join("data"), &["thrift.idle_timeout_ms=300"]);
+    let server = Server::start(&dir.path().join("data"), &["server.idle_timeout_ms=300"]);
     let mut fresh = Http::connect(server.http);
     assert!(fresh.answer().is_none(), "closed without a word");
     let mut used = Http::connect(server.http);

@@ -356,7 +356,7 @@ fn looking_changes_nothing() {
             "basalt_tables",
             "basalt_wal_appends",
             "basalt_flushes",
-            "basalt_thrift_requests",
+            "basalt_requests",
         ];
         let lines = text
             .lines()

@@ -80,7 +80,7 @@ fn senders(server: &Server) -> Vec<Sender> {
 fn a_message_has_one_deadline_in_every_protocol() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let dir = tempfile::tempdir().expect("a temporary folder");
-    let limit = format!("thrift.message_timeout_ms={}", LIMIT.as_millis());
+    let limit = format!("server.message_timeout_ms={}", LIMIT.as_millis());
     let server = Server::start(&dir.path().join("data"), &[&limit]);
     let mut senders = senders(&server);
     let until = Instant::now() + 8 * LIMIT;

@@ -179,7 +179,7 @@ fn compressed_blocks_are_unpacked_within_limits() {
     let dir = tempfile::tempdir().unwrap();
     let server = Server::start(
         &dir.path().join("data"),
-        &["memory.total_bytes=134217728", "thrift.max_message_bytes=4000000"],
+        &["memory.total_bytes=134217728", "server.max_message_bytes=4000000"],
     );
     create(&server, "t");
     let region = region(&server, "t");
@@ -195,7 +195,7 @@ fn compressed_blocks_are_unpacked_within_limits() {
         let (class, text) = exception(&client.response().unwrap());
         assert_eq!(class, "DoNotRetryIOException");
         assert!(
-            text.contains("unpacks to more than 4000000 bytes (thrift.max_message_bytes)"),
+            text.contains("unpacks to more than 4000000 bytes (server.max_message_bytes)"),
             "{text}"
         );
         client.call(8, "Mutate", &mutate(&region, put("r", 1)), b"not compressed");

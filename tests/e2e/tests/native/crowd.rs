@@ -65,7 +65,7 @@ fn idle_native_connections_cost_little() {
     assert!(each < BYTES_MAX, "{each} bytes for each connection");
     drop((working, idle));
     until("the server has seen the ends", || {
-        server.metric("basalt_thrift_connections ") == 0
+        server.metric("basalt_connections ") == 0
     });
     server.stop();
 }

@@ -21,7 +21,7 @@ fn class(result: &ResultOrException) -> Option<&str> {
 /// Reads that find the response full fail with the exception on which clients send them again.
 #[test]
 fn a_full_response_leaves_the_other_reads_to_the_next_call() {
-    let (_dir, server, region, mut client) = start_with_table(&["thrift.max_response_bytes=100000"]);
+    let (_dir, server, region, mut client) = start_with_table(&["server.max_response_bytes=100000"]);
     write(&mut client, &region, "r", &[("q", &"v".repeat(40_000))]);
     let read = |index| Action {
         index: Some(index),
@@ -147,7 +147,7 @@ fn the_limit_of_a_scan_counts_whole_rows() {
 #[test]
 fn filters_of_gets_and_conditions_are_reserved() {
     let settings = [
-        "thrift.max_message_bytes=1048576",
+        "server.max_message_bytes=1048576",
         "requests.memory_bytes=4194304",
     ];
     let (_dir, server, region, mut client) = start_with_table(&settings);

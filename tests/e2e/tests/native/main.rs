@@ -1,4 +1,4 @@
-//! HBase's native protocol on the Thrift port, with a client that can send malformed input.
+//! HBase's native protocol on the main port, with a client that can send malformed input.
 //!
 //! `client_native` tests the protocol with HBase's own clients. The cases here are those that the
 //! Java client does not send: bad input of each kind, and the requests of old or minimal clients.

@@ -75,7 +75,7 @@ fn calls_in_flight_are_answered_by_their_ids() {
         answered.sort_unstable();
         assert_eq!(answered, ids);
     });
-    assert!(server.metric(r#"basalt_thrift_requests_total{api="native",method="Get"}"#) >= 2_000);
+    assert!(server.metric(r#"basalt_requests_total{api="native",method="Get"}"#) >= 2_000);
     server.stop();
 }
 

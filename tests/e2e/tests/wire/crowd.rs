@@ -79,7 +79,7 @@ fn idle_connections_cost_little(transport: Transport, connections: usize, metric
 
 #[test]
 fn idle_connections_to_the_thrift_port_cost_little() {
-    idle_connections_cost_little(Transport::Framed, CONNECTIONS, "basalt_thrift_connections ");
+    idle_connections_cost_little(Transport::Framed, CONNECTIONS, "basalt_connections ");
 }
 
 #[test]

@@ -79,7 +79,7 @@ fn bad_messages_over_http_harm_nobody() {
 #[test]
 fn frames_that_lie_end_their_connection() {
     let dir = tempfile::tempdir().expect("a temporary folder");
-    let server = Server::start(&dir.path().join("data"), &["thrift.message_timeout_ms=500"]);
+    let server = Server::start(&dir.path().join("data"), &["server.message_timeout_ms=500"]);
     let before = server.resident_bytes();
     let mut healthy = Client::connect(&server, Protocol::Compact, Transport::Unframed);
     for protocol in PROTOCOLS {

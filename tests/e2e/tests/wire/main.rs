@@ -1,4 +1,4 @@
-//! The wire of the Thrift port, and of HTTP where both are alike: protocols, timeouts, and input
+//! The wire of the main port, and of HTTP where both are alike: protocols, timeouts, and input
 //! that no well-behaved client sends.
 
 #[path = "../../../../idl/tests/bad_messages/mod.rs"]

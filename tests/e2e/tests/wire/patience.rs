@@ -42,11 +42,11 @@ fn idle_connections_are_kept_alive() {
     server.stop();
 }
 
-/// With `thrift.idle_timeout_ms` a connection ends that long after its last call.
+/// With `server.idle_timeout_ms` a connection ends that long after its last call.
 #[test]
 fn idle_connections_end_when_configured() {
     let dir = tempfile::tempdir().expect("a temporary folder");
-    let server = Server::start(&dir.path().join("data"), &["thrift.idle_timeout_ms=300"]);
+    let server = Server::start(&dir.path().join("data"), &["server.idle_timeout_ms=300"]);
     for transport in SOCKETS {
         let mut client = Client::connect(&server, Protocol::Compact, transport);
         client.call(&GetTableNames {}).expect("served");

@@ -66,8 +66,8 @@ fn a_pinned_setting_is_explained_to_those_it_refuses() {
                 refused += 1;
             }
         }
-        assert_eq!(server.metric("basalt_thrift_protocol_errors_total"), refused);
-        // HTTP is not the Thrift port's.
+        assert_eq!(server.metric("basalt_protocol_errors_total"), refused);
+        // HTTP is not the main port's.
         for protocol in PROTOCOLS {
             let mut client = Client::connect(&server, protocol, Transport::Http);
             client
@@ -113,11 +113,11 @@ fn foreign_protocols_are_answered_in_their_own_words() {
         (4, text.len() as u32)
     );
     assert!(text.contains("SASL is not configured"), "{text}");
-    assert_eq!(server.metric("basalt_thrift_protocol_errors_total"), 3);
+    assert_eq!(server.metric("basalt_protocol_errors_total"), 3);
     server.stop();
 }
 
-/// The log names the protocol of clients that do not speak Thrift in one line with the remedy, also
+/// The log names the protocol of clients of other protocols in one line with the remedy, also
 /// for typed text. If the protocol has a form for an error, the client receives the same message.
 #[test]
 fn foreign_protocols_are_named_in_the_log() {
@@ -140,14 +140,18 @@ fn foreign_protocols_are_named_in_the_log() {
         ),
         (b"\0\0\0\x08\x04\xd2\x16\x2f", "MESSAGE", "a PostgreSQL client's"),
         (b"SSH-2.0-OpenSSH_9.2\r\n", "an SSH client's", "an SSH client's"),
-        (b"hello\r\n", "basalt-shell", "are text and no Thrift message"),
-        (b"\r\n", "basalt-shell", "are text and no Thrift message"),
+        (b"hello\r\n", "basalt-shell", "the first bytes are text"),
+        (b"\r\n", "basalt-shell", "the first bytes are text"),
         (
             b"GET / HTTP/1.1\r\nHost: b\r\n\r\n",
             "HTTP/1.1 400",
-            "this is the Thrift port",
+            "this is the port for binary protocols",
         ),
-        (b"\xff\xff\xff\xff", "", "are no Thrift message: check"),
+        (
+            b"\xff\xff\xff\xff",
+            "",
+            "are of no protocol of HBase's clients: check",
+        ),
     ];
     for (first, reply, _) in foreign {
         let answer = told(server.thrift, first);
@@ -184,7 +188,7 @@ fn foreign_protocols_are_named_in_the_log() {
     for (first, _, named) in foreign {
         let lines = log
             .lines()
-            .filter(|line| line.contains("to the Thrift port closed") && line.contains(named));
+            .filter(|line| line.contains("to the main port closed") && line.contains(named));
         assert_eq!(lines.count(), 1, "{}\n{log}", first.escape_ascii());
     }
     for named in ["this is the HTTP port", "HBase's own RPC"] {

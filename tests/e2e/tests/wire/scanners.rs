@@ -174,7 +174,7 @@ fn a_fetch_whose_connection_dies_leaks_no_scanner() {
         scanner_id,
         num_rows: 1,
     };
-    let failed = "basalt_thrift_failed_requests_total{api=\"thrift2\",method=\"getScannerRows\"}";
+    let failed = "basalt_failed_requests_total{api=\"thrift2\",method=\"getScannerRows\"}";
     let (before, failed_before) = (rows_read(), server.metric(failed));
     client.send(&written(Protocol::BinaryStrict, 8, &fetch));
     until("the fetch runs", || rows_read() > before);
@@ -246,7 +246,7 @@ fn scans_that_match_nothing_hold_no_worker() {
 
     // No task waits for them any more: they end long before they have read everything.
     drop(scanning);
-    let failed = "basalt_thrift_failed_requests_total{api=\"thrift2\",method=\"getScannerResults\"}";
+    let failed = "basalt_failed_requests_total{api=\"thrift2\",method=\"getScannerResults\"}";
     until("the scans are given up", || {
         server.metric(failed) as usize + answered >= SCANS
     });

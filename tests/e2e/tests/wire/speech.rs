@@ -22,7 +22,7 @@ pub(crate) enum Transport {
     Http,
 }
 
-/// The transports of the Thrift port.
+/// The transports of the main port.
 pub(crate) const SOCKETS: [Transport; 2] = [Transport::Framed, Transport::Unframed];
 
 /// An answer.

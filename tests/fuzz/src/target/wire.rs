@@ -1,4 +1,4 @@
-//! Input of a connection of the Thrift port: bytes to messages to calls, as the server does it.
+//! Input of a connection of the main port: bytes to messages to calls, as the server does it.
 //!
 //! ```text
 //! input = how u8 | bytes as they arrive
@@ -16,11 +16,13 @@ use std::cell::Cell;
 use basalt_idl::call::{MethodDescriptor, TApplicationException};
 use basalt_idl::dispatch::{Service, which_service};
 use basalt_idl::schema::{Decode as _, Recode, StructDescriptor, check};
-use basalt_idl::wire::{BinaryReader, CompactReader, MessageKind, Protocol, Reader, WireError};
+use basalt_idl::wire::{
+    BinaryReader, CompactReader, Detected, MessageKind, Protocol, Reader, WireError, detect,
+};
 use basalt_idl::{admin, thrift1, thrift2};
-use basalt_server::config::Thrift;
-use basalt_server::thrift::messages::{ForeignProtocol, Messages, ProtocolError, WireFormat};
-use bytes::Bytes;
+use basalt_server::config::Config;
+use basalt_server::thrift::messages::{Messages, ProtocolError, WireFormat};
+use bytes::{Bytes, BytesMut};
 
 use super::hash_of;
 use crate::memory;
@@ -30,6 +32,9 @@ const PIECES: [usize; 16] = [1, 2, 3, 4, 5, 7, 8, 13, 16, 31, 64, 100, 255, 512,
 
 /// Most pieces: more take longer and show nothing more.
 const PIECES_MAX: usize = 64;
+
+/// First bytes that suffice to detect a protocol.
+const FIRST_BYTES: usize = 8;
 
 /// Results are decoded without a check before: values built before an error is met may take as much
 /// memory as a decoded message.
@@ -43,9 +48,9 @@ pub fn run(input: &[u8]) {
     let Some((&how, stream)) = input.split_first() else {
         return;
     };
-    let mut settings = Thrift::default();
+    let mut settings = Config::default();
     if how & 0x80 != 0 {
-        settings.max_message_bytes = SMALL_MESSAGE_BYTES;
+        settings.server.max_message_bytes = SMALL_MESSAGE_BYTES;
     }
     let whole = told_apart(&settings, stream, stream.len().max(1));
     let piece_bytes = PIECES[usize::from(how & 0x0f)].max(stream.len().div_ceil(PIECES_MAX));
@@ -69,7 +74,7 @@ pub fn run(input: &[u8]) {
 /// Result of a connection's bytes: how many messages, a hash of them, and why it ended.
 type Outcome = (usize, u64, Result<(), ProtocolError>);
 
-fn told_apart(settings: &Thrift, stream: &[u8], piece_bytes: usize) -> Outcome {
+fn told_apart(settings: &Config, stream: &[u8], piece_bytes: usize) -> Outcome {
     let seen = Cell::new((0, 0));
     let end = memory::bounded(stream.len(), 0, || {
         seen.set((0, 0));
@@ -82,22 +87,28 @@ fn told_apart(settings: &Thrift, stream: &[u8], piece_bytes: usize) -> Outcome {
         })
     });
     let (count, hash) = seen.get();
-    // The detected protocol depends on how many bytes have arrived, so the comparison ignores it.
-    let end = end.map_err(|protocol_error| match protocol_error {
-        ProtocolError::NotThrift(_) => ProtocolError::NotThrift(ForeignProtocol::Unknown),
-        other => other,
-    });
     (count, hash, end)
 }
 
-/// Receives `stream` in pieces of a given size.
+/// Receives `stream` in pieces of a given size, if its first bytes are Thrift's. The protocol is the same
+/// for any number of them that suffices.
 fn receive(
-    settings: &Thrift,
+    settings: &Config,
     stream: &[u8],
     piece_bytes: usize,
     take: &mut dyn FnMut(WireFormat, Bytes),
 ) -> Result<(), ProtocolError> {
-    let mut messages = Messages::new(settings);
+    let Detected::Thrift { protocol, framed } = detect(stream) else {
+        return Ok(());
+    };
+    let first_bytes = stream.iter().enumerate().map(|(end, _)| detect(&stream[..end]));
+    for detected in first_bytes.take(FIRST_BYTES) {
+        assert!(
+            matches!(detected, Detected::NeedMore) || detected == Detected::Thrift { protocol, framed },
+            "{detected:?} of fewer bytes"
+        );
+    }
+    let mut messages = Messages::new(settings, WireFormat { protocol, framed }, BytesMut::new());
     for piece in stream.chunks(piece_bytes) {
         messages.space().extend_from_slice(piece);
         while let Some((wire_format, message)) = messages.next_message()? {

@@ -10,11 +10,16 @@
 //! refused anyway.
 
 use std::fmt;
+use std::time::Duration;
 
 use basalt_idl::native::exception::ExceptionClass;
 use basalt_idl::native::frame::{CONNECTION_CALL_ID, put_exception};
 use basalt_idl::native::preamble::{EXPECTED_HEADER, PREAMBLE_BYTES, RPC_VERSION};
 use basalt_idl::wire::Detected;
+use tokio_util::sync::CancellationToken;
+
+use crate::server::Server;
+use crate::socket::Socket;
 
 /// A fatal alert, `handshake_failure` (RFC 8446, section 6; the same in every version before).
 const TLS_ALERT: &[u8] = &[21, 3, 1, 0, 2, 2, 40];
@@ -27,10 +32,9 @@ const POSTGRESQL_CODES: [[u8; 4]; 4] = [[4, 210, 22, 46], [4, 210, 22, 47], [4, 
 /// Bytes that are examined for text.
 const TEXT_BYTES: usize = 64;
 
-/// A protocol that this port does not serve: not Thrift, or a form of Thrift that Basalt does not
-/// support.
+/// A protocol that a port does not serve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum ForeignProtocol {
+pub(crate) enum ForeignProtocol {
     /// HTTP/1.
     Http,
     /// HTTP/2 without TLS, as gRPC speaks it.
@@ -64,8 +68,9 @@ pub enum ForeignProtocol {
 }
 
 impl ForeignProtocol {
-    /// The protocol of first bytes that [`basalt_idl::wire::detect`] did not recognize as Thrift.
-    pub fn of(detected: Detected, first: &[u8]) -> Self {
+    /// The protocol of first bytes that [`basalt_idl::wire::detect`] did not recognize as one that the
+    /// port serves.
+    pub(crate) fn of(detected: Detected, first: &[u8]) -> Self {
         match detected {
             Detected::Http => Self::Http,
             Detected::Tls => Self::Tls,
@@ -103,7 +108,7 @@ impl ForeignProtocol {
     }
 
     /// The reply to send before the connection is closed; empty where the protocol has none.
-    pub fn reply(self) -> Vec<u8> {
+    pub(crate) fn reply(self) -> Vec<u8> {
         let text = self.to_string();
         match self {
             Self::Http => format!(
@@ -132,10 +137,11 @@ impl fmt::Display for ForeignProtocol {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Http => {
-                "this is the Thrift port; Thrift over HTTP is on the HTTP port, at /thrift1 and /thrift2, as are metrics, health and status"
+                "this is the port for binary protocols (server.listen); Thrift over HTTP is on the HTTP port (http.listen), at /thrift1 and \
+                 /thrift2, as are metrics, health and status"
             }
             Self::Http2 => {
-                "the first bytes are HTTP/2, as gRPC and some proxies send it: Basalt has HTTP/1.1 on its HTTP port, and Thrift on its Thrift port"
+                "the first bytes are HTTP/2, as gRPC and some proxies send it: Basalt has HTTP/1.1 on its HTTP port (http.listen)"
             }
             Self::Tls => {
                 "the first bytes are a TLS handshake, and TLS is not configured: connect without TLS, or through a proxy that ends it"
@@ -153,11 +159,11 @@ impl fmt::Display for ForeignProtocol {
                 "the first bytes are a ZooKeeper client's, as HBase's clients send them before anything else: set \
                  hbase.zookeeper.property.clientPort to the port for binary protocols (server.listen)"
             }
-            Self::Redis => "the first bytes are a Redis client's, and this is Basalt, which speaks HBase's Thrift: check the port",
+            Self::Redis => "the first bytes are a Redis client's, and this is Basalt, which speaks HBase's protocols: check the port",
             Self::PostgreSql => {
-                "the first bytes are a PostgreSQL client's, and this is Basalt, which speaks HBase's Thrift: check the port"
+                "the first bytes are a PostgreSQL client's, and this is Basalt, which speaks HBase's protocols: check the port"
             }
-            Self::Ssh => "the first bytes are an SSH client's, and this is Basalt, which speaks HBase's Thrift: check the port",
+            Self::Ssh => "the first bytes are an SSH client's, and this is Basalt, which speaks HBase's protocols: check the port",
             Self::Proxy => {
                 "the first bytes are the PROXY header of a proxy, which Basalt does not read: switch the PROXY protocol off there"
             }
@@ -168,15 +174,27 @@ impl fmt::Display for ForeignProtocol {
                 "the first bytes are Thrift's header transport: use framed or unframed (buffered) transport, as with HBase's gateway"
             }
             Self::Text => {
-                "the first bytes are text and no Thrift message: this is Basalt, which speaks HBase's Thrift; for people there are basalt-shell and the \
+                "the first bytes are text: this is Basalt, which speaks HBase's protocols; for people there are basalt-shell and the \
                  pages of the HTTP port"
             }
             Self::Unknown => {
-                "the first bytes are no Thrift message: check the client's protocol (binary or compact) and transport (framed or unframed), and the \
-                 port"
+                "the first bytes are of no protocol of HBase's clients: check the port, and with Thrift the client's protocol (binary or compact) and \
+                 transport (framed or unframed)"
             }
         })
     }
+}
+
+/// Ends the connection of a client that speaks `protocol`, with the reason where it can be told.
+pub(super) async fn refuse(
+    server: &Server,
+    socket: Socket,
+    protocol: ForeignProtocol,
+    stop: &CancellationToken,
+) {
+    server.connections().protocol_errors.increment(1);
+    let limit = Duration::from_millis(server.config().server.message_timeout_ms);
+    socket.send_and_close(&protocol.reply(), limit, stop).await;
 }
 
 /// The length of a text, in network byte order.
