@@ -10,6 +10,7 @@ use basalt_engine::options::{Background, Options};
 use crate::config::Config;
 use crate::net;
 use crate::observe::metrics::Calls;
+use crate::security::Security;
 use crate::server::Server;
 
 /// A server on a disk of its own that never fails.
@@ -26,7 +27,8 @@ pub(crate) fn server_on(disk: &SimFs, config: Config) -> Arc<Server> {
 pub(crate) fn server_of(engine: Arc<Engine>, config: Config, places: usize) -> Server {
     let address = ([127, 0, 0, 1], 9090).into();
     let calls = Calls::new(net::methods());
-    Server::new(engine, config, address, places, calls).expect("the disk never fails")
+    let security = Security::open(&config).expect("there are no users");
+    Server::new(engine, config, (address, security), places, calls).expect("the disk never fails")
 }
 
 /// The engine of a server, for tests of the adapters, which do not name it otherwise.

@@ -52,6 +52,21 @@ pub(crate) enum Command {
         #[command(flatten)]
         settings: Settings,
     },
+    /// Create and remove users; works on the data directory, whether the server runs or not.
+    User {
+        #[command(subcommand)]
+        command: UserCommand,
+    },
+    /// Issue and revoke tokens: files with which HBase's Java clients log in.
+    Token {
+        #[command(subcommand)]
+        command: TokenCommand,
+    },
+    /// Make certificates by an authority of the data directory's own.
+    Certificate {
+        #[command(subcommand)]
+        command: CertificateCommand,
+    },
     /// Print completions for a shell.
     Completions {
         /// The shell.
@@ -81,6 +96,154 @@ pub(crate) enum ConfigCommand {
     },
 }
 
+/// The data directory of a command about users.
+#[derive(Debug, Args)]
+pub(crate) struct DataDir {
+    /// The data directory.
+    #[arg(
+        long,
+        value_name = "DIR",
+        env = "BASALT_DATA_DIR",
+        default_value = "basalt-data"
+    )]
+    pub(crate) data_dir: PathBuf,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum UserCommand {
+    /// Create a user; asks for a password, or reads it from standard input.
+    Create {
+        name: String,
+        /// May do everything.
+        #[arg(long)]
+        superuser: bool,
+        /// Groups, separated by commas.
+        #[arg(long, value_delimiter = ',', value_name = "GROUPS")]
+        groups: Vec<String>,
+        /// Without a password: tokens and certificates only.
+        #[arg(long)]
+        no_password: bool,
+        #[command(flatten)]
+        dir: DataDir,
+    },
+    /// Change a user's password, groups or state. Changed passwords and disabled users end connections.
+    Change {
+        name: String,
+        /// Ask for a new password.
+        #[arg(long)]
+        password: bool,
+        /// New groups, separated by commas.
+        #[arg(long, value_delimiter = ',', value_name = "GROUPS")]
+        groups: Option<Vec<String>>,
+        /// Whether the user may do everything.
+        #[arg(long, value_name = "YES|NO")]
+        superuser: Option<YesNo>,
+        /// Whether the user is kept out.
+        #[arg(long, value_name = "YES|NO")]
+        disabled: Option<YesNo>,
+        #[command(flatten)]
+        dir: DataDir,
+    },
+    /// Remove a user, its tokens and its rights; ends its connections.
+    Remove {
+        name: String,
+        #[command(flatten)]
+        dir: DataDir,
+    },
+    /// List users.
+    List {
+        #[command(flatten)]
+        dir: DataDir,
+    },
+    /// Let a user act for others: `--users`, members of `--groups`, from `--hosts`.
+    Proxy {
+        name: String,
+        /// Users, separated by commas; * for all but superusers.
+        #[arg(long, value_delimiter = ',')]
+        users: Vec<String>,
+        /// Groups, separated by commas.
+        #[arg(long, value_delimiter = ',')]
+        groups: Vec<String>,
+        /// Addresses and networks, separated by commas; * for all.
+        #[arg(long, value_delimiter = ',')]
+        hosts: Vec<String>,
+        /// Remove the rule.
+        #[arg(long)]
+        remove: bool,
+        #[command(flatten)]
+        dir: DataDir,
+    },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum YesNo {
+    Yes,
+    No,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum TokenCommand {
+    /// Issue a token and write its file to standard output, for HADOOP_TOKEN_FILE_LOCATION.
+    Create {
+        name: String,
+        /// How long it is valid: 12h, 30d.
+        #[arg(long, default_value = "30d", value_parser = humantime::parse_duration)]
+        lifetime: std::time::Duration,
+        /// Print it as one line of text instead, for `Authorization: Bearer` and as a password.
+        #[arg(long)]
+        text: bool,
+        #[command(flatten)]
+        dir: DataDir,
+    },
+    /// Revoke a token by its number, or all of a user; ends connections.
+    Revoke {
+        /// The number of the token.
+        number: Option<u64>,
+        /// All tokens of this user.
+        #[arg(
+            long,
+            value_name = "NAME",
+            conflicts_with = "number",
+            required_unless_present = "number"
+        )]
+        user: Option<String>,
+        #[command(flatten)]
+        dir: DataDir,
+    },
+    /// List tokens.
+    List {
+        #[command(flatten)]
+        dir: DataDir,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum CertificateCommand {
+    /// Make an authority, if there is none, and a certificate of the server.
+    Create {
+        /// Names and addresses by which clients reach the server, separated by commas.
+        #[arg(long, value_delimiter = ',', required = true, value_name = "NAMES")]
+        name: Vec<String>,
+        /// How long it is valid.
+        #[arg(long, default_value = "825d", value_parser = humantime::parse_duration)]
+        lifetime: std::time::Duration,
+        #[command(flatten)]
+        dir: DataDir,
+    },
+    /// Make a certificate of a user: certificate, authority and key in one PEM file.
+    Client {
+        name: String,
+        /// How long it is valid.
+        #[arg(long, default_value = "365d", value_parser = humantime::parse_duration)]
+        lifetime: std::time::Duration,
+        /// Directory of the file `client-NAME.pem`.
+        #[arg(long, default_value = ".", value_name = "DIR")]
+        to: PathBuf,
+        #[command(flatten)]
+        dir: DataDir,
+    },
+}
+
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
 pub(crate) enum PrintFormat {
     Toml,
@@ -105,6 +268,9 @@ pub(crate) struct Serve {
     /// commas. Hidden, since it is no gateway yet: the tests use it.
     #[arg(long, value_name = "ADDR", hide = true)]
     pub(crate) cluster: Option<String>,
+    /// Accept addresses that other machines can reach without certificate or users.
+    #[arg(long)]
+    pub(crate) insecure: bool,
     #[command(flatten)]
     pub(crate) settings: Settings,
 }

@@ -20,6 +20,7 @@ mod command_line;
 mod health;
 mod offline;
 mod settings;
+mod users;
 
 /// The exit code of a command, or the error that [`run`] prints.
 type Outcome = Result<ExitCode, Box<dyn Error + Send + Sync>>;
@@ -34,6 +35,9 @@ pub fn run(before_threads: fn() -> bool) -> ExitCode {
         Command::Dump { file, cells } => offline::dump(&file, cells),
         Command::Config { command } => settings::run(command),
         Command::Health { http, settings } => health::run(http, settings),
+        Command::User { command } => users::user(command),
+        Command::Token { command } => users::token(command),
+        Command::Certificate { command } => users::certificate(command),
         Command::Completions { shell } => command_line::completions(shell),
         Command::Man { dir } => command_line::man(&dir),
     };
@@ -46,7 +50,10 @@ pub fn run(before_threads: fn() -> bool) -> ExitCode {
 fn serve(arguments: Serve, before_threads: fn() -> bool) -> Outcome {
     let gives_back = before_threads();
     let log = log_queue::start(threads::of_panic).map_err(|error| threads::refused(&error))?;
-    let inputs = arguments.settings.inputs(arguments.ephemeral);
+    let mut inputs = arguments.settings.inputs(arguments.ephemeral);
+    if arguments.insecure {
+        inputs.set.push("server.insecure=true".to_owned());
+    }
     let mut config = Config::load(&inputs)?.config;
     config.validate()?;
     let filter = log_filter::start(&config.log, log)?;

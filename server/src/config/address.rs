@@ -99,15 +99,15 @@ impl<'de> Deserialize<'de> for Address {
 }
 
 /// Describes the ports that other machines can reach; `None` when there are none.
-pub(super) fn exposure(ports: &[(&str, &Address)]) -> Option<String> {
+pub(super) fn exposure(ports: &[(&str, &Address)], missing: &str) -> Option<String> {
     let open = ports.iter().filter(|(_, listen)| listen.is_open());
     let open: Vec<String> = open
         .map(|(setting, listen)| format!("{setting} = {listen}"))
         .collect();
     (!open.is_empty()).then(|| {
         format!(
-            "This server is open to strangers: anyone who reaches {} can read and delete everything, for there is neither authentication nor \
-             TLS (server.insecure = true).",
+            "This server is open to strangers: anyone who reaches {} can read and delete everything, for the server has {missing} \
+             (server.insecure = true).",
             open.join(" or ")
         )
     })
@@ -163,7 +163,7 @@ mod tests {
             port("[::ffff:127.0.0.1]:4"),
         ];
         for listen in &closed {
-            assert_eq!(exposure(&[("server.listen", listen)]), None);
+            assert_eq!(exposure(&[("server.listen", listen)], "no users"), None);
         }
         let text = exposure(&[
             ("server.listen", &port("0.0.0.0:9090")),

@@ -18,6 +18,7 @@ mod memory;
 mod print;
 mod rehearsal;
 mod sections;
+mod secure;
 mod units;
 
 pub use address::Address;
@@ -26,10 +27,12 @@ pub(crate) use hosts::AllowedHosts;
 pub use layers::{Inputs, Loaded, Source};
 pub use print::{Format, print};
 pub use sections::{
-    BlockCache, Bulkload, Compaction, Config, Data, Disk, Flush, Http, KeyVisualizer, Log, Memory, Memstore,
-    Metrics, Quota, Region, Rehearsal, Requests, Row, Scanner, Server, SlowLog, Store, Thrift,
-    ThriftProtocol, ThriftTransport, UnknownUserCode, UserCode, Wal, WalSync,
+    Authenticate, BlockCache, Bulkload, ClientCertificates, Compaction, Config, Data, Disk, Flush, Http,
+    KeyVisualizer, Log, Memory, Memstore, Metrics, Plaintext, Quota, Region, Rehearsal, Requests, Row,
+    Scanner, Security, Server, SlowLog, Store, Thrift, ThriftProtocol, ThriftTransport, Tls, UnknownUserCode,
+    UserCode, UserFrom, Wal, WalSync,
 };
+pub use secure::security_dir;
 
 /// Least `memory.total_bytes`: less does not hold a few flushes, messages and blocks of largest cells.
 const TOTAL_BYTES_MIN: u64 = 64 << 20;
@@ -142,18 +145,28 @@ impl Config {
     /// Addresses that other machines can reach, unless that is accepted.
     fn refused_addresses(&self) -> Vec<ConfigError> {
         let open = self.ports().into_iter().filter(|(_, listen)| listen.is_open());
-        open.filter(|_| !self.server.insecure)
+        open.filter(|_| !self.server.insecure && !self.is_secured())
             .map(|(key, listen)| {
                 ConfigError::new(
                     key,
                     format!(
-                        "{listen} is not a loopback address, and this server has neither authentication nor TLS yet: \
-                         anybody who reaches the port could read and delete everything. Set server.insecure = true \
-                         to accept that"
+                        "{listen} is not a loopback address, and this server has {}: anybody who reaches the port \
+                         could read and delete everything. Make them with `basalt certificate create` and `basalt \
+                         user create`, or set server.insecure = true (--insecure) to accept that",
+                        self.missing()
                     ),
                 )
             })
             .collect()
+    }
+
+    /// What keeps strangers out and is missing.
+    fn missing(&self) -> &'static str {
+        match (self.tls_files().is_some(), self.authenticates()) {
+            (false, false) => "neither a certificate nor users",
+            (false, true) => "no certificate",
+            _ => "no users",
+        }
     }
 
     fn ports(&self) -> [(&'static str, &Address); 2] {
@@ -165,7 +178,10 @@ impl Config {
 
     /// Describes the ports that other machines can reach, and the risk; `None` when there are none.
     pub fn exposure(&self) -> Option<String> {
-        address::exposure(&self.ports())
+        match self.is_secured() {
+            true => None,
+            false => address::exposure(&self.ports(), self.missing()),
+        }
     }
 
     fn table(&self) -> toml::Table {

@@ -79,6 +79,10 @@ words!(ThriftProtocol: "auto" "binary" "compact");
 words!(ThriftTransport: "auto" "framed" "unframed");
 words!(WalSync: "fsync" "os");
 words!(UnknownUserCode: "refuse" "ignore");
+words!(Plaintext: "allow" "loopback" "refuse");
+words!(ClientCertificates: "off" "wanted" "needed");
+words!(UserFrom: "cn" "dns" "email");
+words!(Authenticate: "auto" "required" "off");
 
 /// An address of this machine that others cannot reach.
 fn loopback(port: u16) -> Address {
@@ -131,6 +135,54 @@ pub enum UnknownUserCode {
     Ignore,
 }
 
+/// Connections that may be in clear where there is a certificate.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+pub enum Plaintext {
+    /// All.
+    Allow,
+    /// Those of this machine.
+    Loopback,
+    /// None.
+    Refuse,
+}
+
+/// Whether clients show a certificate.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+pub enum ClientCertificates {
+    /// The server does not ask.
+    Off,
+    /// The server asks, and a client may have none.
+    Wanted,
+    /// A client without one is refused.
+    Needed,
+}
+
+/// The part of a client certificate that is the user.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+pub enum UserFrom {
+    /// Common name of the subject.
+    Cn,
+    /// Alternative name of type DNS.
+    Dns,
+    /// Alternative name of type e-mail.
+    Email,
+}
+
+/// Whether users must prove who they are.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+pub enum Authenticate {
+    /// Once there are users.
+    Auto,
+    /// Always: without users nobody may do anything.
+    Required,
+    /// Never.
+    Off,
+}
+
 settings! {
     /// Where the data lies.
     data: Data {
@@ -174,9 +226,38 @@ settings! {
         /// `scannerGetList` begin no further row at it. With `memory.total_bytes` a third of
         /// `requests.memory_bytes`, if less.
         max_response_bytes: usize = 64 << 20 => Range::between(1 << 10, MESSAGE_BYTES_MAX),
-        /// Accepts addresses that other machines can reach, for both ports, although there is no
-        /// authentication.
+        /// Accepts addresses that other machines can reach, for both ports, although the server has no
+        /// certificate or no users: anybody who reaches a port can read and change everything.
         insecure: bool = false,
+        /// Connections in clear to a server with a certificate: allow, loopback (only of this machine),
+        /// refuse. Clients without TLS, such as HBase's Java client before 2.6, need `allow`.
+        plaintext: Plaintext = Plaintext::Loopback,
+    }
+
+    /// TLS on both ports: docs/security.md.
+    tls: Tls {
+        /// PEM file of the server's certificate, with the intermediate ones behind it. Empty:
+        /// `security/server.crt` of the data directory, if `basalt certificate create` has made it.
+        certificate: PathBuf = PathBuf::new(),
+        /// PEM file of the certificate's key. Empty: `security/server.key`.
+        key: PathBuf = PathBuf::new(),
+        /// PEM file of the authorities of client certificates. Empty: `security/ca.crt`.
+        client_ca: PathBuf = PathBuf::new(),
+        /// Whether clients show a certificate: off, wanted (one that is shown must be right), needed.
+        client_certificates: ClientCertificates = ClientCertificates::Wanted,
+        /// Part of a client certificate that is the user: its common name (cn), or the one alternative
+        /// name of type dns or email.
+        user_from: UserFrom = UserFrom::Cn,
+    }
+
+    /// Users and rights: docs/security.md.
+    security: Security {
+        /// Whether users must prove who they are, and do what they have rights to: auto (once
+        /// `basalt user create` has made a user), required, off.
+        authentication: Authenticate = Authenticate::Auto,
+        /// File of the audit log, as JSON lines. Empty: `security/audit.log` of the data directory, if
+        /// users must prove who they are.
+        audit_log: PathBuf = PathBuf::new(),
     }
 
     /// Thrift.

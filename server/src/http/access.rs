@@ -4,31 +4,104 @@
 //! Open to everybody are the answers of [`is_open`]: probes, which say nothing of tables, and Thrift's
 //! calls, each of which asks by itself.
 //!
+//! A request is of the user in its header `Authorization` (`Basic` with password or token, `Bearer` with
+//! a token; inside TLS or on this machine), or of the certificate of its connection. A wrong login is
+//! refused whatever it asks for.
+//!
 //! Invariant: [`authorize`] is a layer around all routes, the fallback included. A refused request learns
 //! nothing, not even whether its path exists.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use axum::extract::{Request, State};
-use axum::http::{Method, StatusCode};
+use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
 use crate::console::Site;
-use crate::security::{Caller, Owner};
+use crate::security::{Caller, Login, Owner, Registered, Security};
 use crate::service::pipeline;
 
-/// Refuses a request whose sender may not see what it asks for.
-pub(super) async fn authorize(State(site): State<Site>, request: Request, next: Next) -> Response {
-    if is_open(request.method(), request.uri().path()) {
-        return next.run(request).await;
+/// The sender of the requests of a connection.
+#[derive(Clone, Debug)]
+pub(crate) struct Sender {
+    pub(crate) peer: SocketAddr,
+    pub(crate) is_encrypted: bool,
+    /// The login of the connection's certificate.
+    pub(crate) login: Option<Login>,
+    pub(crate) security: Arc<Security>,
+}
+
+impl Sender {
+    /// Registers the login of the certificate for as long as the connection lives.
+    pub(super) fn registered(&self) -> Option<Registered> {
+        let login = self.login.as_ref()?;
+        Some(self.security.register(login, None))
     }
+}
+
+/// What the browser shows when it asks for user and password.
+const CHALLENGE: &str = "Basic realm=\"basalt\", charset=\"UTF-8\"";
+
+/// Finds out who sends a request, which gets its [`Caller`] as an extension, and refuses it if the
+/// sender may not see what it asks for.
+pub(super) async fn authorize(State(site): State<Site>, mut request: Request, next: Next) -> Response {
+    let sender = request.extensions().get::<Sender>().cloned();
+    let header = request.headers().get(header::AUTHORIZATION).cloned();
+    let login = match login(&site, sender, header).await {
+        Ok(login) => login,
+        Err(text) => return unauthorized(&text),
+    };
+    let is_anonymous = login.is_none();
     let peer = request.extensions().get::<SocketAddr>().copied();
-    let caller = Caller::anonymous(Owner::Http, peer);
-    match pipeline::may_operate(&site.server, &caller) {
-        Ok(()) => next.run(request).await,
-        Err(refused) => (StatusCode::FORBIDDEN, format!("{}\n", refused.with_class())).into_response(),
+    let owner = login
+        .as_ref()
+        .map_or(Owner::Http, |login| site.server.security().http_owner(login));
+    let caller = Caller::of_login(owner, peer, login);
+    if !is_open(request.method(), request.uri().path())
+        && let Err(refused) = pipeline::may_operate(&site.server, &caller)
+    {
+        let text = refused.with_class();
+        return match is_anonymous && site.server.security().authenticates() {
+            true => unauthorized(&text.to_string()),
+            false => (StatusCode::FORBIDDEN, format!("{text}\n")).into_response(),
+        };
     }
+    request.extensions_mut().insert(caller);
+    next.run(request).await
+}
+
+/// The login of a request; `None` if it has none, or nobody needs to log in.
+async fn login(
+    site: &Site,
+    sender: Option<Sender>,
+    header: Option<HeaderValue>,
+) -> Result<Option<Login>, String> {
+    let security = site.server.security();
+    if !security.authenticates() {
+        return Ok(None);
+    }
+    let Some(header) = header else {
+        return Ok(sender.and_then(|sender| sender.login));
+    };
+    let is_encrypted = sender.as_ref().is_some_and(|sender| sender.is_encrypted);
+    let peer = sender.map(|sender| sender.peer);
+    if !Security::is_private(is_encrypted, peer.map(|peer| peer.ip())) {
+        return Err("a password or token is accepted inside TLS only: use https".to_owned());
+    }
+    let login = security
+        .http_login(header.as_bytes(), peer.map(|peer| peer.ip()))
+        .await;
+    if let Err(failed) = login {
+        security.note_login("http", peer, is_encrypted, Err(failed));
+    }
+    login.map(Some).map_err(|failed| failed.to_string())
+}
+
+fn unauthorized(text: &str) -> Response {
+    let challenge = [(header::WWW_AUTHENTICATE, CHALLENGE)];
+    (StatusCode::UNAUTHORIZED, challenge, format!("{text}\n")).into_response()
 }
 
 /// Whether the request needs no right of its own.
@@ -42,8 +115,6 @@ fn is_open(method: &Method, path: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use axum::body::{Body, to_bytes};
     use basalt_engine::fs::sim::{SimFs, SimOptions};
     use basalt_engine::schema::{FamilyDescriptor, TableDescriptor, TableName};

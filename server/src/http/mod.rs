@@ -25,6 +25,8 @@ mod guard;
 mod testing;
 mod thrift;
 
+pub(crate) use access::Sender;
+
 /// All that the HTTP port answers. Clients of Thrift 1 (Hue) and of Thrift 2 (Java) post to `/`: HBase's
 /// port has nothing but its servlet.
 pub(crate) fn site(

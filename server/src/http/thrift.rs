@@ -108,6 +108,7 @@ async fn call(site: Site, service: Option<Service>, request: Request) -> Result<
     let config = &site.server.config().server;
     let limit = Duration::from_millis(config.message_timeout_ms);
     let peer = request.extensions().get::<SocketAddr>().copied();
+    let caller = request.extensions().get::<Arc<Caller>>().cloned();
     let peer_ip = peer.map(|peer| peer.ip());
     let closing = request.extensions().get::<Closing>().cloned();
     let mut permit = MemoryPermit::empty(site.server.admission().memory());
@@ -119,10 +120,8 @@ async fn call(site: Site, service: Option<Service>, request: Request) -> Result<
     let message = received.map_err(|_| Refusal::Slow(limit))??;
     let protocol = protocol_of(&message)?;
     let server = Arc::clone(&site.server);
-    let sender = Sender::new(
-        Caller::anonymous(Owner::Http, peer),
-        site.server.admission().memory(),
-    );
+    let caller = caller.unwrap_or_else(|| Caller::anonymous(Owner::Http, peer));
+    let sender = Sender::new(caller, site.server.admission().memory());
     let told = Told(Arc::clone(&sender.gone));
     let mut client = match service {
         Some(service) => Client::of(service, sender),

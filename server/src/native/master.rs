@@ -16,7 +16,9 @@ use basalt_idl::native::messages::MasterServiceMethod as Method;
 use bytes::Bytes;
 
 use super::reply::Reply;
-use super::{coprocessor, normalizer, places, procedures, quota, region, schema, status, trackers, upkeep};
+use super::{
+    coprocessor, normalizer, places, procedures, quota, region, rights, schema, status, trackers, upkeep,
+};
 use crate::server::MasterState;
 use crate::service::admin::{cluster, namespaces, regions, snapshots, tables};
 use crate::service::{AdminCall, Failure};
@@ -682,9 +684,38 @@ impl pb::MasterServiceHandlers for AdminCall {
         _: pb::SecurityCapabilitiesRequest,
     ) -> Result<pb::SecurityCapabilitiesResponse> {
         use pb::security_capabilities_response::Capability;
-        cluster::ask(self, |_| pb::SecurityCapabilitiesResponse {
-            capabilities: vec![Capability::SimpleAuthentication.into()],
+        cluster::ask(self, |server| {
+            let capabilities: &[Capability] = if server.security().authenticates() {
+                &[Capability::SecureAuthentication, Capability::Authorization]
+            } else {
+                &[Capability::SimpleAuthentication]
+            };
+            pb::SecurityCapabilitiesResponse {
+                capabilities: capabilities.iter().map(|of| (*of).into()).collect(),
+            }
         })
+    }
+
+    fn grant(&self, request: pb::GrantRequest) -> Result<pb::GrantResponse> {
+        rights::grant(self, &request)
+    }
+
+    fn revoke(&self, request: pb::RevokeRequest) -> Result<pb::RevokeResponse> {
+        rights::revoke(self, &request)
+    }
+
+    fn get_user_permissions(
+        &self,
+        request: pb::GetUserPermissionsRequest,
+    ) -> Result<pb::GetUserPermissionsResponse> {
+        rights::list(self, &request)
+    }
+
+    fn has_user_permissions(
+        &self,
+        request: pb::HasUserPermissionsRequest,
+    ) -> Result<pb::HasUserPermissionsResponse> {
+        rights::has(self, &request)
     }
 
     fn get_last_major_compaction_timestamp(

@@ -66,6 +66,7 @@ mod region;
 mod registry;
 mod reply;
 mod request;
+mod rights;
 mod scan;
 mod scanners;
 mod single;

@@ -2,20 +2,28 @@
 //!
 //! 1. An idle connection is awaited without a buffer.
 //! 2. Bytes are received until [`basalt_idl::wire::detect()`] knows the protocol. Eight suffice.
-//! 3. The caller hands the connection to the protocol, with the bytes received so far.
+//! 3. If these begin a TLS handshake, and there is a certificate, the handshake runs, and the first bytes
+//!    inside it are detected again ([`encrypt`]). A client certificate is a login.
+//! 4. The caller hands the connection to the protocol, with the bytes received so far.
 
 use std::future::{pending, poll_fn};
+use std::net::SocketAddr;
+use std::sync::Arc;
 use std::task::ready;
 use std::time::Duration;
 
 use basalt_idl::wire::{Detected, detect};
 use bytes::BytesMut;
+use rustls::ServerConfig;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
+use crate::security::Login;
 use crate::server::Server;
 use crate::socket::Socket;
 
+/// Longest time of a TLS handshake.
+const HANDSHAKE: Duration = Duration::from_secs(10);
 /// Room for a read.
 const FIRST_READ_BYTES: usize = 4 << 10;
 
@@ -32,7 +40,8 @@ pub(super) enum NotDetected {
     Io(#[from] std::io::Error),
 }
 
-/// Receives the first bytes of a connection, and returns the protocol that they are of. Bytes that
+/// Receives the first bytes of a connection, or more of them, and returns the protocol that they are
+/// of. Bytes that
 /// stay too few for a decision for the time of a message are [`Detected::Unknown`].
 pub(super) async fn first(
     server: &Server,
@@ -65,6 +74,38 @@ pub(super) async fn first(
             count => server.connections().received_bytes.add(count as u64),
         }
     }
+}
+
+/// Runs the server's side of a TLS handshake that `received` begins.
+pub(super) async fn encrypt(
+    server: &Server,
+    socket: Socket,
+    received: &mut BytesMut,
+    tls: Arc<ServerConfig>,
+    stop: &CancellationToken,
+) -> std::io::Result<Socket> {
+    let first = std::mem::take(received);
+    let limit = Duration::from_millis(server.config().server.message_timeout_ms).min(HANDSHAKE);
+    socket.accept_tls(&first, tls, limit, stop).await
+}
+
+/// The login of a client certificate; `None` if the client has shown none, or nobody needs to log in.
+pub(super) fn certificate_login(
+    server: &Server,
+    socket: &Socket,
+    port: &'static str,
+    peer: SocketAddr,
+) -> Result<Option<Login>, String> {
+    let security = server.security();
+    let certificate = socket.peer_certificate().filter(|_| security.authenticates());
+    let Some(certificate) = certificate else {
+        return Ok(None);
+    };
+    let login = security.certificate_login(&certificate);
+    security.note_login(port, Some(peer), true, login.as_ref().map_err(|failed| *failed));
+    login
+        .map(Some)
+        .map_err(|failed| format!("the client's certificate: {}", failed.0.as_str()))
 }
 
 /// Reads the bytes that have arrived; 0 at the end. A connection without bytes keeps no buffer.

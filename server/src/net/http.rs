@@ -19,6 +19,7 @@ use super::foreign::{self, ForeignProtocol};
 use super::foreign_log::ForeignLog;
 use super::listener::Listener;
 use crate::http;
+use crate::security::Login;
 use crate::server::Server;
 use crate::socket::Socket;
 use crate::thrift::connection::refuse_on_http_port;
@@ -41,11 +42,19 @@ pub(crate) async fn serve(
             let (server, stop) = (Arc::clone(&server), stopping.clone());
             let foreign_log = Arc::clone(&foreign_log);
             async move {
-                let Some(connection) = turn_away(&server, socket, peer, &foreign_log, &stop).await else {
+                let Some((connection, login)) = turn_away(&server, socket, peer, &foreign_log, &stop).await
+                else {
                     return;
                 };
+                let sender = http::Sender {
+                    peer,
+                    is_encrypted: connection.0.is_encrypted(),
+                    login,
+                    security: Arc::clone(server.security()),
+                };
                 let (config, memory) = (&server.config().server, server.admission().memory());
-                if let Err(end) = http::connection::run(connection, peer, site, config, memory, stop).await {
+                if let Err(end) = http::connection::run(connection, sender, site, config, memory, stop).await
+                {
                     tracing::debug!(%peer, "HTTP connection closed: {end}");
                 }
             }
@@ -61,11 +70,37 @@ async fn turn_away(
     peer: SocketAddr,
     log: &ForeignLog,
     stop: &CancellationToken,
-) -> Option<(Socket, BytesMut)> {
+) -> Option<((Socket, BytesMut), Option<Login>)> {
     let (mut socket, mut received) = (Socket::new(socket), BytesMut::new());
-    let detected = detect::first(server, &mut socket, &mut received, stop)
+    let closed = |why: &dyn std::fmt::Display| tracing::debug!(%peer, "HTTP connection closed: {why}");
+    let mut detected = detect::first(server, &mut socket, &mut received, stop)
         .await
-        .inspect_err(|why| tracing::debug!(%peer, "HTTP connection closed: {why}"))
+        .inspect_err(|why| closed(why))
+        .ok()?;
+    if detected == Detected::Tls
+        && let Some(tls) = server.security().tls()
+    {
+        socket = detect::encrypt(server, socket, &mut received, tls, stop)
+            .await
+            .inspect_err(|error| {
+                log.note(
+                    peer,
+                    "HTTP",
+                    Some(ForeignProtocol::Tls),
+                    format!("the TLS handshake has failed: {error}"),
+                )
+            })
+            .ok()?;
+        detected = detect::first(server, &mut socket, &mut received, stop)
+            .await
+            .inspect_err(|why| closed(why))
+            .ok()?;
+    } else if !server.security().accepts_plaintext(peer.ip()) {
+        log.note(peer, "HTTP", None, super::PLAINTEXT);
+        return None;
+    }
+    let login = detect::certificate_login(server, &socket, "HTTP", peer)
+        .inspect_err(|why| closed(why))
         .ok()?;
     if let Detected::Thrift { protocol, framed } = detected {
         let first = (WireFormat { protocol, framed }, received);
@@ -76,7 +111,9 @@ async fn turn_away(
     }
     match ForeignProtocol::of(detected, &received) {
         // The library answers text and unknown bytes with an HTTP error.
-        ForeignProtocol::Http | ForeignProtocol::Text | ForeignProtocol::Unknown => Some((socket, received)),
+        ForeignProtocol::Http | ForeignProtocol::Text | ForeignProtocol::Unknown => {
+            Some(((socket, received), login))
+        }
         protocol => {
             log.note(peer, "HTTP", Some(protocol), protocol);
             foreign::refuse(server, socket, protocol, stop).await;

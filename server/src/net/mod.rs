@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::observe::metrics::Api;
-use crate::security::Owner;
+use crate::security::{Caller, Login, Owner};
 use crate::server::Server;
 use crate::socket::Socket;
 use crate::thrift::messages::WireFormat;
@@ -90,24 +90,71 @@ struct MainPort {
 impl MainPort {
     /// Serves a connection until either side ends it; returns why the server ended it.
     async fn connection(&self, socket: TcpStream, number: u64, peer: SocketAddr) -> Result<(), String> {
+        let (server, stop) = (&self.server, &self.stop);
         let mut socket = Socket::new(socket);
         let mut received = BytesMut::new();
+        let mut detected = self.first(&mut socket, &mut received).await?;
+        if detected == Detected::Tls
+            && let Some(tls) = server.security().tls()
+        {
+            socket = Box::pin(detect::encrypt(server, socket, &mut received, tls, stop))
+                .await
+                .map_err(|error| self.note_handshake(peer, &error))?;
+            detected = self.first(&mut socket, &mut received).await?;
+        } else if !server.security().accepts_plaintext(peer.ip()) {
+            self.foreign_log.note(peer, "main", None, PLAINTEXT);
+            return Ok(());
+        }
+        let mut login = detect::certificate_login(server, &socket, "main", peer)?;
+        if detected == Detected::Sasl && server.security().authenticates() {
+            let shaken = thrift::sasl::authenticate(server, &mut socket, &mut received, login.as_ref());
+            login = Some(Box::pin(shaken).await.map_err(|end| end.to_string())?);
+            detected = self.first(&mut socket, &mut received).await?;
+        }
+        let registered = login
+            .as_ref()
+            .map(|login| server.security().register(login, None));
+        let serving = self.serve(detected, socket, received, number, peer, login);
+        match &registered {
+            // Boxed, as all that follow: a task would have the size of the largest from its first poll on.
+            None => Box::pin(serving).await,
+            Some(registered) => tokio::select! {
+                ended = Box::pin(serving) => ended,
+                () = registered.ended.cancelled() => Err("its login has ended".to_owned()),
+            },
+        }
+    }
+
+    async fn first(&self, socket: &mut Socket, received: &mut BytesMut) -> Result<Detected, String> {
+        let first = detect::first(&self.server, socket, received, &self.stop).await;
+        first.map_err(|why| why.to_string())
+    }
+
+    /// Logs a handshake that has failed.
+    fn note_handshake(&self, peer: SocketAddr, error: &std::io::Error) -> String {
+        let text = format!("the TLS handshake has failed: {error}");
+        self.server.connections().protocol_errors.increment(1);
+        self.foreign_log
+            .note(peer, "main", Some(ForeignProtocol::Tls), &text);
+        text
+    }
+
+    /// Serves a connection whose protocol is known.
+    async fn serve(
+        &self,
+        detected: Detected,
+        socket: Socket,
+        received: BytesMut,
+        number: u64,
+        peer: SocketAddr,
+        login: Option<Login>,
+    ) -> Result<(), String> {
         let (server, stop) = (&self.server, &self.stop);
-        let detected = detect::first(server, &mut socket, &mut received, stop)
-            .await
-            .map_err(|why| why.to_string())?;
         if let Detected::Thrift { protocol, framed } = detected {
             let first = (WireFormat { protocol, framed }, received);
-            // Boxed, as all that follow: a task would have the size of the largest from its first poll on.
-            return Box::pin(thrift::connection::run(
-                Arc::clone(server),
-                socket,
-                first,
-                number,
-                stop.clone(),
-            ))
-            .await
-            .map_err(|end| end.to_string());
+            let caller = Caller::of_login(Owner::Connection(number), Some(peer), login);
+            let serving = thrift::connection::run(Arc::clone(server), socket, first, caller, stop.clone());
+            return serving.await.map_err(|end| end.to_string());
         }
         let is_served = matches!(
             detected,
@@ -126,7 +173,7 @@ impl MainPort {
         }
         let (server, stop) = (Arc::clone(server), stop.clone());
         match detected {
-            Detected::HBaseRpc => Box::pin(native::run(server, socket, received, number, stop))
+            Detected::HBaseRpc => Box::pin(native::run(server, socket, received, (number, login), stop))
                 .await
                 .map_err(|end| end.to_string()),
             Detected::ZooKeeperWord => Box::pin(zookeeper::answer_word(
@@ -137,19 +184,26 @@ impl MainPort {
             ))
             .await
             .map_err(|end| end.to_string()),
-            _ => Box::pin(zookeeper::run(
-                server,
-                &self.zookeepers,
-                socket,
-                received,
-                number,
-                stop,
-            ))
-            .await
-            .map_err(|end| end.to_string()),
+            _ => {
+                let caller = Caller::locating(Owner::Connection(number), Some(peer));
+                Box::pin(zookeeper::run(
+                    server,
+                    &self.zookeepers,
+                    socket,
+                    received,
+                    (number, caller),
+                    stop,
+                ))
+                .await
+                .map_err(|end| end.to_string())
+            }
         }
     }
 }
+
+/// Why a connection without TLS is closed.
+const PLAINTEXT: &str = "the connection is not encrypted, and server.plaintext does not allow that from its \
+                         address: configure TLS in the client";
 
 #[cfg(test)]
 mod tests;

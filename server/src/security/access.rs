@@ -1,15 +1,17 @@
-//! Who may do what: the question that every request asks, and today's answer.
+//! Who may do what: the question that every request asks.
 //!
 //! A request names one [`Action`] and one [`Target`], which are HBase's (`Permission.Action`, and the
 //! scopes of its rights: global, namespace, table, family, qualifier). [`Access`] decides. The
 //! pipeline asks before anything else happens, so that a refusal says nothing of what exists.
 
 use std::fmt;
+use std::sync::Arc;
 
-use basalt_engine::op::{self, ReadSpec};
+use basalt_engine::op::{self, FamilySelection, ReadSpec};
 use basalt_engine::schema::TableName;
+use basalt_security::rights::ColumnFilter;
 
-use super::Caller;
+use super::{Caller, Security};
 
 /// What a request does (HBase: `Permission.Action`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,7 +35,7 @@ pub(crate) enum Action {
 
 impl Action {
     /// The word in the refusal (HBase: the name of the action).
-    fn name(self) -> &'static str {
+    pub(super) fn name(self) -> &'static str {
         match self {
             Self::Connect => "CONNECT",
             Self::Know => "KNOW",
@@ -68,11 +70,46 @@ pub(crate) fn visit_spec(spec: &ReadSpec, visit: &mut Visit<'_>) {
     }
 }
 
+/// Narrows a read to the columns that its caller may see. `false` if nothing is left of it: such a read
+/// must not run, since one without columns reads all.
+pub(crate) fn narrow(spec: &mut ReadSpec, granted: &ColumnFilter) -> bool {
+    if spec.families.is_empty() {
+        for (family, _) in granted.columns() {
+            if spec.families.iter().all(|selected| selected.family != family) {
+                spec.families.push(FamilySelection {
+                    family: family.to_vec(),
+                    columns: op::Columns::All,
+                });
+            }
+        }
+    }
+    spec.families.retain_mut(|selected| {
+        let of_family = granted
+            .columns()
+            .filter(|(family, _)| *family == &selected.family[..]);
+        let mut only = Vec::new();
+        for (_, qualifier) in of_family {
+            match qualifier {
+                None => return true,
+                Some(qualifier) => only.push(qualifier.to_vec()),
+            }
+        }
+        match &mut selected.columns {
+            op::Columns::All => selected.columns = op::Columns::Only(only),
+            op::Columns::Only(asked) => asked.retain(|qualifier| only.contains(qualifier)),
+        }
+        matches!(&selected.columns, op::Columns::Only(left) if !left.is_empty())
+    });
+    !spec.families.is_empty()
+}
+
 /// What a request is about.
 #[derive(Clone, Copy)]
 pub(crate) enum Target<'a> {
     Server,
     Namespace(&'a str),
+    /// The rights to a namespace, which its administrators may change.
+    NamespaceRights(&'a str),
     Table(&'a TableName),
     /// Cells of a table.
     Cells {
@@ -91,7 +128,7 @@ impl fmt::Display for Target<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Server => f.write_str("scope=GLOBAL"),
-            Self::Namespace(name) => write!(f, "namespace={name}"),
+            Self::Namespace(name) | Self::NamespaceRights(name) => write!(f, "namespace={name}"),
             Self::Table(table) => write!(f, "table={table}"),
             Self::Cells { table, columns } => {
                 write!(f, "table={table}")?;
@@ -114,45 +151,62 @@ impl fmt::Display for Target<'_> {
 }
 
 /// Who may do what.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub(crate) enum Access {
     /// Everybody may do everything.
     #[default]
     Everybody,
+    /// Users who have proved their names may do what they have rights to.
+    Rights(Arc<Security>),
     /// Nobody may do anything: for the test that every call asks.
-    #[cfg_attr(not(test), expect(dead_code, reason = "rights are not checked yet"))]
+    #[cfg(test)]
     Nobody,
 }
 
 impl Access {
-    /// Fails unless the caller may do that. The class and the words are HBase's.
-    pub(crate) fn check(self, caller: &Caller, action: Action, target: Target<'_>) -> Result<(), Refused> {
+    /// Fails unless the caller may do that. The class and the words are HBase's. A read of which the
+    /// caller may see a part gets the columns to which it is to be narrowed.
+    pub(crate) fn check(
+        &self,
+        caller: &Caller,
+        action: Action,
+        target: Target<'_>,
+    ) -> Result<Option<ColumnFilter>, Refused> {
         match self {
-            Self::Everybody => Ok(()),
+            Self::Everybody => Ok(None),
+            Self::Rights(security) => security.check(caller, action, target),
+            #[cfg(test)]
             Self::Nobody => Err(Refused::new(caller, action, target)),
         }
     }
 
     /// Fails unless the caller may know whether the table exists, which any right to it implies;
     /// without a table, which tables exist.
-    pub(crate) fn may_know(self, caller: &Caller, table: Option<&TableName>) -> Result<(), Refused> {
+    pub(crate) fn may_know(&self, caller: &Caller, table: Option<&TableName>) -> Result<(), Refused> {
         let target = table.map_or(Target::Server, Target::Table);
-        self.check(caller, Action::Know, target)
+        self.check(caller, Action::Know, target).map(drop)
     }
 }
 
-/// A request that its caller may not make. The words are HBase's (`AccessController`).
+/// A request that its caller may not make. The words are HBase's (`AccessController`,
+/// `ServerRpcConnection`).
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("Insufficient permissions for user '{user}' ({target}, action={action})")]
-pub(crate) struct Refused {
-    user: String,
-    target: String,
-    action: &'static str,
+pub(crate) enum Refused {
+    /// The caller has proved no name.
+    #[error("Authentication is required")]
+    Unauthenticated,
+    /// The user has no right to it.
+    #[error("Insufficient permissions for user '{user}' ({target}, action={action})")]
+    Denied {
+        user: String,
+        target: String,
+        action: &'static str,
+    },
 }
 
 impl Refused {
-    fn new(caller: &Caller, action: Action, target: Target<'_>) -> Self {
-        Self {
+    pub(crate) fn new(caller: &Caller, action: Action, target: Target<'_>) -> Self {
+        Self::Denied {
             user: caller.user_name().unwrap_or("anonymous").to_owned(),
             target: target.to_string(),
             action: action.name(),

@@ -6,6 +6,8 @@ use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
+use basalt_security::users::Credential;
+
 /// Owner of a session: only it may use the session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Owner {
@@ -13,6 +15,8 @@ pub(crate) enum Owner {
     Connection(u64),
     /// Any HTTP caller that has the id.
     Http,
+    /// An HTTP caller that is the user with this number.
+    HttpUser(u64),
 }
 
 /// How the server knows the user of a connection.
@@ -22,6 +26,10 @@ pub(crate) enum Authentication {
     Anonymous,
     /// The client's own word (HBase: `SIMPLE`).
     Simple,
+    /// A proof.
+    Proven(Credential),
+    /// A client that looks for the server, as HBase's clients do in ZooKeeper before they log in.
+    Locating,
 }
 
 impl Authentication {
@@ -30,6 +38,10 @@ impl Authentication {
         match self {
             Self::Anonymous => "anonymous",
             Self::Simple => "simple",
+            Self::Locating => "locating",
+            Self::Proven(Credential::Certificate) => "certificate",
+            Self::Proven(Credential::Password) => "password",
+            Self::Proven(Credential::Token(_)) => "token",
         }
     }
 }
@@ -53,6 +65,13 @@ impl fmt::Display for User {
     }
 }
 
+/// A user that has proved its name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Login {
+    pub(crate) user: String,
+    pub(crate) credential: Credential,
+}
+
 /// The sender of the calls of a connection. Immutable.
 #[derive(Debug)]
 pub(crate) struct Caller {
@@ -66,12 +85,7 @@ pub(crate) struct Caller {
 impl Caller {
     /// A caller of a protocol that names no user.
     pub(crate) fn anonymous(owner: Owner, address: Option<SocketAddr>) -> Arc<Self> {
-        Arc::new(Self {
-            user: None,
-            address,
-            authentication: Authentication::Anonymous,
-            owner,
-        })
+        Self::simple(owner, address, None)
     }
 
     /// A caller of a native connection, whose header may name a user.
@@ -88,6 +102,51 @@ impl Caller {
         })
     }
 
+    /// A client that looks for the server. It learns where that is, and of tables that it names.
+    pub(crate) fn locating(owner: Owner, address: Option<SocketAddr>) -> Arc<Self> {
+        Arc::new(Self {
+            user: None,
+            address,
+            authentication: Authentication::Locating,
+            owner,
+        })
+    }
+
+    /// The caller of a login; without one an anonymous caller.
+    pub(crate) fn of_login(owner: Owner, address: Option<SocketAddr>, login: Option<Login>) -> Arc<Self> {
+        match login {
+            None => Self::anonymous(owner, address),
+            Some(login) => Self::proven(owner, address, login, None),
+        }
+    }
+
+    /// A caller that has proved its name, and acts for another user if one is given: the caller has
+    /// checked that it may.
+    pub(crate) fn proven(
+        owner: Owner,
+        address: Option<SocketAddr>,
+        login: Login,
+        acts_for: Option<String>,
+    ) -> Arc<Self> {
+        let Login { user, credential } = login;
+        let user = match acts_for.filter(|other| *other != user) {
+            None => User {
+                effective: user,
+                real: None,
+            },
+            Some(effective) => User {
+                effective,
+                real: Some(user),
+            },
+        };
+        Arc::new(Self {
+            user: Some(user),
+            address,
+            authentication: Authentication::Proven(credential),
+            owner,
+        })
+    }
+
     /// The user, if the client has named one.
     pub(crate) fn user(&self) -> Option<&User> {
         self.user.as_ref()
@@ -96,6 +155,14 @@ impl Caller {
     /// The name whose rights and quotas count; `None` for anonymous callers.
     pub(crate) fn user_name(&self) -> Option<&str> {
         self.user.as_ref().map(|user| &user.effective[..])
+    }
+
+    /// The name whose rights count, if the caller has proved it.
+    pub(crate) fn proven_user(&self) -> Option<&str> {
+        match self.authentication {
+            Authentication::Proven(_) => self.user_name(),
+            _ => None,
+        }
     }
 
     /// How the server knows the user.

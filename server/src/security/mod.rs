@@ -4,9 +4,16 @@
 //! | --- | --- |
 //! | `caller` | the sender of a connection's calls: user, address, owner of scanners |
 //! | `access` | actions, targets, and the decision |
+//! | `guard` | users, rights and certificates of a running server; logins |
+//! | `live` | a value in a file that the command line changes |
+//!
+//! Files, tokens, SASL and HBase's model of rights are in the crate `basalt-security`.
 
 mod access;
 mod caller;
+mod guard;
+mod live;
 
-pub(crate) use access::{Access, Action, Columns, Refused, Target, Visit, visit_spec};
-pub(crate) use caller::{Caller, Owner, User};
+pub(crate) use access::{Access, Action, Columns, Refused, Target, Visit, narrow, visit_spec};
+pub(crate) use caller::{Caller, Login, Owner, User};
+pub(crate) use guard::{CLUSTER_ID_FILE, Registered, Security};

@@ -35,6 +35,7 @@ use crate::limits::descriptors::Descriptors;
 use crate::limits::{threads, yields};
 use crate::net;
 use crate::observe::metrics::{Calls, EngineEvents, UPKEEP_PERIOD};
+use crate::security::Security;
 use crate::server::Server;
 
 pub(crate) mod reload;
@@ -68,6 +69,9 @@ const EVENT_INTERVAL: u32 = 1024;
 /// scanner for that.
 const RELIEF_PERIOD: Duration = Duration::from_millis(50);
 
+/// Time between two looks at the files of users, rights and certificates.
+const SECURITY_PERIOD: Duration = Duration::from_secs(2);
+
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 /// Serves until shutdown. An ephemeral server has a `home`, the directory of its data according to
@@ -85,6 +89,7 @@ pub(crate) fn run(
     for warning in descriptors.warnings(&config) {
         tracing::warn!("{warning}");
     }
+    let security = Security::open(&config)?;
     if let Some(exposure) = config.exposure() {
         tracing::warn!("{exposure}");
     }
@@ -126,7 +131,7 @@ pub(crate) fn run(
         .open(&config.data.dir)?;
     let outcome = runtime.block_on(serve(
         config,
-        (controls, cluster),
+        (controls, cluster, security),
         (reload, hangups),
         ports,
         Arc::clone(&engine),
@@ -170,7 +175,7 @@ async fn bind(setting: &'static str, listen: &Address) -> Result<TcpListener, Fa
 
 async fn serve(
     config: Config,
-    (controls, cluster): (Option<Controls>, Option<Cluster>),
+    (controls, cluster, security): (Option<Controls>, Option<Cluster>, Arc<Security>),
     (reload, hangups): (Reload, Signal),
     ports: Ports,
     engine: Arc<Engine>,
@@ -180,7 +185,8 @@ async fn serve(
     let (main_address, http_address) = (ports.main.local_addr()?, ports.http.local_addr()?);
 
     let calls = Calls::new(net::methods());
-    let server = Server::new(engine, config, main_address, DATA_THREADS, calls)?;
+    security.store_cluster_id(&engine.cluster_id().to_string());
+    let server = Server::new(engine, config, (main_address, security), DATA_THREADS, calls)?;
     let server = server.with_controls(controls).with_cluster(cluster);
     let server = Arc::new(server);
     if let Some(rehearsal) = server.admission().capacity().rehearsal() {
@@ -194,6 +200,7 @@ async fn serve(
         async move { server.admission().watch(stop).await }
     });
     tasks.spawn(relief(Arc::clone(&server), stop.clone()));
+    tasks.spawn(watch_security(Arc::clone(&server), stop.clone()));
     tasks.spawn(upkeep(Arc::clone(&server), recorder.clone(), stop.clone()));
     let supervisor = Arc::new(Supervisor::from_environment());
     tasks.spawn({
@@ -272,6 +279,19 @@ fn print_line(line: String) {
     let thread = std::thread::Builder::new().name("basalt-print".into());
     if thread.spawn(print.clone()).is_err() {
         print();
+    }
+}
+
+/// Takes over changed files of users, rights and certificates every few seconds.
+async fn watch_security(server: Arc<Server>, stop: CancellationToken) {
+    loop {
+        tokio::select! {
+            () = stop.cancelled() => return,
+            () = tokio::time::sleep(SECURITY_PERIOD) => {}
+        }
+        let security = Arc::clone(server.security());
+        // Fails only when the runtime stops.
+        let _ = tokio::task::spawn_blocking(move || security.reload()).await;
     }
 }
 

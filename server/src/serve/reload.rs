@@ -5,6 +5,9 @@
 //! 2. If they have an error, nothing changes, and the log names the error.
 //! 3. Settings that a running server can take over ([`Setting::is_reloaded`]) come into force. The
 //!    log names them, and those that wait for a restart.
+//!
+//! Users, rights and certificates that have changed are taken over in any case, and the audit log is
+//! opened again.
 
 use crate::config::{Config, ConfigError, Inputs, Setting};
 use crate::observe::log_filter::SetFilter;
@@ -24,6 +27,8 @@ impl Reload {
 
     /// Applies changes of the file. It reads a file, so it may block.
     pub(crate) fn run(&self, server: &Server) {
+        server.security().reload();
+        server.security().reopen_audit_log();
         match self.take_over(server) {
             Ok(changes) => tracing::info!("SIGHUP: {changes}"),
             Err(error) => tracing::warn!("SIGHUP: the settings stay as they are: {error}"),

@@ -24,7 +24,7 @@ use crate::observe::heat::Heat;
 use crate::observe::metrics::{Api, CallCount, Calls, Connections, MethodMetrics};
 use crate::observe::rates::Rates;
 use crate::observe::slow_log::SlowLog;
-use crate::security::Access;
+use crate::security::{Access, Security};
 use sessions::Sessions;
 
 mod master;
@@ -53,6 +53,8 @@ pub(crate) struct Server {
     allowed_hosts: AllowedHosts,
     /// Who may do what.
     access: Access,
+    /// Users, rights and certificates.
+    security: Arc<Security>,
     sessions: Arc<Sessions>,
     admission: Admission,
     slow_log: SlowLog,
@@ -83,7 +85,7 @@ impl Server {
     pub(crate) fn new(
         engine: Arc<Engine>,
         config: Config,
-        main_address: SocketAddr,
+        (main_address, security): (SocketAddr, Arc<Security>),
         places: usize,
         calls: Calls,
     ) -> Result<Self, basalt_engine::Error> {
@@ -95,7 +97,11 @@ impl Server {
         let server = Self {
             placement: Arc::clone(&placement),
             advertised,
-            access: Access::default(),
+            access: match security.authenticates() {
+                true => Access::Rights(Arc::clone(&security)),
+                false => Access::Everybody,
+            },
+            security,
             sessions: Arc::new(Sessions::new(&config.scanner)),
             admission: Admission::new(&config.requests, places, Capacity::new(&config, &engine)?),
             slow_log: SlowLog::new(&config.slow_log),
@@ -150,8 +156,13 @@ impl Server {
     }
 
     /// Who may do what.
-    pub(crate) fn access(&self) -> Access {
-        self.access
+    pub(crate) fn access(&self) -> &Access {
+        &self.access
+    }
+
+    /// Users, rights and certificates.
+    pub(crate) fn security(&self) -> &Arc<Security> {
+        &self.security
     }
 
     /// Sets who may do what.
@@ -250,6 +261,7 @@ impl Server {
     /// Brings all figures up to date, and writes them as Prometheus' text. Walks over all regions.
     pub(crate) fn render_metrics(&self, recorder: &PrometheusHandle) -> String {
         self.admission.publish();
+        self.security.publish();
         self.publish_counts();
         let (memstores, regions) = (self.config.memstore.total_bytes, self.config.metrics.max_regions);
         crate::observe::metrics::render(recorder, &self.engine, memstores, regions)

@@ -35,6 +35,7 @@ use basalt_engine::Engine;
 use basalt_engine::cell::CellBatch;
 use basalt_engine::op::ReadTier;
 use basalt_engine::schema::TableName;
+use basalt_security::rights::ColumnFilter;
 use tokio::time::Instant;
 
 use super::Failure;
@@ -46,7 +47,7 @@ use crate::cluster::regions;
 use crate::limits::admission::Class;
 use crate::observe::metrics::Api;
 use crate::observe::slow_log::{Record, Remarkable, began_ms};
-use crate::security::{Action, Caller, Target};
+use crate::security::{Action, Caller, Refused, Target};
 use crate::server::Server;
 
 /// A data request with its arguments: writes, an atomic group, gets, a fetch of a scan.
@@ -61,6 +62,11 @@ pub(crate) trait Request: Send + 'static {
 
     /// Called before each attempt on the pool, where the request may block, and wait for memory.
     fn go_to_pool(&mut self, _server: &Server) {}
+
+    /// Narrows a read to the columns that its caller may see; `false` if nothing is left.
+    fn narrow(&mut self, _granted: &ColumnFilter) -> bool {
+        false
+    }
 
     /// Whether it may be refused before its next attempt: not once it has results that cannot be had
     /// again.
@@ -97,6 +103,10 @@ pub(crate) enum Attempt<T> {
 pub(crate) trait Judged {
     fn action(&self) -> Action;
     fn target(&self) -> Target<'_>;
+    /// What it reads besides, whole: the columns of its conditions.
+    fn also_reads(&self) -> Option<Target<'_>> {
+        None
+    }
     /// Whose queue it waits in.
     fn class(&self) -> Class;
     /// Notes what it is about.
@@ -120,8 +130,13 @@ pub(crate) trait View: Judged {
     ) -> Result<Attempt<Self::Done>, Failure>;
 }
 
-/// Fails unless the caller may do that.
-fn authorize(server: &Server, caller: &Caller, action: Action, target: Target<'_>) -> Result<(), Failure> {
+/// Fails unless the caller may do that. Returns the columns to which a read is to be narrowed.
+fn authorize(
+    server: &Server,
+    caller: &Caller,
+    action: Action,
+    target: Target<'_>,
+) -> Result<Option<ColumnFilter>, Failure> {
     Ok(server.access().check(caller, action, target)?)
 }
 
@@ -132,7 +147,7 @@ pub(super) fn may_know(server: &Server, caller: &Caller, table: Option<&TableNam
 
 /// Fails unless the caller may see what only operators see.
 pub(crate) fn may_operate(server: &Server, caller: &Caller) -> Result<(), Failure> {
-    authorize(server, caller, Action::Admin, Target::Server)
+    authorize(server, caller, Action::Admin, Target::Server).map(drop)
 }
 
 /// Runs a data request to its result. The steps that never wait are taken at once, before the future
@@ -184,11 +199,27 @@ enum Begun<T> {
 }
 
 /// The first steps: authorize and admit. For itself for a scan that is opened, which does nothing yet.
-pub(super) fn enter(server: &Server, call: &mut Call<'_>, request: &impl Judged) -> Result<(), Failure> {
-    authorize(server, call.caller(), request.action(), request.target())?;
+/// Returns the columns to which a read is to be narrowed.
+pub(super) fn enter(
+    server: &Server,
+    call: &mut Call<'_>,
+    request: &impl Judged,
+) -> Result<Option<ColumnFilter>, Failure> {
+    let caller = call.caller();
+    let granted = authorize(server, caller, request.action(), request.target())?;
+    if let Some(target) = request.also_reads()
+        && authorize(server, caller, Action::Read, target)?.is_some()
+    {
+        return Err(Refused::new(caller, Action::Read, target).into());
+    }
     server.admission().admit_of(request.class())?;
     request.describe(&mut call.description);
-    Ok(())
+    Ok(granted)
+}
+
+/// The refusal of a read of which nothing is left when it is narrowed.
+pub(super) fn nothing_left(caller: &Caller, request: &impl Judged) -> Failure {
+    Refused::new(caller, request.action(), request.target()).into()
 }
 
 /// Takes the steps from `authorize` to the attempt from memory.
@@ -198,8 +229,15 @@ fn begin<R: Request>(
     request: &mut R,
 ) -> Result<Begun<R::Done>, Failure> {
     let caller = call.caller();
-    let view = request.view()?;
-    enter(server, call, &view)?;
+    let mut view = request.view()?;
+    if let Some(granted) = enter(server, call, &view)? {
+        drop(view);
+        let is_left = request.narrow(&granted);
+        view = request.view()?;
+        if !is_left {
+            return Err(nothing_left(caller, &view));
+        }
+    }
     let class = view.class();
     let is_short = view.is_short();
     if !is_short {

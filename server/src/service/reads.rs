@@ -8,6 +8,7 @@ use basalt_engine::cell::{CellBatch, OnShortage};
 use basalt_engine::op::{Get, ReadSpec, ReadTier};
 use basalt_engine::schema::TableName;
 use basalt_engine::{Engine, Error};
+use basalt_security::rights::ColumnFilter;
 use bytes::Bytes;
 
 use super::Failure;
@@ -146,6 +147,11 @@ impl Request for Gets {
 
     fn go_to_pool(&mut self, _server: &Server) {
         self.found.batch.set_on_shortage(OnShortage::Wait);
+    }
+
+    fn narrow(&mut self, granted: &ColumnFilter) -> bool {
+        let wanted = &mut self.wanted[..self.count];
+        wanted.iter_mut().all(|(_, spec)| security::narrow(spec, granted))
     }
 
     async fn forward(mut self, server: Arc<Server>, cluster: Cluster) -> Result<Found, Failure> {

@@ -18,6 +18,7 @@ use basalt_engine::op::{FetchLimits, ReadTier, Scan};
 use basalt_engine::schema::TableName;
 
 use basalt_engine::{Engine, Error};
+use basalt_security::rights::ColumnFilter;
 
 use super::Failure;
 use super::call::Call;
@@ -86,7 +87,11 @@ pub(crate) fn open(
     lease: Duration,
 ) -> Result<i32, Failure> {
     let mut open = Opening(new_scan(table, scan, sort_columns));
-    pipeline::enter(server, call, &open)?;
+    if let Some(granted) = pipeline::enter(server, call, &open)?
+        && !security::narrow(&mut open.0.pending.scan.spec, &granted)
+    {
+        return Err(pipeline::nothing_left(call.caller(), &open));
+    }
     check(&open.0.pending.scan)?;
     open.0.memory = reserve_scan(server, call, &open.0)?;
     Ok(server.sessions().open(call.caller().owner(), lease, open.0)?)
@@ -291,6 +296,17 @@ where
 
     fn view(&mut self) -> Result<&mut Self, Failure> {
         Ok(self)
+    }
+
+    /// An open scanner has its columns: it ends when its user has lost some of them.
+    fn narrow(&mut self, granted: &ColumnFilter) -> bool {
+        let OpenScan {
+            scanner,
+            remote,
+            pending,
+            ..
+        } = &mut *self.scan;
+        scanner.is_none() && remote.is_none() && security::narrow(&mut pending.scan.spec, granted)
     }
 
     /// A fetch with results to return does not wait for more memory.

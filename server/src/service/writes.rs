@@ -9,7 +9,7 @@ use std::sync::Arc;
 use basalt_client::native::Cluster;
 use basalt_engine::cell::{CellBatch, OnShortage};
 use basalt_engine::engine::GroupOutcome;
-use basalt_engine::op::{AtomicGroup, GroupStep, ReadTier, RowMutation, Write, Writes};
+use basalt_engine::op::{AtomicGroup, GroupStep, ReadTier, RowCondition, RowMutation, Test, Write, Writes};
 use basalt_engine::schema::{Durability, TableName};
 use basalt_engine::{Commit, Engine, Error};
 use smallvec::SmallVec;
@@ -291,6 +291,24 @@ struct GroupView<'a> {
     cells: &'a mut CellBatch,
 }
 
+/// The columns that conditions read. A filter may look at all of them.
+impl Columns for SmallVec<[RowCondition<'_>; 1]> {
+    fn visit(&self, visit: &mut Visit<'_>) {
+        let is_of_all = |condition: &RowCondition<'_>| matches!(condition.test, Test::Filter(_));
+        if self.iter().any(is_of_all) {
+            return;
+        }
+        for condition in self {
+            if let Test::Column {
+                family, qualifier, ..
+            } = condition.test
+            {
+                visit(family, Some(qualifier));
+            }
+        }
+    }
+}
+
 impl Columns for GroupView<'_> {
     fn visit(&self, visit: &mut Visit<'_>) {
         for step in &self.group.steps {
@@ -316,6 +334,13 @@ impl Judged for GroupView<'_> {
             table: &self.group.table,
             columns: self,
         }
+    }
+
+    fn also_reads(&self) -> Option<Target<'_>> {
+        (!self.group.conditions.is_empty()).then_some(Target::Cells {
+            table: &self.group.table,
+            columns: &self.group.conditions,
+        })
     }
 
     fn describe(&self, description: &mut Description) {

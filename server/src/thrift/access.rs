@@ -1,14 +1,11 @@
-//! `grant` and `revoke`, which both services have. There is no access control: the answer is that of an HBase
-//! whose AccessController coprocessor is not loaded, after the arguments were checked.
+//! `grant` and `revoke`, which both services have. They are about a table or a namespace.
 
 use basalt_engine::schema::{TableName, check_namespace_name};
 use basalt_idl::{thrift1, thrift2};
+use basalt_security::rights::{Actions, Entry, Scope};
 
-use crate::service::admin::cluster;
+use crate::service::admin::rights;
 use crate::service::{AdminCall, Failure};
-
-/// HBase's permissions: read, write, execute, create, administer.
-const ACTIONS: &str = "RWXCA";
 
 /// A permission: user, actions and object, of either service.
 #[derive(Debug)]
@@ -48,39 +45,51 @@ impl<'a> From<&'a thrift2::TAccessControlEntity> for Entity<'a> {
     }
 }
 
-/// Answers a grant or a revoke; never with success.
-pub(super) fn change<'a>(call: &AdminCall, entity: impl Into<Entity<'a>>) -> Result<bool, Failure> {
-    let entity = entity.into();
-    cluster::operate(call, |_| answer(&entity))
+/// Grants the actions, in addition to those that the user has, as HBase's gateway does.
+pub(super) fn grant<'a>(call: &AdminCall, entity: impl Into<Entity<'a>>) -> Result<bool, Failure> {
+    rights::grant(call, &entry(&entity.into())?, true)?;
+    Ok(true)
 }
 
-fn answer(entity: &Entity<'_>) -> Result<bool, Failure> {
-    check(entity)?;
-    Err(Failure::do_not_retry(
-        "java.lang.UnsupportedOperationException: org.apache.hadoop.hbase.security.access.AccessController is not loaded",
-    ))
+/// Revokes the actions.
+pub(super) fn revoke<'a>(call: &AdminCall, entity: impl Into<Entity<'a>>) -> Result<bool, Failure> {
+    let Entry {
+        grantee,
+        scope,
+        actions,
+    } = entry(&entity.into())?;
+    rights::revoke(call, &grantee, &scope, actions)?;
+    Ok(true)
 }
 
-fn check(entity: &Entity<'_>) -> Result<(), Failure> {
+fn entry(entity: &Entity<'_>) -> Result<Entry, Failure> {
     let refuse = |message: String| Err(Failure::illegal_argument(message));
     if entity.user.is_empty() {
         return refuse("the user name is empty".into());
     }
     if entity.actions.is_empty() {
-        return refuse(format!("actions is empty; it takes letters of {ACTIONS}"));
+        return refuse("actions is empty; it takes letters of RWXCA".into());
     }
-    if let Some(unknown) = entity.actions.chars().find(|action| !ACTIONS.contains(*action)) {
-        return refuse(format!(
-            "actions has the unknown letter {unknown:?}; it takes letters of {ACTIONS}"
-        ));
-    }
-    match (entity.scope, entity.table, entity.namespace) {
-        (TABLE, None, _) => refuse("the scope is TABLE, but tableName is missing".into()),
-        (TABLE, Some(name), _) => Ok(TableName::parse(name).map(drop)?),
-        (NAMESPACE, _, None) => refuse("the scope is NAMESPACE, but nsName is missing".into()),
-        (NAMESPACE, _, Some(name)) => Ok(check_namespace_name(name)?),
-        (scope, ..) => refuse(format!("unknown permission scope {scope}")),
-    }
+    let actions: Actions = entity.actions.parse().map_err(illegal)?;
+    let scope = match (entity.scope, entity.table, entity.namespace) {
+        (TABLE, None, _) => return refuse("the scope is TABLE, but tableName is missing".into()),
+        (TABLE, Some(name), _) => Scope::table(TableName::parse(name)?, None, None).map_err(illegal)?,
+        (NAMESPACE, _, None) => return refuse("the scope is NAMESPACE, but nsName is missing".into()),
+        (NAMESPACE, _, Some(name)) => {
+            check_namespace_name(name)?;
+            Scope::Namespace(name.to_owned())
+        }
+        (scope, ..) => return refuse(format!("unknown permission scope {scope}")),
+    };
+    Ok(Entry {
+        grantee: rights::grantee(entity.user)?,
+        scope,
+        actions,
+    })
+}
+
+fn illegal(error: basalt_security::Error) -> Failure {
+    Failure::illegal_argument(error.to_string())
 }
 
 #[cfg(test)]
@@ -88,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn arguments_are_checked_before_the_answer() {
+    fn arguments_are_checked() {
         let entity = |scope, actions: &str, table: Option<&str>, namespace: Option<&str>| {
             thrift2::TAccessControlEntity {
                 username: "bob".into(),
@@ -102,10 +111,8 @@ mod tests {
             thrift2::TPermissionScope::TABLE,
             thrift2::TPermissionScope::NAMESPACE,
         );
-        for (entity, answer) in [
-            (entity(table, "RWXCA", Some("ns:t"), None), "is not loaded"),
-            (entity(namespace, "R", None, Some("ns")), "is not loaded"),
-            (entity(table, "RZ", Some("t"), None), "'Z'"),
+        for (wrong, answer) in [
+            (entity(table, "RZ", Some("t"), None), "RZ"),
             (entity(table, "", Some("t"), None), "empty"),
             (entity(table, "R", None, Some("ns")), "tableName"),
             (entity(namespace, "R", Some("t"), None), "nsName"),
@@ -113,8 +120,14 @@ mod tests {
             (entity(namespace, "R", None, Some("n-s")), "Illegal character"),
             (entity(thrift2::TPermissionScope(7), "R", None, None), "7"),
         ] {
-            let failure = super::answer(&Entity::from(&entity)).unwrap_err();
-            assert!(failure.message().contains(answer), "{entity:?}: {failure:?}");
+            let failure = entry(&Entity::from(&wrong)).unwrap_err();
+            assert!(failure.message().contains(answer), "{wrong:?}: {failure:?}");
+        }
+        for right in [
+            entity(table, "RWXCA", Some("ns:t"), None),
+            entity(namespace, "R", None, Some("ns")),
+        ] {
+            entry(&Entity::from(&right)).unwrap();
         }
     }
 }

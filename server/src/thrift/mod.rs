@@ -41,6 +41,7 @@ mod hbase1;
 mod hbase2;
 mod listed;
 pub mod messages;
+pub(crate) mod sasl;
 pub(crate) mod schema;
 mod slow_log;
 mod to_thrift;

@@ -23,7 +23,7 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use crate::limits::admission::{Busy, MemoryPermit};
-use crate::security::{Caller, Owner};
+use crate::security::Caller;
 use crate::server::Server;
 use crate::socket::Socket;
 use nodes::Nodes;
@@ -98,11 +98,10 @@ pub(crate) async fn run(
     sessions: &Sessions,
     mut socket: Socket,
     mut received: BytesMut,
-    number: u64,
+    (number, caller): (u64, Arc<Caller>),
     stop: CancellationToken,
 ) -> Result<(), End> {
     let address = socket.peer_addr()?;
-    let caller = Caller::anonymous(Owner::Connection(number), Some(address));
     let nodes = Nodes::new(&server, &caller);
     let session = sessions.register(number, address, nodes.wall_ms());
     let mut out = Vec::new();

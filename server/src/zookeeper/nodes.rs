@@ -117,7 +117,11 @@ impl<'a> Nodes<'a> {
                 ..Node::default()
             }),
             "table" => {
-                let tables = tables::list(&self.call).ok()?;
+                let mut tables = tables::list(&self.call).ok()?;
+                if self.server.security().authenticates() {
+                    // Clients have not logged in yet: they learn of tables that they name, as in HBase.
+                    tables.clear();
+                }
                 Some(Node {
                     children: tables.iter().map(|(table, _)| table.name.to_string()).collect(),
                     ..Node::default()

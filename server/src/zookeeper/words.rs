@@ -38,7 +38,7 @@ pub(super) struct Asked<'a> {
 
 impl Asked<'_> {
     fn nodes(&self) -> Nodes<'_> {
-        Nodes::new(self.server, &Caller::anonymous(Owner::Http, Some(self.peer)))
+        Nodes::new(self.server, &Caller::locating(Owner::Http, Some(self.peer)))
     }
 
     /// Bytes that the answer has at most, about.

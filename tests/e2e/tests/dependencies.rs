@@ -233,6 +233,7 @@ const TWICE: &[(&str, &str)] = &[
     ),
     ("getrandom", METRICS),
     ("hashbrown", METRICS),
+    ("num-bigint", "x509-parser needs version 0.4"),
     ("rand", METRICS),
     ("rand_core", METRICS),
 ];

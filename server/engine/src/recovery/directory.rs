@@ -24,7 +24,7 @@ use crate::fs::{DirLock, Open, Vfs};
 use crate::manifest;
 
 /// Names that a directory without a database may have.
-const LEFT_OVER: [&str; 3] = [LOCK_FILE, "CURRENT.tmp", "lost+found"];
+const LEFT_OVER: [&str; 4] = [LOCK_FILE, "CURRENT.tmp", "lost+found", "security"];
 
 /// Names in the directory of a database, besides those of manifests and of [`LEFT_OVER`].
 const OURS: [&str; 6] = [

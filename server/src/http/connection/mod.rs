@@ -13,7 +13,6 @@
 
 use std::convert::Infallible;
 use std::io;
-use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -32,9 +31,11 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
+use super::Sender;
 use super::answer::Closing;
 use crate::config;
 use crate::limits::admission::Memory;
+use crate::security::Registered;
 use crate::socket::Socket;
 use head::Head;
 
@@ -56,15 +57,17 @@ pub(crate) enum End {
     Socket(io::Error),
     #[error("nothing came or went for {0:?} ({1})")]
     Silent(Duration, &'static str),
+    #[error("its login has ended")]
+    LoginEnded,
     #[error("the client was too slow: others needed the memory of its answer (requests.memory_bytes)")]
     Slow,
 }
 
 /// Serves a connection until either side ends it. `received` are its first bytes. Each request
-/// carries `peer`, its address.
+/// carries the client's address and the sender.
 pub(crate) async fn run(
     (socket, received): (Socket, BytesMut),
-    peer: SocketAddr,
+    sender: Sender,
     site: Router,
     config: &config::Server,
     memory: &Arc<Memory>,
@@ -76,7 +79,8 @@ pub(crate) async fn run(
     let seen = watch::Sender::new(Seen::default());
     let mut silence = std::pin::pin!(silence(seen.subscribe(), config));
     let closing = Closing::default();
-    let head = Head::new(memory, peer.ip(), closing.clone());
+    let head = Head::new(memory, sender.peer.ip(), closing.clone());
+    let registered = sender.registered();
     let watched = Watched {
         socket,
         received,
@@ -85,7 +89,8 @@ pub(crate) async fn run(
     };
     let site = TowerToHyperService::new(site);
     let service = service_fn(|mut request: hyper::Request<Incoming>| {
-        request.extensions_mut().insert(peer);
+        request.extensions_mut().insert(sender.peer);
+        request.extensions_mut().insert(sender.clone());
         request.extensions_mut().insert(closing.clone());
         note(&seen, |seen| seen.serving = true);
         head.is_complete();
@@ -115,11 +120,20 @@ pub(crate) async fn run(
             ended = connection.as_mut() => return Ok(ended?),
             end = silence.as_mut() => return Err(end),
             () = closing.0.cancelled() => return Err(End::Slow),
+            () = ended(registered.as_ref()) => return Err(End::LoginEnded),
             () = stop.cancelled(), if !is_stopping => {
                 is_stopping = true;
                 connection.as_mut().graceful_shutdown();
             }
         }
+    }
+}
+
+/// Returns when the login of the connection ends; never without one.
+async fn ended(registered: Option<&Registered>) {
+    match registered {
+        Some(registered) => registered.ended.cancelled().await,
+        None => std::future::pending().await,
     }
 }
 

@@ -1,4 +1,11 @@
-//! The preamble and the connection header.
+//! The preamble, the login and the connection header.
+//!
+//! A login by token ([`super::sasl`]) stands between preamble and header. Where users must prove who
+//! they are, the calls of a client without a login are refused. The header's user is believed only elsewhere: a
+//! certificate or token has a user of its own, and a header with two users asks to act for another.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
 
 use basalt_idl::native::exception::ExceptionClass;
 use basalt_idl::native::frame::{
@@ -9,9 +16,9 @@ use basalt_idl::native::preamble::{
     Authentication, EXPECTED_HEADER, PREAMBLE_BYTES, Preamble, SWITCH_TO_SIMPLE,
 };
 
-use super::{End, Input};
+use super::{End, Input, sasl};
 use crate::native::peer::Peer;
-use crate::security::User;
+use crate::security::{Login, User};
 use crate::server::Server;
 use crate::service::admin::cluster;
 use crate::socket::WriteHalf;
@@ -19,14 +26,31 @@ use crate::socket::WriteHalf;
 /// Longest connection header or SASL frame.
 const HEADER_BYTES_MAX: usize = 64 << 10;
 
+/// What is known of a client before its first byte.
+pub(super) struct Greeted {
+    pub(super) address: Option<SocketAddr>,
+    pub(super) is_encrypted: bool,
+    /// The login of its certificate.
+    pub(super) login: Option<Login>,
+}
+
+/// Who a connection's calls are from.
+pub(super) enum Identity {
+    /// The client's own word, if it names a user.
+    Named(Option<User>),
+    /// A proven user, and the user that it acts for, if that is another.
+    Proven { login: Login, acts_for: Option<String> },
+}
+
 /// Answers the preamble and reads the connection header; `None` when the connection ends without
 /// calls.
 pub(super) async fn greet(
-    server: &Server,
+    server: &Arc<Server>,
     input: &mut Input,
     write: &mut WriteHalf,
-) -> Result<Option<(Peer, Option<User>)>, End> {
-    match read_greeting(server, input, write).await {
+    greeted: Greeted,
+) -> Result<Option<(Peer, Identity)>, End> {
+    match read_greeting(server, input, write, greeted).await {
         Err(End::Refused { class, message }) => {
             server.connections().protocol_errors.increment(1);
             let mut out = Vec::new();
@@ -40,10 +64,12 @@ pub(super) async fn greet(
 }
 
 async fn read_greeting(
-    server: &Server,
+    server: &Arc<Server>,
     input: &mut Input,
     write: &mut WriteHalf,
-) -> Result<Option<(Peer, Option<User>)>, End> {
+    mut greeted: Greeted,
+) -> Result<Option<(Peer, Identity)>, End> {
+    let authenticates = server.security().authenticates();
     loop {
         let Some(preamble) = input.bytes::<PREAMBLE_BYTES>().await? else {
             return Ok(None);
@@ -51,6 +77,26 @@ async fn read_greeting(
         let mut out = Vec::new();
         match Preamble::parse(preamble) {
             Preamble::Rpc(Authentication::Simple) => break,
+            Preamble::Rpc(Authentication::Digest) if authenticates => {
+                let Some(login) = sasl::by_token(server, input, write, &greeted).await? else {
+                    return Ok(None);
+                };
+                greeted.login = Some(login);
+                break;
+            }
+            Preamble::Rpc(Authentication::Kerberos) if authenticates => {
+                let text = "Kerberos is not built into this server: use a token (basalt token create) or a client certificate";
+                return sasl::refuse(write, sasl::SASL_EXCEPTION, text)
+                    .await
+                    .map(|()| None);
+            }
+            Preamble::BadAuthentication(sasl::SHADE) if authenticates => {
+                let Some(login) = sasl::by_password(server, input, write, &greeted).await? else {
+                    return Ok(None);
+                };
+                greeted.login = Some(login);
+                break;
+            }
             Preamble::Rpc(Authentication::Kerberos | Authentication::Digest) => {
                 write.write_all(&SWITCH_TO_SIMPLE).await?;
                 if input.frame("a SASL message", HEADER_BYTES_MAX).await?.is_none() {
@@ -95,5 +141,44 @@ async fn read_greeting(
         effective: user.effective_user,
         real: user.real_user,
     });
-    Ok(Some((peer, user)))
+    let identity = match greeted.login {
+        _ if !authenticates => Identity::Named(user),
+        // Each of its calls is refused: the client shows that, and not the end of its connection.
+        None => Identity::Named(None),
+        Some(login) => {
+            let acts_for = acts_for(server, &login, user, greeted.address)?;
+            Identity::Proven { login, acts_for }
+        }
+    };
+    Ok(Some((peer, identity)))
+}
+
+fn denied(message: String) -> End {
+    End::refused(ExceptionClass::AccessDenied, message)
+}
+
+/// The user that a client acts for, if its header names two users: the rules of impersonation decide. A
+/// lone user is the login name of the client's machine, which proves nothing.
+fn acts_for(
+    server: &Server,
+    login: &Login,
+    user: Option<User>,
+    address: Option<SocketAddr>,
+) -> Result<Option<String>, End> {
+    let Some(User {
+        effective,
+        real: Some(_),
+    }) = user
+    else {
+        return Ok(None);
+    };
+    let users = server.security().users();
+    let ip = address.map(|address| address.ip());
+    match users.may_impersonate(&login.user, &effective, ip) {
+        Ok(()) => Ok(Some(effective)),
+        Err(_) => Err(denied(format!(
+            "User: {} is not allowed to impersonate {effective}",
+            login.user
+        ))),
+    }
 }

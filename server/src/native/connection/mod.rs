@@ -33,7 +33,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::state::Connection;
 use crate::limits::admission::MemoryPermit;
-use crate::security::{Caller, Owner};
+use crate::security::{Caller, Login, Owner};
 use crate::server::Server;
 use crate::service::Sender;
 use crate::socket::Socket;
@@ -43,8 +43,10 @@ mod calls;
 mod greeting;
 mod input;
 mod output;
+mod sasl;
 
 use calls::Calls;
+use greeting::{Greeted, Identity};
 use input::{Arrival, Input};
 use output::{Output, Response};
 
@@ -67,6 +69,8 @@ pub(crate) enum End {
     Slow,
     #[error("a fault that a test asked for")]
     Fault,
+    #[error("its login has ended")]
+    LoginEnded,
 }
 
 impl End {
@@ -83,18 +87,23 @@ pub(crate) async fn run(
     server: Arc<Server>,
     socket: Socket,
     received: BytesMut,
-    number: u64,
+    (number, login): (u64, Option<Login>),
     stop: CancellationToken,
 ) -> Result<(), End> {
     let address = socket.peer_addr().ok();
+    let sent = Greeted {
+        address,
+        is_encrypted: socket.is_encrypted(),
+        login,
+    };
     let Socket { read, mut write } = socket;
     let mut input = Input::new(Arc::clone(&server), read, received);
     let limit = Duration::from_millis(server.config().server.message_timeout_ms);
     let greeted = tokio::select! {
-        greeted = timeout(limit, greeting::greet(&server, &mut input, &mut write)) => greeted,
+        greeted = timeout(limit, greeting::greet(&server, &mut input, &mut write, sent)) => greeted,
         () = stop.cancelled() => return Ok(()),
     };
-    let (peer, user) = match greeted.map_err(|_| End::SlowMessage(limit))? {
+    let (peer, identity) = match greeted.map_err(|_| End::SlowMessage(limit))? {
         Ok(Some(greeted)) => greeted,
         Ok(None) => return Ok(()),
         Err(end) => {
@@ -102,7 +111,14 @@ pub(crate) async fn run(
             return Err(end);
         }
     };
-    let caller = Caller::simple(Owner::Connection(number), address, user);
+    let owner = Owner::Connection(number);
+    let (caller, registered) = match identity {
+        Identity::Named(user) => (Caller::simple(owner, address, user), None),
+        Identity::Proven { login, acts_for } => {
+            let registered = server.security().register(&login, acts_for.as_deref());
+            (Caller::proven(owner, address, login, acts_for), Some(registered))
+        }
+    };
     let connection = Arc::new(Connection {
         sender: Sender::new(caller, server.admission().memory()),
         server,
@@ -112,7 +128,14 @@ pub(crate) async fn run(
     });
     let mut calls = Calls::default();
     let mut output = Output::new(&connection, write);
-    let served = serve(&connection, &mut input, &mut calls, &mut output, &stop).await;
+    let serving = serve(&connection, &mut input, &mut calls, &mut output, &stop);
+    let served = match &registered {
+        None => serving.await,
+        Some(registered) => tokio::select! {
+            served = Box::pin(serving) => served,
+            () = registered.ended.cancelled() => Err(End::LoginEnded),
+        },
+    };
     if !stop.is_cancelled() {
         connection.sender.gone.store(true, Ordering::Relaxed);
     }

@@ -227,7 +227,7 @@ impl Sessions {
                 "scanner.max_sessions_per_connection",
                 limits.max_sessions_per_connection,
             ),
-            Owner::Http => ("scanner.max_http_sessions", limits.max_http_sessions),
+            Owner::Http | Owner::HttpUser(_) => ("scanner.max_http_sessions", limits.max_http_sessions),
         };
         if let Err(error) = take(&mine, limit, value) {
             self.open.fetch_sub(1, Ordering::AcqRel);

@@ -9,6 +9,7 @@
 //! | `tables` | tables, families and their states |
 //! | `namespaces` | namespaces |
 //! | `regions` | look-up, flush, compaction, split, merge, moves, loads |
+//! | `rights` | rights of users |
 //! | `snapshots` | snapshots |
 //! | `cluster` | state of the server and its work, quotas, slow log, calls of tests |
 
@@ -20,6 +21,7 @@ use parking_lot::Mutex;
 pub(crate) mod cluster;
 pub(crate) mod namespaces;
 pub(crate) mod regions;
+pub(crate) mod rights;
 pub(crate) mod snapshots;
 pub(crate) mod tables;
 
@@ -107,7 +109,9 @@ impl AdminCall {
             Target::Table(table) | Target::Cells { table, .. } => {
                 noted.table.get_or_insert_with(|| table.clone());
             }
-            Target::Namespace(name) => noted.words = format!("namespace={name}"),
+            Target::Namespace(name) | Target::NamespaceRights(name) => {
+                noted.words = format!("namespace={name}")
+            }
             Target::Server => {}
         }
     }

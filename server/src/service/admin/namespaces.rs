@@ -2,6 +2,7 @@
 
 use basalt_engine::Error;
 use basalt_engine::schema::NamespaceDescriptor;
+use basalt_security::rights::Scope;
 
 use super::{AdminCall, run_admin};
 use crate::security::{Action, Target};
@@ -26,6 +27,8 @@ pub(crate) fn alter(call: &AdminCall, namespace: NamespaceDescriptor) -> Result<
 pub(crate) fn drop(call: &AdminCall, name: &str) -> Result<(), Failure> {
     run_admin(call, Action::Admin, Target::Namespace(name), |backend| {
         backend.drop_namespace(name)?;
+        let is_of = |scope: &Scope| matches!(scope, Scope::Namespace(other) if other == name);
+        super::tables::drop_rights(call, is_of, |rights| rights.drop_namespace(name))?;
         quotas::remove_for_namespace(call.server(), name)
     })
 }

@@ -39,7 +39,8 @@ pub(crate) fn delete(call: &AdminCall, name: &str) -> Result<(), Failure> {
 pub(crate) fn clone(call: &AdminCall, name: &str, table: &TableName) -> Result<(), Failure> {
     call.note(Target::Table(table));
     run_admin(call, Action::Admin, Target::Server, |backend| {
-        Ok(backend.engine()?.clone_snapshot(name, table)?)
+        backend.engine()?.clone_snapshot(name, table)?;
+        super::tables::own(call, table)
     })
 }
 
@@ -78,7 +79,8 @@ pub(crate) fn restore_or_clone(
         if is_own && engine.describe_table(table).is_ok() {
             Ok(engine.restore_snapshot(name)?)
         } else {
-            Ok(engine.clone_snapshot_with(name, table, change)?)
+            engine.clone_snapshot_with(name, table, change)?;
+            super::tables::own(call, table)
         }
     })
 }

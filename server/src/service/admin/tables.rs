@@ -5,6 +5,7 @@ use std::sync::Arc;
 use basalt_engine::Error;
 use basalt_engine::engine::{RegionInfo, ServerName};
 use basalt_engine::schema::{FamilyDescriptor, TableDescriptor, TableName, TableState};
+use basalt_security::rights::{Rights, Scope};
 
 use super::{AdminCall, run_admin};
 use crate::security::{Action, Target};
@@ -22,9 +23,24 @@ pub(crate) fn create(call: &AdminCall, table: TableDescriptor, splits: Vec<Vec<u
         Target::Namespace(name.namespace()),
         |backend| {
             note_without_effect(&table);
-            backend.create_table(for_creation(table), splits)
+            backend.create_table(for_creation(table), splits)?;
+            own(call, &name)
         },
     )
+}
+
+/// Gives the creator of a table all rights to it, as HBase does.
+pub(super) fn own(call: &AdminCall, table: &TableName) -> Result<(), Failure> {
+    let security = call.server().security();
+    if !security.authenticates() {
+        return Ok(());
+    }
+    let owned = security.own(call.caller(), table);
+    owned.map_err(|error| {
+        Failure::plain_io(format!(
+            "{table} was created, and its owner has no rights: {error}"
+        ))
+    })
 }
 
 /// Logs the options that are kept and do nothing: native clients and Thrift have no answer for them.
@@ -43,6 +59,8 @@ fn note_without_effect(table: &TableDescriptor) {
 pub(crate) fn drop(call: &AdminCall, table: &TableName) -> Result<(), Failure> {
     change(call, table, |backend| {
         backend.drop_table(table)?;
+        let is_of = |scope: &Scope| matches!(scope, Scope::Table { table: other, .. } if other == table);
+        drop_rights(call, is_of, |rights| rights.drop_table(table))?;
         quotas::remove_for_table(call.server(), table.clone())
     })
 }
@@ -92,7 +110,27 @@ pub(crate) fn alter_family(
 }
 
 pub(crate) fn drop_family(call: &AdminCall, table: &TableName, family: &[u8]) -> Result<(), Failure> {
-    change(call, table, |backend| backend.drop_family(table, family))
+    change(call, table, |backend| {
+        backend.drop_family(table, family)?;
+        let is_of = |scope: &Scope| {
+            scope.family() == Some(family)
+                && matches!(scope, Scope::Table { table: other, .. } if other == table)
+        };
+        drop_rights(call, is_of, |rights| rights.drop_family(table, family))
+    })
+}
+
+/// Drops the rights to what is gone.
+pub(super) fn drop_rights(
+    call: &AdminCall,
+    is_of: impl Fn(&Scope) -> bool,
+    drop: impl FnOnce(&mut Rights),
+) -> Result<(), Failure> {
+    let dropped = call
+        .server()
+        .security()
+        .drop_rights(call.caller(), |entry| is_of(&entry.scope), drop);
+    dropped.map_err(|error| Failure::plain_io(format!("the rights to it remain: {error}")))
 }
 
 /// Flushes all regions of a table, and waits. The families, if some are named, must exist.

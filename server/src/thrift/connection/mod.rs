@@ -27,7 +27,7 @@ use tokio_util::sync::{CancellationToken, WaitForCancellationFuture};
 
 use crate::limits::admission::{Busy, MemoryPermit, SlowClient, UNCOUNTED_BYTES, dropped};
 use crate::limits::yields;
-use crate::security::{Caller, Owner};
+use crate::security::Caller;
 use crate::server::Server;
 use crate::service::Sender;
 use crate::socket::{ReadHalf, Socket, WriteHalf};
@@ -67,16 +67,15 @@ pub(crate) enum End {
     Fault,
 }
 
-/// Serves the connection with this number until either side ends it. `received` are its first
-/// bytes, which are of this wire format.
+/// Serves the connection of this caller until either side ends it. `received` are its first bytes,
+/// which are of this wire format.
 pub(crate) async fn run(
     server: Arc<Server>,
     socket: Socket,
     (wire_format, received): (WireFormat, BytesMut),
-    number: u64,
+    caller: Arc<Caller>,
     stop: CancellationToken,
 ) -> Result<(), End> {
-    let caller = Caller::anonymous(Owner::Connection(number), socket.peer_addr().ok());
     let sender = Sender::new(caller, server.admission().memory());
     let mut connection = Connection {
         socket,

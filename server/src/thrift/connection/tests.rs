@@ -15,6 +15,7 @@ use tokio::task::JoinHandle;
 use super::*;
 use crate::config::{self, Config};
 use crate::rig;
+use crate::security::Owner;
 
 /// Wire formats of connections.
 const FRAMED: WireFormat = WireFormat {
@@ -51,7 +52,8 @@ async fn serve(
     stop: CancellationToken,
 ) -> Result<(), End> {
     let first = (wire_format, BytesMut::new());
-    run(server, Socket::new(socket), first, 1, stop).await
+    let caller = Caller::anonymous(Owner::Connection(1), socket.peer_addr().ok());
+    run(server, Socket::new(socket), first, caller, stop).await
 }
 
 /// Memory of an idle connection, besides its socket and its buffers. A call's future is a part of
@@ -62,7 +64,14 @@ async fn the_task_of_a_connection_is_small() {
     let socket = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
     let server = crate::rig::server(Config::default());
     let first = (FRAMED, BytesMut::new());
-    let task = run(server, Socket::new(socket), first, 1, CancellationToken::new());
+    let caller = Caller::anonymous(Owner::Connection(1), None);
+    let task = run(
+        server,
+        Socket::new(socket),
+        first,
+        caller,
+        CancellationToken::new(),
+    );
     let bytes = size_of_val(&task);
     println!("{bytes} bytes");
     assert!(bytes <= 3584, "{bytes} bytes");

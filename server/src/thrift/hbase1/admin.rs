@@ -48,11 +48,11 @@ impl AdminHandlers<Failure> for AdminCall {
     }
 
     fn grant(&self, args: args::Grant) -> Result<bool> {
-        access::change(self, &args.info)
+        access::grant(self, &args.info)
     }
 
     fn revoke(&self, args: args::Revoke) -> Result<bool> {
-        access::change(self, &args.info)
+        access::revoke(self, &args.info)
     }
 }
 

@@ -9,11 +9,11 @@ use basalt_test_support::JavaProgram;
 use super::{Explained, compare, is_recorded, with_hbase, with_server};
 
 /// The transcripts recorded with HBase 2.6.1.
-const ANSWERS: &str = include_str!("../../clients/java-native/answers.txt");
-const ANSWERS_1_7: &str = include_str!("../../clients/java-1.7/answers.txt");
+pub(super) const ANSWERS: &str = include_str!("../../clients/java-native/answers.txt");
+pub(super) const ANSWERS_1_7: &str = include_str!("../../clients/java-1.7/answers.txt");
 
 /// Answers of the 3.0 client, with HBase as with Basalt, that differ from those of the 2.x clients.
-const SINCE_3_0: &[Explained] = &[
+pub(super) const SINCE_3_0: &[Explained] = &[
     (
         "batch with a failure",
         "throws RetriesExhaustedException",
@@ -27,7 +27,7 @@ const SINCE_3_0: &[Explained] = &[
 ];
 
 /// Differences of the 1.7.2 client's transcript.
-const EXPLAINED_1_7: &[Explained] = &[];
+pub(super) const EXPLAINED_1_7: &[Explained] = &[];
 
 #[test]
 fn hbase_gives_the_recorded_answers() {

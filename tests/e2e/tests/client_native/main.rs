@@ -7,6 +7,7 @@
 //! | `mapreduce` | HBase's MapReduce tools, 2.6.1 |
 //! | `shell` | HBase's shell, 2.4.17 |
 //! | `exceptions` | every class of exception, made by the clients of 1.7 to 3.0; refusals with their text |
+//! | `security` | the same clients with users, tokens and certificates |
 //! | `faults` | `hbase-shaded-client` 2.6.4 and `hbase-client` 3.0.0-beta-1 meet faults on demand |
 //! | `getting_started` | the programs and commands of `docs/getting-started/` |
 //!
@@ -26,6 +27,7 @@ mod faults;
 mod getting_started;
 mod java;
 mod mapreduce;
+mod security;
 mod shell;
 
 /// A question whose answer differs from HBase's: the question, Basalt's answer, and why.

@@ -103,15 +103,31 @@ fn quotas_are_set_and_listed() {
 /// The shell's output for these commands, with the server at `port` of this machine. Panics unless
 /// the last command is `exit` and was reached.
 pub(super) fn run(shell: &JavaProgram, port: u16, dir: &Path, commands: &str) -> String {
+    run_as(shell, port, dir, None, commands)
+}
+
+/// [`run`], logged in with a token file.
+pub(super) fn run_as(
+    shell: &JavaProgram,
+    port: u16,
+    dir: &Path,
+    token: Option<&Path>,
+    commands: &str,
+) -> String {
+    let authentication = if token.is_some() { "kerberos" } else { "simple" };
     let site = format!(
         "<configuration>\
          <property><name>hbase.zookeeper.quorum</name><value>127.0.0.1</value></property>\
          <property><name>hbase.zookeeper.property.clientPort</name><value>{port}</value></property>\
+         <property><name>hbase.security.authentication</name><value>{authentication}</value></property>\
          </configuration>"
     );
     std::fs::write(dir.join("hbase-site.xml"), site).expect("the folder is ours");
-    let mut process = shell
-        .java_with(dir)
+    let mut java = shell.java_with(dir);
+    if let Some(token) = token {
+        java.env("HADOOP_TOKEN_FILE_LOCATION", token);
+    }
+    let mut process = java
         .args(SMALL)
         .arg("org.jruby.JarBootstrapMain")
         .stdin(Stdio::piped())
@@ -135,7 +151,7 @@ pub(super) fn run(shell: &JavaProgram, port: u16, dir: &Path, commands: &str) ->
 }
 
 /// The transcript of a session: `command -> line | line ...` for each command.
-fn transcript(output: &str) -> String {
+pub(super) fn transcript(output: &str) -> String {
     let mut transcript = String::new();
     let mut has_figures = false;
     for line in output.lines() {

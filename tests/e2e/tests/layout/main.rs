@@ -13,11 +13,12 @@ mod imports;
 use imports::{Import, Sources};
 
 /// The root files of all crates with several modules.
-const ROOTS: [&str; 15] = [
+const ROOTS: [&str; 16] = [
     "idl/src/lib.rs",
     "idl/types/src/lib.rs",
     "server/src/lib.rs",
     "server/engine/src/lib.rs",
+    "server/security/src/lib.rs",
     "client/src/lib.rs",
     "client/shell/src/lib.rs",
     "bench/load/src/lib.rs",
