@@ -1,25 +1,25 @@
-//! Runs commands: finds the function for a name, prints the lines of HBase's shell around its
-//! output.
+//! Runs commands: evaluates a text, finds the method for each command, and prints the lines of HBase's
+//! shell around its output.
 
 use std::time::Instant;
 
-use basalt_idl::thrift2::TLogType;
-
 use super::arguments::Arguments;
 use super::backend::Backend;
+use super::commands;
 use super::output::Output;
+use super::program::{Command, Program, Step, Variables};
 use super::progress::Progress;
-use super::syntax::{Command, Value};
-use super::to_tables::ToTables;
+use super::syntax::{Value, parse};
+use super::top::OpenKeys;
 use super::{ShellError, ShellResult, help};
 use basalt_client::Error;
-use basalt_client::admin::{Admin, BackgroundWork};
+use basalt_client::admin::Admin;
 use basalt_client::native::RemoteException;
 
 /// Reads a person's answer, a line.
 pub type ReadAnswer = fn() -> std::io::Result<String>;
 
-/// A client and an output. A session keeps no state between commands.
+/// A client, an output, and the variables that commands were assigned to.
 #[derive(Debug)]
 pub struct Session {
     pub(super) client: Backend,
@@ -28,14 +28,23 @@ pub struct Session {
     pub output: Output,
     /// Told of rows while a scan runs, where the rows themselves are not seen.
     pub progress: Option<Progress>,
-    /// Whether a person is there: values of commands are printed as `=> value` then.
+    /// Whether a person is there: values of statements are printed as `=> value` then.
     interactive: bool,
+    /// Whether each command is printed beside the output before it runs.
+    pub echo: bool,
     /// Reads a person's answer to a question that was just printed. Without it, every question
     /// counts as confirmed.
     pub answer: Option<ReadAnswer>,
+    /// Opens the keyboard for pictures that are live. Without it, they are printed once.
+    pub keys: Option<OpenKeys>,
+    variables: Variables,
+    /// The exit code, once `exit` has run.
+    pub(super) exit: Option<Option<u8>>,
+    /// Whether the server is Basalt, once it was asked.
+    pub(super) is_basalt: Option<bool>,
 }
 
-/// The caller's next step after a command.
+/// The caller's next step after commands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
     /// Continues with the next command.
@@ -44,20 +53,24 @@ pub enum Next {
     Exit(Option<u8>),
 }
 
-/// The value of a command in Ruby's form, for commands that have one.
-pub(super) type Outcome = ShellResult<Option<String>>;
+/// The value of a command, for commands that have one.
+pub(super) type Outcome = ShellResult<Option<Value>>;
 
 impl Session {
     /// A session.
-    pub fn new(client: impl Into<Backend>, output: Output, interactive: bool) -> Session {
-        let client = client.into();
+    pub fn new(client: Backend, output: Output, interactive: bool) -> Session {
         Session {
             admin: Admin::new(client.thrift()),
             client,
             output,
             progress: None,
             interactive,
+            echo: false,
             answer: None,
+            keys: None,
+            variables: Variables::default(),
+            exit: None,
+            is_basalt: None,
         }
     }
 
@@ -78,131 +91,96 @@ impl Session {
         Ok(answer.to_ascii_lowercase().contains('y'))
     }
 
-    /// Runs one command and prints its output.
-    pub async fn run(&mut self, command: Command) -> ShellResult<Next> {
-        let name = help::canonical(&command.name);
-        if name == "exit" {
-            return exit_code(Arguments::new(name, command.arguments)).map(Next::Exit);
-        }
-        let began = Instant::now();
-        let subject = match command.arguments.first() {
-            Some(Value::Bytes(subject)) => String::from_utf8_lossy(subject).into_owned(),
-            _ => String::new(),
+    /// Runs the statements of a text up to the first error. The time that a command or loop took is
+    /// printed beside the output.
+    pub async fn execute(&mut self, text: &str) -> ShellResult<Next> {
+        let statements = parse(text)?;
+        let mut program = Program::new(&statements);
+        let mut began = None;
+        let outcome = loop {
+            let step = match program.next(&mut self.variables) {
+                Ok(step) => step,
+                Err(error) => break Err(error),
+            };
+            if !matches!(step, Step::Command(_)) || !program.is_in_loop() {
+                self.print_time(&mut began);
+            }
+            match step {
+                Step::Command(command) => {
+                    if command.name != "help" {
+                        began.get_or_insert_with(Instant::now);
+                    }
+                    match self.run(command).await {
+                        Ok(value) => program.answer(value),
+                        Err(error) => break Err(error),
+                    }
+                    if let Some(code) = self.exit.take() {
+                        break Ok(Next::Exit(code));
+                    }
+                }
+                Step::Value(value) if self.interactive => self.output.note(&format!("=> {value}"))?,
+                Step::Value(_) => {}
+                Step::End => break Ok(Next::Continue),
+            }
         };
-        let arguments = Arguments::new(name, command.arguments);
-        let outcome = self.dispatch(name, arguments).await;
-        let outcome = outcome.map_err(|error| say_more(error, name, &subject));
-        if name != "help" && !matches!(outcome, Err(ShellError::Arguments(_))) {
-            let seconds = began.elapsed().as_secs_f64();
-            self.output.line(&format!("Took {seconds:.4} seconds"))?;
-        }
-        if let Some(value) = outcome?
-            && self.interactive
-        {
-            self.output.line(&format!("=> {value}"))?;
+        if !matches!(outcome, Err(ShellError::Arguments(_))) {
+            self.print_time(&mut began);
         }
         self.output.flush()?;
-        Ok(Next::Continue)
+        outcome
     }
 
-    async fn dispatch(&mut self, name: &str, arguments: Arguments) -> Outcome {
-        match name {
-            "create" => self.create(arguments).await,
-            "alter" => self.alter(arguments).await,
-            "describe" => self.describe(arguments).await,
-            "list" => self.list(arguments).await,
-            "exists" => self.exists(arguments).await,
-            "enable" => self.enable(arguments).await,
-            "disable" => self.disable(arguments).await,
-            "is_enabled" => self.is_enabled(arguments).await,
-            "is_disabled" => self.is_disabled(arguments).await,
-            "alter_status" => self.alter_status(arguments).await,
-            "clone_table_schema" => self.clone_table_schema(arguments).await,
-            "drop" => self.drop_table(arguments).await,
-            "enable_all" => self.change_all(arguments, ToTables::Enable).await,
-            "disable_all" => self.change_all(arguments, ToTables::Disable).await,
-            "drop_all" => self.change_all(arguments, ToTables::Drop).await,
-            "show_filters" => self.show_filters(arguments),
-            "truncate" => self.truncate(arguments, false).await,
-            "truncate_preserve" => self.truncate(arguments, true).await,
-            "put" => self.put(arguments).await,
-            "get" => self.get(arguments).await,
-            "scan" => self.scan(arguments).await,
-            "count" => self.count(arguments).await,
-            "delete" => self.delete(arguments).await,
-            "deleteall" => self.delete_all(arguments).await,
-            "incr" => self.increment(arguments).await,
-            "get_counter" => self.get_counter(arguments).await,
-            "append" => self.append(arguments).await,
-            "list_namespace" => self.list_namespaces(arguments).await,
-            "create_namespace" => self.create_namespace(arguments).await,
-            "alter_namespace" => self.alter_namespace(arguments).await,
-            "drop_namespace" => self.drop_namespace(arguments).await,
-            "describe_namespace" => self.describe_namespace(arguments).await,
-            "list_namespace_tables" => self.list_namespace_tables(arguments).await,
-            "list_regions" => self.list_regions(arguments).await,
-            "get_splits" => self.get_splits(arguments).await,
-            "locate_region" => self.locate_region(arguments).await,
-            "flush" => self.flush(arguments).await,
-            "compact" => self.compact(arguments, false).await,
-            "major_compact" => self.compact(arguments, true).await,
-            "compaction_switch" => self.switch(arguments, BackgroundWork::COMPACTIONS).await,
-            "flush_switch" => self.switch(arguments, BackgroundWork::FLUSHES).await,
-            "compaction_state" => self.compaction_state(arguments).await,
-            "processlist" => self.process_list(arguments).await,
-            "clear_block_cache" => self.clear_block_cache(arguments).await,
-            "get_slowlog_responses" => self.slow_log(arguments, TLogType::SLOW_LOG).await,
-            "get_largelog_responses" => self.slow_log(arguments, TLogType::LARGE_LOG).await,
-            "clear_slowlog_responses" => self.clear_slow_log(arguments).await,
-            "split" => self.split(arguments).await,
-            "merge_region" => self.merge_regions(arguments).await,
-            "move" => self.move_region(arguments).await,
-            "assign" => self.assign(arguments).await,
-            "unassign" => self.unassign(arguments).await,
-            "balancer" => self.balancer(arguments).await,
-            "set_quota" => self.set_quota(arguments).await,
-            "list_quotas" => self.list_quotas(arguments).await,
-            "list_quota_table_sizes" => self.list_table_sizes(arguments).await,
-            "list_snapshot_sizes" => self.list_snapshot_sizes(arguments).await,
-            "snapshot" => self.snapshot(arguments).await,
-            "list_snapshots" => self.list_snapshots(arguments).await,
-            "list_table_snapshots" => self.list_table_snapshots(arguments).await,
-            "clone_snapshot" => self.clone_snapshot(arguments).await,
-            "restore_snapshot" => self.restore_snapshot(arguments).await,
-            "delete_snapshot" => self.delete_snapshot(arguments).await,
-            "delete_all_snapshot" => self.delete_all_snapshots(arguments).await,
-            "delete_table_snapshots" => self.delete_table_snapshots(arguments).await,
-            "status" => self.status(arguments).await,
-            "version" => self.version(arguments).await,
-            "help" => self.help(arguments),
-            unknown => Err(ShellError::Arguments(help::unknown_command(unknown))),
+    fn print_time(&mut self, began: &mut Option<Instant>) {
+        if let Some(began) = began.take() {
+            let seconds = began.elapsed().as_secs_f64();
+            self.output.beside(&format_args!("Took {seconds:.4} seconds"));
         }
     }
 
-    fn help(&mut self, mut arguments: Arguments) -> Outcome {
-        let command = match arguments.optional_bytes("a command")? {
-            Some(name) => Some(super::arguments::text(name, "a command")?),
-            None => None,
+    /// Runs one command and prints its output.
+    async fn run(&mut self, command: Command) -> Outcome {
+        if self.echo {
+            self.output.beside(&command);
+        }
+        let name = commands::canonical(&command.name);
+        let Some(entry) = commands::find(name) else {
+            return Err(match commands::absence(name) {
+                Some(why) => ShellError::Refused(help::absent_command(name, why)),
+                None => ShellError::Arguments(help::unknown_command(name)),
+            });
         };
-        arguments.end()?;
-        self.output.line(&help::text(command.as_deref())?)?;
-        Ok(None)
+        let subject = match command.arguments.first() {
+            Some(Value::Bytes(subject)) => String::from_utf8_lossy(subject).into_owned(),
+            Some(Value::Table(name)) => name.clone(),
+            _ => String::new(),
+        };
+        self.output.begin();
+        let arguments = Arguments::new(name, command.arguments);
+        let outcome = (entry.run)(self, arguments).await;
+        // What was printed stands before what is printed beside it.
+        self.output.flush()?;
+        outcome.map_err(|error| say_more(error, name, &subject))
+    }
+
+    /// Prints the only result of a command, in words and as a value.
+    pub(super) fn print_answer(&mut self, text: &str, value: Value) -> Outcome {
+        self.output.answer(text, &value)?;
+        Ok(Some(value))
+    }
+
+    /// Prints names below a header, and returns them.
+    pub(super) fn print_names<T: AsRef<str>>(&mut self, header: &'static str, names: &[T]) -> Outcome {
+        self.output.header(&[header])?;
+        for name in names {
+            self.output.texts(&[header], &[name.as_ref()])?;
+        }
+        self.print_count(names.len())?;
+        Ok(Some(names.iter().map(AsRef::as_ref).collect()))
     }
 
     pub(super) fn print_count(&mut self, rows: usize) -> ShellResult<()> {
-        Ok(self.output.line(&format!("{rows} row(s)"))?)
+        Ok(self.output.note(&format!("{rows} row(s)"))?)
     }
-}
-
-/// Parses the exit code of `exit` and `exit 3`, as in Ruby.
-fn exit_code(mut arguments: Arguments) -> ShellResult<Option<u8>> {
-    let code = arguments.optional_integer("the exit code")?;
-    arguments.end()?;
-    let code = code.map(|code| {
-        u8::try_from(code)
-            .map_err(|_| ShellError::Arguments(format!("the exit code {code} is not in 0 to 255")))
-    });
-    code.transpose()
 }
 
 /// HBase's Thrift 2 says only the name when a table or namespace is missing or exists already; its
@@ -246,13 +224,11 @@ fn sentence_of(class: &str, subject: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use basalt_client::Client;
 
     /// Goal: nothing is done unless the user says yes; without a user, commands are executed.
     #[tokio::test]
     async fn questions_are_asked_of_people_only() {
-        let client = Client::new("127.0.0.1:1".to_owned(), basalt_client::PoolOptions::default()).unwrap();
-        let mut session = Session::new(client, Output::new(Box::new(std::io::sink())), true);
+        let mut session = Session::new(Backend::nowhere(), Output::new(Box::new(std::io::sink())), true);
         assert!(session.is_agreed("Sure?").unwrap());
         let answers: [(ReadAnswer, bool); 4] = [
             (|| Ok("y\n".into()), true),
