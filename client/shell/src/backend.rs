@@ -20,6 +20,8 @@ pub struct Backend {
     pub client: Client,
     /// For calls over native RPC: those of the master with either interface.
     pub cluster: Cluster,
+    /// Address of the HTTP port, if it is not the one that the server names.
+    pub http: Option<String>,
 }
 
 /// The interface for tables and rows.
@@ -103,6 +105,7 @@ impl Backend {
             api: Api::Thrift,
             client: Client::new("127.0.0.1:1", basalt_client::PoolOptions::default()).unwrap(),
             cluster: Cluster::new(options),
+            http: None,
         }
     }
 

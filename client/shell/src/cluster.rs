@@ -189,8 +189,9 @@ impl Session {
         let servers = match which {
             Servers::Decommissioned => {
                 let request = pb::ListDecommissionedRegionServersRequest {};
-                let answer: pb::ListDecommissionedRegionServersResponse =
-                    self.ask(Method::ListDecommissionedRegionServers, &request).await?;
+                let answer: pb::ListDecommissionedRegionServersResponse = self
+                    .ask(Method::ListDecommissionedRegionServers, &request)
+                    .await?;
                 answer.server_name
             }
             Servers::Live => {
@@ -209,14 +210,18 @@ impl Session {
         let request = pb::SecurityCapabilitiesRequest {};
         let answer: pb::SecurityCapabilitiesResponse =
             self.ask(Method::GetSecurityCapabilities, &request).await?;
-        let names: Vec<&str> = answer.capabilities().map(|capability| capability.as_str_name()).collect();
+        let names: Vec<&str> = answer
+            .capabilities()
+            .map(|capability| capability.as_str_name())
+            .collect();
         self.print_names("CAPABILITY", &names)
     }
 
     pub(super) async fn list_procedures(&mut self, mut arguments: Arguments) -> Outcome {
         arguments.end()?;
-        let answer: pb::GetProceduresResponse =
-            self.ask(Method::GetProcedures, &pb::GetProceduresRequest {}).await?;
+        let answer: pb::GetProceduresResponse = self
+            .ask(Method::GetProcedures, &pb::GetProceduresRequest {})
+            .await?;
         let columns = ["PID", "NAME", "STATE", "SUBMITTED", "LAST_UPDATE"];
         let rows = answer.procedure.iter().map(|procedure| {
             vec![
@@ -268,7 +273,11 @@ impl Session {
     pub(super) async fn region_info(&mut self, mut arguments: Arguments) -> Outcome {
         let region = self.one_region(&mut arguments).await?;
         let table = text(region.table_name.to_vec(), "a table")?;
-        let location = self.client.table(&table)?.region_of(region.start_key.to_vec()).await?;
+        let location = self
+            .client
+            .table(&table)?
+            .region_of(region.start_key.to_vec())
+            .await?;
         let server = format!("{},{},{}", location.host, location.port, location.start_code);
         self.output.header(&["NAME", "VALUE"])?;
         for (name, value) in [
@@ -293,10 +302,17 @@ impl Session {
         let region = self.one_region(&mut arguments).await?;
         let table: TableName = text(region.table_name.to_vec(), "a table")?.parse()?;
         let id = region.region_name.split(|byte| *byte == b',').next_back();
-        let id = id.and_then(|id| std::str::from_utf8(id.split(|byte| *byte == b'.').next()?).ok()?.parse().ok());
+        let id = id.and_then(|id| {
+            std::str::from_utf8(id.split(|byte| *byte == b'.').next()?)
+                .ok()?
+                .parse()
+                .ok()
+        });
         let Some(region_id) = id else {
             let name = printable(&region.region_name);
-            return Err(ShellError::Refused(format!("the name {name} has no number of a region")));
+            return Err(ShellError::Refused(format!(
+                "the name {name} has no number of a region"
+            )));
         };
         let request = pb::TruncateRegionRequest {
             region_info: pb::RegionInfo {
@@ -309,7 +325,9 @@ impl Session {
             ..pb::TruncateRegionRequest::default()
         };
         let master = self.master().await?;
-        master.change_by_message(Some(&table), Method::TruncateRegion, &request).await?;
+        master
+            .change_by_message(Some(&table), Method::TruncateRegion, &request)
+            .await?;
         Ok(None)
     }
 
@@ -318,13 +336,14 @@ impl Session {
         let name = arguments.bytes("a region")?;
         arguments.end()?;
         let regions = self.admin.regions(None).await?;
-        let is_named = |region: &RegionMetrics| {
-            region.region_name == name || region.encoded_name.as_bytes() == name
-        };
+        let is_named =
+            |region: &RegionMetrics| region.region_name == name || region.encoded_name.as_bytes() == name;
         let found = regions.into_iter().find(is_named);
         found.ok_or_else(|| {
             let name = printable(&name);
-            ShellError::Refused(format!("no region is called {name}; list_regions 't' names those of a table"))
+            ShellError::Refused(format!(
+                "no region is called {name}; list_regions 't' names those of a table"
+            ))
         })
     }
 
@@ -345,7 +364,8 @@ impl Session {
         let (pattern, tracker) = (arguments.text("a pattern")?, arguments.text("a tracker")?);
         arguments.end()?;
         for table in self.client.list_tables(Some(&pattern)).await? {
-            self.set_tracker(&table.to_string(), None, tracker.clone()).await?;
+            self.set_tracker(&table.to_string(), None, tracker.clone())
+                .await?;
             self.output.note(&format!("Changed {table}"))?;
         }
         Ok(None)

@@ -4,8 +4,8 @@
 //! table, and the words before `=>` are its options. So a new command is completed as soon as it
 //! has help.
 
-use super::{commands, help};
 use super::read_options::{COUNT_OPTIONS, GET_OPTIONS, SCAN_OPTIONS};
+use super::{commands, help};
 
 /// Where a line is, up to the cursor.
 struct Place<'l> {

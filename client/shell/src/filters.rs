@@ -9,7 +9,11 @@ use super::value::Value;
 /// The filter language: names, arguments, and the cells that pass.
 const FILTERS: [[&str; 3]; 19] = [
     ["ColumnCountGetFilter", "limit", "the first columns of a row"],
-    ["ColumnPaginationFilter", "limit, offset", "columns of a row from an offset on"],
+    [
+        "ColumnPaginationFilter",
+        "limit, offset",
+        "columns of a row from an offset on",
+    ],
     ["ColumnPrefixFilter", "'prefix'", "columns that begin so"],
     [
         "ColumnRangeFilter",
@@ -26,15 +30,35 @@ const FILTERS: [[&str; 3]; 19] = [
         "'family', 'qualifier' [, drop [, operator, 'comparator']]",
         "cells with the timestamp of a column's cell",
     ],
-    ["FamilyFilter", "operator, 'comparator'", "families whose name compares so"],
+    [
+        "FamilyFilter",
+        "operator, 'comparator'",
+        "families whose name compares so",
+    ],
     ["FirstKeyOnlyFilter", "", "the first cell of a row"],
-    ["InclusiveStopFilter", "'row'", "rows up to this one, which is included"],
+    [
+        "InclusiveStopFilter",
+        "'row'",
+        "rows up to this one, which is included",
+    ],
     ["KeyOnlyFilter", "", "cells without their values"],
-    ["MultipleColumnPrefixFilter", "'prefix', 'prefix', ...", "columns that begin with one of these"],
+    [
+        "MultipleColumnPrefixFilter",
+        "'prefix', 'prefix', ...",
+        "columns that begin with one of these",
+    ],
     ["PageFilter", "rows", "at most so many rows of a region"],
     ["PrefixFilter", "'prefix'", "rows that begin so"],
-    ["QualifierFilter", "operator, 'comparator'", "columns whose qualifier compares so"],
-    ["RowFilter", "operator, 'comparator'", "rows whose key compares so"],
+    [
+        "QualifierFilter",
+        "operator, 'comparator'",
+        "columns whose qualifier compares so",
+    ],
+    [
+        "RowFilter",
+        "operator, 'comparator'",
+        "rows whose key compares so",
+    ],
     [
         "SingleColumnValueExcludeFilter",
         "'family', 'qualifier', operator, 'comparator' [, ifMissing, latestOnly]",
@@ -45,8 +69,16 @@ const FILTERS: [[&str; 3]; 19] = [
         "'family', 'qualifier', operator, 'comparator' [, ifMissing, latestOnly]",
         "rows with a column whose value compares so",
     ],
-    ["TimestampsFilter", "timestamp, timestamp, ...", "cells with these timestamps"],
-    ["ValueFilter", "operator, 'comparator'", "cells whose value compares so"],
+    [
+        "TimestampsFilter",
+        "timestamp, timestamp, ...",
+        "cells with these timestamps",
+    ],
+    [
+        "ValueFilter",
+        "operator, 'comparator'",
+        "cells whose value compares so",
+    ],
 ];
 
 impl Session {

@@ -118,7 +118,10 @@ mod tests {
             assert!(overview().contains(group.name), "{}", group.name);
             for entry in group.entries {
                 let line = format!("  {} ", entry.name);
-                assert!(of_group.contains(&line) && overview().contains(entry.name), "{of_group}");
+                assert!(
+                    of_group.contains(&line) && overview().contains(entry.name),
+                    "{of_group}"
+                );
                 assert!(text(Some(entry.name)).unwrap().starts_with(entry.meaning));
             }
             for absent in group.absent.iter().flat_map(|absent| absent.names) {

@@ -21,10 +21,10 @@ pub(super) struct Counters {
     pub(super) seconds: f64,
 }
 
-/// Reads the counters of all methods, by interface and name, from the metrics at an address.
-pub(super) async fn fetch(host: &str, port: u16) -> Result<BTreeMap<String, Counters>> {
+/// Reads the counters of all methods, by interface and name, from the metrics at `host:port`.
+pub(super) async fn fetch(address: &str) -> Result<BTreeMap<String, Counters>> {
     let request = async {
-        let mut stream = TcpStream::connect((host, port)).await?;
+        let mut stream = TcpStream::connect(address).await?;
         // The server answers to its addresses, and to host names that its settings allow.
         let host = stream.peer_addr()?;
         let request = format!("GET /metrics HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
@@ -34,7 +34,9 @@ pub(super) async fn fetch(host: &str, port: u16) -> Result<BTreeMap<String, Coun
         Ok(answer)
     };
     let timeout = || Error::new(ErrorKind::TimedOut, "no answer in time");
-    let answer: Result<String> = tokio::time::timeout(TIMEOUT, request).await.map_err(|_| timeout())?;
+    let answer: Result<String> = tokio::time::timeout(TIMEOUT, request)
+        .await
+        .map_err(|_| timeout())?;
     let answer = answer?;
     let status = answer.lines().next().unwrap_or_default();
     if !status.contains(" 200 ") {
@@ -59,9 +61,11 @@ fn parse(text: &str) -> BTreeMap<String, Counters> {
         let Some((labels, value)) = rest.rsplit_once("} ") else {
             continue;
         };
-        if let (Some(api), Some(method), Ok(value)) =
-            (label(labels, "api"), label(labels, "method"), value.trim().parse())
-        {
+        if let (Some(api), Some(method), Ok(value)) = (
+            label(labels, "api"),
+            label(labels, "method"),
+            value.trim().parse(),
+        ) {
             set(methods.entry(format!("{api} {method}")).or_default(), value);
         }
     }

@@ -235,7 +235,9 @@ impl Output {
         };
         let widths: Vec<usize> = (0..names.len()).map(width).collect();
         let line = |cells: &mut dyn Iterator<Item = &str>| {
-            let cells = cells.zip(&widths).map(|(cell, width)| format!(" {cell:>width$} |"));
+            let cells = cells
+                .zip(&widths)
+                .map(|(cell, width)| format!(" {cell:>width$} |"));
             cells.collect::<String>()
         };
         self.note(&line(&mut names.iter().copied()))?;
@@ -354,7 +356,10 @@ mod tests {
             output.begin();
             output.header(&["ROW", "CELL"])?;
             for row in ["a\"b", "c,\u{1}"] {
-                output.record(&[row, "x"], &[("row", Value::text(row)), ("n", Value::Integer(-1))])?;
+                output.record(
+                    &[row, "x"],
+                    &[("row", Value::text(row)), ("n", Value::Integer(-1))],
+                )?;
             }
             output.line("one\ntwo")?;
             output.answer("It is true", &Value::Bool(true))?;
@@ -364,8 +369,14 @@ mod tests {
         let [table, beside] = printed(Style::Table, false, print);
         assert_eq!(beside, "Took 1 s\n");
         let width = DEFAULT_WIDTH / 4;
-        let rows = format!(" {:width$} x\n {:width$} x\none\ntwo\nIt is true\n", "a\"b", "c,\u{1}");
-        assert_eq!(table, format!("ROW{} CELL\n{rows}2 row(s)\n", " ".repeat(width - 2)));
+        let rows = format!(
+            " {:width$} x\n {:width$} x\none\ntwo\nIt is true\n",
+            "a\"b", "c,\u{1}"
+        );
+        assert_eq!(
+            table,
+            format!("ROW{} CELL\n{rows}2 row(s)\n", " ".repeat(width - 2))
+        );
         assert_eq!(printed(Style::Table, true, print), [rows, String::new()]);
         let json = "{\"row\":\"a\\\"b\",\"n\":-1}\n{\"row\":\"c,\\u0001\",\"n\":-1}\n\
                     {\"text\":\"one\"}\n{\"text\":\"two\"}\n{\"value\":true}\n";

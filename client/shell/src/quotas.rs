@@ -129,7 +129,9 @@ fn quotas(mut options: Options) -> ShellResult<Vec<Throttle>> {
     match options.text("TYPE")?.as_deref() {
         Some("THROTTLE") => {}
         Some("SPACE") => {
-            return wrong("there are no space quotas, only TYPE => THROTTLE; list_quota_table_sizes shows the sizes");
+            return wrong(
+                "there are no space quotas, only TYPE => THROTTLE; list_quota_table_sizes shows the sizes",
+            );
         }
         Some(other) => return wrong(format!("TYPE is '{other}' and must be THROTTLE")),
         None if options.has("GLOBAL_BYPASS") => {
@@ -210,7 +212,9 @@ fn parse_limit(text: &str) -> ShellResult<(i64, bool, TimeUnit)> {
         .find(|(name, _)| *name == unit)
         .ok_or_else(invalid)?;
     if what == "cu" {
-        return wrong(format!("LIMIT is '{text}': there are no capacity units, limit requests (req) or bytes (K, M, G)"));
+        return wrong(format!(
+            "LIMIT is '{text}': there are no capacity units, limit requests (req) or bytes (K, M, G)"
+        ));
     }
     let (amount, is_size) = if what == "req" {
         (Some(number), false)

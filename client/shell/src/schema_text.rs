@@ -258,7 +258,10 @@ mod tests {
     use super::*;
 
     fn options(source: &str) -> Options {
-        match crate::program::command(&format!("x {source}")).arguments.remove(0) {
+        match crate::program::command(&format!("x {source}"))
+            .arguments
+            .remove(0)
+        {
             Value::Hash(pairs) => Options::new(pairs).unwrap(),
             other => panic!("{other:?}"),
         }

@@ -123,7 +123,9 @@ impl Session {
                 Step::End => break Ok(Next::Continue),
             }
         };
-        if !matches!(outcome, Err(ShellError::Arguments(_))) {
+        let is_silent =
+            |error: &ShellError| matches!(error, ShellError::Arguments(_)) || error.is_closed_output();
+        if !outcome.as_ref().is_err_and(is_silent) {
             self.print_time(&mut began);
         }
         self.output.flush()?;

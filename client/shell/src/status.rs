@@ -56,8 +56,9 @@ impl Session {
                 self.print_lines(&tasks(&status, &jobs))
             }
             other => {
-                let text =
-                    format!("the form is '{other}', which is none of summary, simple, detailed, replication, tasks");
+                let text = format!(
+                    "the form is '{other}', which is none of summary, simple, detailed, replication, tasks"
+                );
                 Err(ShellError::Arguments(text))
             }
         }
@@ -167,16 +168,29 @@ fn totals(status: &ClusterStatus) -> String {
 
 /// `host:port startcode`, as in HBase's forms of the status.
 fn name(server: &ServerName) -> String {
-    let (port, start_code) = (server.port.unwrap_or_default(), server.start_code.unwrap_or_default());
+    let (port, start_code) = (
+        server.port.unwrap_or_default(),
+        server.start_code.unwrap_or_default(),
+    );
     format!("{}:{port} {start_code}", server.host_name)
 }
 
 /// The masters, the head of each form.
 fn masters(status: &ClusterStatus) -> Vec<String> {
     let mut lines = Vec::new();
-    lines.extend(status.master.as_ref().map(|master| format!("active master:  {}", name(master))));
+    lines.extend(
+        status
+            .master
+            .as_ref()
+            .map(|master| format!("active master:  {}", name(master))),
+    );
     lines.push(format!("{} backup masters", status.backup_masters.len()));
-    lines.extend(status.backup_masters.iter().map(|master| format!("    {}", name(master))));
+    lines.extend(
+        status
+            .backup_masters
+            .iter()
+            .map(|master| format!("    {}", name(master))),
+    );
     lines
 }
 
@@ -186,7 +200,12 @@ fn live(status: &ClusterStatus) -> String {
 
 fn dead(status: &ClusterStatus) -> Vec<String> {
     let mut lines = vec![format!("{} dead servers", status.dead_servers.len())];
-    lines.extend(status.dead_servers.iter().map(|server| format!("    {}", name(server))));
+    lines.extend(
+        status
+            .dead_servers
+            .iter()
+            .map(|server| format!("    {}", name(server))),
+    );
     lines
 }
 
@@ -198,15 +217,25 @@ fn simple(status: &ClusterStatus) -> Vec<String> {
         lines.push(format!("        {}", of_server(server_load)));
     }
     lines.extend(dead(status));
-    let requests: u64 = status.live_servers.iter().map(|live| live.server_load.number_of_requests()).sum();
-    lines.push(format!("Aggregate load: {requests}, regions: {}", regions(status)));
+    let requests: u64 = status
+        .live_servers
+        .iter()
+        .map(|live| live.server_load.number_of_requests())
+        .sum();
+    lines.push(format!(
+        "Aggregate load: {requests}, regions: {}",
+        regions(status)
+    ));
     lines
 }
 
 fn detailed(status: &ClusterStatus) -> Vec<String> {
     let version = status.hbase_version.as_ref();
     let mut lines = vec![
-        format!("version {}", version.map(|file| &file.version[..]).unwrap_or_default()),
+        format!(
+            "version {}",
+            version.map(|file| &file.version[..]).unwrap_or_default()
+        ),
         format!("{} regionsInTransition", status.regions_in_transition.len()),
     ];
     lines.extend(masters(status));
@@ -215,7 +244,10 @@ fn detailed(status: &ClusterStatus) -> Vec<String> {
         lines.push(format!("    {}", name(server)));
         lines.push(format!("        {}", of_server(server_load)));
         for region in &server_load.region_loads {
-            lines.push(format!("        \"{}\"", printable(&region.region_specifier.value)));
+            lines.push(format!(
+                "        \"{}\"",
+                printable(&region.region_specifier.value)
+            ));
             lines.push(format!("            {}", of_region(region)));
         }
     }
@@ -268,7 +300,10 @@ fn of_region(load: &RegionLoad) -> String {
 fn replication(status: &ClusterStatus, side: Side) -> Vec<String> {
     let version = status.hbase_version.as_ref();
     let mut lines = vec![
-        format!("version {}", version.map(|file| &file.version[..]).unwrap_or_default()),
+        format!(
+            "version {}",
+            version.map(|file| &file.version[..]).unwrap_or_default()
+        ),
         live(status),
     ];
     for LiveServerInfo { server, server_load } in &status.live_servers {
@@ -285,7 +320,11 @@ fn replication(status: &ClusterStatus, side: Side) -> Vec<String> {
                 lines.push("       SOURCE: none, there is no replication to another cluster".to_owned());
             }
         }
-        if let Some(sink) = server_load.repl_load_sink.as_ref().filter(|_| side != Side::Source) {
+        if let Some(sink) = server_load
+            .repl_load_sink
+            .as_ref()
+            .filter(|_| side != Side::Source)
+        {
             lines.push(format!(
                 "       SINK: TimeStampStarted={}, edits={}",
                 sink.timestamp_started(),
@@ -314,7 +353,12 @@ fn tasks(status: &ClusterStatus, jobs: &[RunningJob]) -> Vec<String> {
             job.took_ms / 1000
         )
     }));
-    if jobs.is_empty() && status.live_servers.iter().all(|live| live.server_load.tasks.is_empty()) {
+    if jobs.is_empty()
+        && status
+            .live_servers
+            .iter()
+            .all(|live| live.server_load.tasks.is_empty())
+    {
         lines.push("        no active tasks".to_owned());
     }
     lines
@@ -366,7 +410,15 @@ mod tests {
             "1 active master, 0 backup masters, 1 servers, 0 dead, 1.0000 average load"
         );
         let lines = simple(&status);
-        assert_eq!(lines[..4], ["active master:  h:1 17", "0 backup masters", "1 live servers", "    h:1 17"]);
+        assert_eq!(
+            lines[..4],
+            [
+                "active master:  h:1 17",
+                "0 backup masters",
+                "1 live servers",
+                "    h:1 17"
+            ]
+        );
         assert!(lines[4].contains("numberOfOnlineRegions=1") && lines[4].contains("readRequestsCount=7"));
         assert_eq!(lines[5..], ["0 dead servers", "Aggregate load: 3, regions: 1"]);
         let lines = detailed(&status);

@@ -77,7 +77,11 @@ impl Session {
         let major = match arguments.take() {
             None => false,
             Some(Value::Bool(major)) => major,
-            Some(_) => return Err(ShellError::Arguments("a major compaction is true or false".to_owned())),
+            Some(_) => {
+                return Err(ShellError::Arguments(
+                    "a major compaction is true or false".to_owned(),
+                ));
+            }
         };
         arguments.end()?;
         for table in self.client.list_tables(None).await? {
@@ -206,7 +210,10 @@ impl Session {
         let fields = [
             ("host", Value::text(&location.host)),
             ("port", Value::Integer(location.port.into())),
-            ("region", of_region.map_or(Value::Nil, |region| Value::text(printable(&region.region_name)))),
+            (
+                "region",
+                of_region.map_or(Value::Nil, |region| Value::text(printable(&region.region_name))),
+            ),
             ("start_key", Value::text(printable(&location.start_key))),
             ("end_key", Value::text(printable(&location.end_key))),
         ];

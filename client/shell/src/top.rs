@@ -168,16 +168,24 @@ impl Session {
     }
 
     async fn methods(&mut self) -> ShellResult<BTreeMap<String, Counters>> {
+        let address = self.http_address().await?;
+        let found = fetch(&address).await;
+        found.map_err(|error| {
+            ShellError::Refused(format!(
+                "the HTTP port {address}, which counts methods, fails ({error}); --http HOST:PORT names another"
+            ))
+        })
+    }
+
+    /// The address of the HTTP port: as it was given, or the port that the server names on the target's host.
+    async fn http_address(&mut self) -> ShellResult<String> {
+        if let Some(address) = &self.client.http {
+            return Ok(address.clone());
+        }
         let port = self.cluster_status().await?.master_info_port();
         let target = self.client.thrift().pool().target();
         let host = target.rsplit_once(':').map_or(target, |(host, _)| host);
-        let host = host.trim_matches(['[', ']']).to_owned();
-        let found = fetch(&host, u16::try_from(port).unwrap_or_default()).await;
-        found.map_err(|error| {
-            ShellError::Refused(format!(
-                "the HTTP port {host}:{port}, which counts methods, fails ({error}); http.listen is its address"
-            ))
-        })
+        Ok(format!("{host}:{port}"))
     }
 
     /// Prints a picture once.
@@ -193,7 +201,9 @@ impl Session {
         for row in rows.iter().take(picture.limit) {
             let figures = picture.view.columns().iter().zip(&row.figures);
             let figures = figures.map(|((_, name, _), figure)| (*name, Value::Float(*figure)));
-            let fields: Vec<Field> = std::iter::once(("name", Value::text(&row.name))).chain(figures).collect();
+            let fields: Vec<Field> = std::iter::once(("name", Value::text(&row.name)))
+                .chain(figures)
+                .collect();
             self.output.record(&[], &fields)?;
         }
         Ok(())
@@ -283,14 +293,19 @@ impl Picture {
         let by = self.sort.map_or("name", |column| self.view.columns()[column].1);
         let shown = rows.min(self.limit);
         let view = self.view.name();
-        format!("{view} by {by}, {shown} of {rows}, every {} s", self.interval.as_secs_f64())
+        format!(
+            "{view} by {by}, {shown} of {rows}, every {} s",
+            self.interval.as_secs_f64()
+        )
     }
 
     fn keys(&self) -> String {
         let views = View::ALL.iter().map(|(_, name, key)| (*name, *key));
         let columns = self.view.columns().iter().map(|(_, name, key)| (*name, *key));
         let keys = views.chain(columns).chain([("name", b'n'), ("quit", b'q')]);
-        let keys: Vec<String> = keys.map(|(name, key)| format!("{} {name}", char::from(key))).collect();
+        let keys: Vec<String> = keys
+            .map(|(name, key)| format!("{} {name}", char::from(key)))
+            .collect();
         keys.join("  ")
     }
 
@@ -333,7 +348,10 @@ fn shortened(text: &str, width: usize) -> String {
 
 fn sort_column(view: View, name: &str) -> ShellResult<Option<usize>> {
     let columns = view.columns();
-    match columns.iter().position(|(_, known, _)| known.eq_ignore_ascii_case(name)) {
+    match columns
+        .iter()
+        .position(|(_, known, _)| known.eq_ignore_ascii_case(name))
+    {
         Some(column) => Ok(Some(column)),
         None if name.eq_ignore_ascii_case("name") => Ok(None),
         None => {
@@ -347,9 +365,14 @@ fn sort_column(view: View, name: &str) -> ShellResult<Option<usize>> {
 }
 
 fn interval(seconds: &str) -> ShellResult<Duration> {
-    let number = seconds.parse().ok().filter(|seconds| (0.1..=3600.0).contains(seconds));
+    let number = seconds
+        .parse()
+        .ok()
+        .filter(|seconds| (0.1..=3600.0).contains(seconds));
     number.map(Duration::from_secs_f64).ok_or_else(|| {
-        ShellError::Arguments(format!("INTERVAL is '{seconds}', it must be from 0.1 to 3600 seconds"))
+        ShellError::Arguments(format!(
+            "INTERVAL is '{seconds}', it must be from 0.1 to 3600 seconds"
+        ))
     })
 }
 
@@ -359,7 +382,11 @@ fn rows(view: View, before: &Sample, after: &Sample) -> Vec<Row> {
     match (&before.counted, &after.counted) {
         (Counted::Regions(before), Counted::Regions(after)) => {
             let rows = region_rows(before, after, seconds);
-            if view == View::Tables { by_table(rows) } else { by_region(rows) }
+            if view == View::Tables {
+                by_table(rows)
+            } else {
+                by_region(rows)
+            }
         }
         (Counted::Methods(before), Counted::Methods(after)) => method_rows(before, after, seconds),
         _ => Vec::new(),
@@ -372,15 +399,20 @@ fn region_rows<'r>(
     after: &'r [RegionMetrics],
     seconds: f64,
 ) -> impl Iterator<Item = (&'r RegionMetrics, Vec<f64>)> {
-    let before: HashMap<&[u8], &RegionMetrics> =
-        before.iter().map(|region| (&region.region_name[..], region)).collect();
+    let before: HashMap<&[u8], &RegionMetrics> = before
+        .iter()
+        .map(|region| (&region.region_name[..], region))
+        .collect();
     let rows = after.iter().map(|region| {
         let earlier = before.get(&region.region_name[..]);
         let rate = |of: fn(&RegionMetrics) -> i64| {
             let earlier = earlier.map_or(0, |region| of(region));
             (of(region) - earlier).max(0) as f64 / seconds
         };
-        let (reads, writes) = (rate(|region| region.read_requests), rate(|region| region.write_requests));
+        let (reads, writes) = (
+            rate(|region| region.read_requests),
+            rate(|region| region.write_requests),
+        );
         let megabytes = |bytes: i64| bytes as f64 / f64::from(1 << 20);
         let figures = vec![
             reads + writes,
@@ -407,12 +439,17 @@ fn by_region<'r>(regions: impl Iterator<Item = (&'r RegionMetrics, Vec<f64>)>) -
 fn by_table<'r>(regions: impl Iterator<Item = (&'r RegionMetrics, Vec<f64>)>) -> Vec<Row> {
     let mut tables: BTreeMap<String, Vec<f64>> = BTreeMap::new();
     for (region, figures) in regions {
-        let sums = tables.entry(printable(&region.table_name)).or_insert_with(|| vec![0.0; figures.len()]);
+        let sums = tables
+            .entry(printable(&region.table_name))
+            .or_insert_with(|| vec![0.0; figures.len()]);
         for (sum, figure) in sums.iter_mut().zip(figures) {
             *sum += figure;
         }
     }
-    tables.into_iter().map(|(name, figures)| Row { name, figures }).collect()
+    tables
+        .into_iter()
+        .map(|(name, figures)| Row { name, figures })
+        .collect()
 }
 
 /// The methods that were ever called.
@@ -472,10 +509,17 @@ mod tests {
     #[test]
     fn rates_are_differences() {
         let before = Counted::Regions(vec![region("t", "t,,1", 10, 0), region("u", "u,,1", 100, 0)]);
-        let after = vec![region("t", "t,,1", 14, 2), region("t", "t,m,2", 6, 0), region("u", "u,,1", 5, 0)];
+        let after = vec![
+            region("t", "t,,1", 14, 2),
+            region("t", "t,m,2", 6, 0),
+            region("u", "u,,1", 5, 0),
+        ];
         let [before, after] = samples(before, Counted::Regions(after));
         let found = rows(View::Regions, &before, &after);
-        let rates: Vec<_> = found.iter().map(|row| (&row.name[..], &row.figures[..3])).collect();
+        let rates: Vec<_> = found
+            .iter()
+            .map(|row| (&row.name[..], &row.figures[..3]))
+            .collect();
         assert_eq!(
             rates,
             [
@@ -516,14 +560,25 @@ mod tests {
             figures: vec![reads + writes, reads, writes, 0.0, 0.0, 0.0, 0.0],
         };
         picture.rows = vec![row("a", 1.0, 5.0), row("b", 2.0, 0.5), row("c", 0.0, 9.0)];
-        let order = |picture: &Picture| -> String { picture.sorted().iter().map(|row| &row.name[..]).collect() };
+        let order =
+            |picture: &Picture| -> String { picture.sorted().iter().map(|row| &row.name[..]).collect() };
         assert_eq!(order(&picture), "bac");
-        for (key, expected) in [(b'w', "cab"), (b'n', "abc"), (b'a', "cab"), (b'?', "cab"), (b'r', "bac")] {
+        for (key, expected) in [
+            (b'w', "cab"),
+            (b'n', "abc"),
+            (b'a', "cab"),
+            (b'?', "cab"),
+            (b'r', "bac"),
+        ] {
             assert_eq!(picture.press(key), Pressed::Nothing);
             assert_eq!(order(&picture), expected, "{}", char::from(key));
         }
         assert_eq!(picture.title(3), "regions by reads, 3 of 3, every 1 s");
-        assert!(picture.keys().starts_with("1 tables  2 regions  3 methods  a requests  r reads"));
+        assert!(
+            picture
+                .keys()
+                .starts_with("1 tables  2 regions  3 methods  a requests  r reads")
+        );
         assert_eq!(picture.press(b'3'), Pressed::OtherView);
         assert_eq!((picture.view, order(&picture)), (View::Methods, String::new()));
         for key in LEAVE {
@@ -540,13 +595,20 @@ mod tests {
         };
         let line = picture.line(&row, 110);
         assert_eq!(line.chars().count(), 110);
-        assert!(line.starts_with("t,a long ke..89abcdef.") && line.contains(" 2000000         0.2 "), "{line}");
+        assert!(
+            line.starts_with("t,a long key..56789abcdef. ") && line.contains(" 2000000         0.2 "),
+            "{line}"
+        );
         assert_eq!(picture.header(110).chars().count(), 110);
     }
 
     #[test]
     fn arguments_are_checked() {
-        for (text, once) in [("top --once", true), ("top 'methods', ONCE => true", true), ("top INTERVAL => 0.5", false)] {
+        for (text, once) in [
+            ("top --once", true),
+            ("top 'methods', ONCE => true", true),
+            ("top INTERVAL => 0.5", false),
+        ] {
             assert_eq!(picture(text).unwrap().1, once, "{text}");
         }
         for (text, why) in [

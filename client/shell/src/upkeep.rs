@@ -50,7 +50,10 @@ impl Session {
         let server = self.admin.status().await?.thrift_address.unwrap_or_default();
         self.output.header(&["SERVER_NAME", "PREV_STATE"])?;
         let before = Value::Bool(!was_paused);
-        let fields = [("server_name", Value::text(&server)), ("prev_state", before.clone())];
+        let fields = [
+            ("server_name", Value::text(&server)),
+            ("prev_state", before.clone()),
+        ];
         self.output.record(&[&server, &before.to_string()], &fields)?;
         Ok(Some(before))
     }
@@ -194,7 +197,11 @@ impl Session {
         let named = server.replace(':', ",");
         for known in self.server_of_meta().await? {
             let start_code = known.start_code.unwrap_or_default();
-            let name = format!("{},{},{start_code}", known.host_name, known.port.unwrap_or_default());
+            let name = format!(
+                "{},{},{start_code}",
+                known.host_name,
+                known.port.unwrap_or_default()
+            );
             if name == named || name.starts_with(&format!("{named},")) {
                 return Ok(());
             }

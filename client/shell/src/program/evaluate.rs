@@ -5,7 +5,7 @@ use super::super::{ShellError, ShellResult};
 use super::{Variables, format, methods};
 
 /// Maximum size of a string, and number of elements of an array, that an expression makes.
-pub(super) const SIZE_MAX: usize = 16 << 20;
+pub(super) const SIZE_MAX: usize = 1 << 20;
 
 pub(super) fn wrong<T>(text: impl Into<String>) -> ShellResult<T> {
     Err(ShellError::Arguments(text.into()))
@@ -168,7 +168,10 @@ fn integers(left: i64, operator: Operator, right: i64) -> ShellResult<Value> {
         Operator::Modulo if rounds_down() => Some(left % right + right),
         Operator::Modulo => Some(left % right),
     };
-    result.map_or_else(|| wrong("a number is outside of 64 bits"), |number| Ok(Value::Integer(number)))
+    result.map_or_else(
+        || wrong("a number is outside of 64 bits"),
+        |number| Ok(Value::Integer(number)),
+    )
 }
 
 fn floats(left: f64, operator: Operator, right: f64) -> ShellResult<Value> {

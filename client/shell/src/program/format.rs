@@ -16,7 +16,10 @@ pub(super) fn format(format: &[u8], values: &[Value]) -> ShellResult<Value> {
             continue;
         }
         let flags = rest.iter().take_while(|byte| b"0-".contains(byte)).count();
-        let digits = rest[flags..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+        let digits = rest[flags..]
+            .iter()
+            .take_while(|byte| byte.is_ascii_digit())
+            .count();
         let (flags, behind) = rest.split_at(flags);
         let (digits, behind) = behind.split_at(digits);
         let Some((kind, behind)) = behind.split_first() else {
@@ -36,11 +39,17 @@ pub(super) fn format(format: &[u8], values: &[Value]) -> ShellResult<Value> {
             (b'x', Value::Integer(number @ 0..)) => format!("{number:x}").into_bytes(),
             (b'X', Value::Integer(number @ 0..)) => format!("{number:X}").into_bytes(),
             (b'd' | b'i' | b'u' | b'x' | b'X', value) => {
-                return wrong(format!("%{} formats a whole number, not {value}", char::from(*kind)));
+                return wrong(format!(
+                    "%{} formats a whole number, not {value}",
+                    char::from(*kind)
+                ));
             }
             _ => return not_ruby(&format!("the format %{}", kind.escape_ascii())),
         };
-        let width = std::str::from_utf8(digits).unwrap_or_default().parse().unwrap_or(0);
+        let width = std::str::from_utf8(digits)
+            .unwrap_or_default()
+            .parse()
+            .unwrap_or(0);
         check_size(result.len().saturating_add(width.max(text.len())))?;
         pad(&mut result, text, flags, width);
     }

@@ -22,7 +22,7 @@ const FILTERS: [&str; 8] = [
 ];
 
 /// Whether a Java class has methods here.
-pub(in crate) fn is_known_class(class: &str) -> bool {
+pub(crate) fn is_known_class(class: &str) -> bool {
     class == "Bytes" || FILTERS.contains(&class)
 }
 
@@ -48,7 +48,9 @@ pub(super) fn call(value: Value, method: &str, arguments: Vec<Value>) -> ShellRe
             text.reverse();
             Value::Bytes(text)
         }
-        ("rjust" | "ljust", Value::Bytes(text), [Value::Integer(width)]) => justify(method, text, *width, b" ")?,
+        ("rjust" | "ljust", Value::Bytes(text), [Value::Integer(width)]) => {
+            justify(method, text, *width, b" ")?
+        }
         ("rjust" | "ljust", Value::Bytes(text), [Value::Integer(width), Value::Bytes(pad)]) => {
             justify(method, text, *width, pad)?
         }
@@ -71,7 +73,9 @@ pub(super) fn call(value: Value, method: &str, arguments: Vec<Value>) -> ShellRe
         ("times", Value::Integer(count), []) => Value::Range(0, count.saturating_sub(1)),
         ("upto", Value::Integer(first), [Value::Integer(last)]) => Value::Range(first, *last),
         ("downto", Value::Integer(first), [Value::Integer(last)]) => steps(first, *last, -1)?,
-        ("step", Value::Integer(first), [Value::Integer(last), Value::Integer(by)]) => steps(first, *last, *by)?,
+        ("step", Value::Integer(first), [Value::Integer(last), Value::Integer(by)]) => {
+            steps(first, *last, *by)?
+        }
         ("step", Value::Range(first, last), [Value::Integer(by)]) => steps(first, last, *by)?,
         (_, value, _) => return not_ruby(&format!("the method '{method}' of {}", value.kind())),
     })
@@ -81,13 +85,18 @@ pub(super) fn call(value: Value, method: &str, arguments: Vec<Value>) -> ShellRe
 fn leading_number(text: &[u8]) -> i64 {
     let text = text.trim_ascii();
     let sign = usize::from(text.starts_with(b"-"));
-    let digits = text[sign..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let digits = text[sign..]
+        .iter()
+        .take_while(|byte| byte.is_ascii_digit())
+        .count();
     let number = std::str::from_utf8(&text[..sign + digits]).unwrap_or_default();
     number.parse().unwrap_or_default()
 }
 
 fn justify(method: &str, mut text: Vec<u8>, width: i64, pad: &[u8]) -> ShellResult<Value> {
-    let missing = usize::try_from(width).unwrap_or_default().saturating_sub(text.len());
+    let missing = usize::try_from(width)
+        .unwrap_or_default()
+        .saturating_sub(text.len());
     check_size(missing)?;
     let padding = pad.iter().copied().cycle().take(missing);
     if method == "ljust" {
@@ -158,11 +167,17 @@ pub(super) fn of_class(class: &str, calls: &[MethodCall], variables: &Variables)
     let Some((method, others)) = calls.split_first() else {
         return Ok(Value::Constant(class.to_owned()));
     };
-    let arguments = evaluate_all(&method.arguments, variables)?;
+    let is_filter = class.ends_with("Filter") || class.ends_with("Comparator");
+    let is_known = is_known_class(class);
+    let arguments = if is_known {
+        evaluate_all(&method.arguments, variables)?
+    } else {
+        Vec::new()
+    };
     let value = match (class, &method.name[..], &arguments[..]) {
         ("Bytes", method, [value]) => of_bytes(method, value)?,
-        (filter, "new", arguments) if FILTERS.contains(&filter) => filter_text(filter, arguments)?,
-        (filter, "new", _) if filter.ends_with("Filter") || filter.ends_with("Comparator") => {
+        (filter, "new", arguments) if is_known => filter_text(filter, arguments)?,
+        (filter, "new", _) if is_filter => {
             return wrong(format!(
                 "{filter}.new makes a Java object, and this shell is not Java; a filter is written as text: FILTER => \
                  \"PrefixFilter('x')\", and show_filters lists all"
@@ -180,7 +195,9 @@ pub(super) fn of_class(class: &str, calls: &[MethodCall], variables: &Variables)
 }
 
 fn not_java<T>(class: &str) -> ShellResult<T> {
-    wrong(format!("{class} would be a Java class, which this shell has not; {NOT_RUBY}"))
+    wrong(format!(
+        "{class} would be a Java class, which this shell has not; {NOT_RUBY}"
+    ))
 }
 
 /// A method of the class Bytes: to bytes, or back.
@@ -194,9 +211,14 @@ fn of_bytes(method: &str, value: &Value) -> ShellResult<Value> {
         (method, Value::Bytes(bytes)) => {
             let converter = Converter::from_name(method)?;
             let Some(text) = converter.text(bytes) else {
-                return wrong(format!("Bytes.{method} needs more bytes than the {} given", bytes.len()));
+                return wrong(format!(
+                    "Bytes.{method} needs more bytes than the {} given",
+                    bytes.len()
+                ));
             };
-            Ok(text.parse().map_or_else(|_| Value::text(text.clone()), Value::Integer))
+            Ok(text
+                .parse()
+                .map_or_else(|_| Value::text(text.clone()), Value::Integer))
         }
         (method, value) => wrong(format!("Bytes.{method} does not convert {}", value.kind())),
     }
@@ -233,7 +255,9 @@ fn filter_text(filter: &str, arguments: &[Value]) -> ShellResult<Value> {
             Value::Bytes(bytes) => {
                 text.push(b'\'');
                 // A quote inside is written twice.
-                let doubled = bytes.iter().flat_map(|byte| std::iter::repeat_n(*byte, 1 + usize::from(*byte == b'\'')));
+                let doubled = bytes
+                    .iter()
+                    .flat_map(|byte| std::iter::repeat_n(*byte, 1 + usize::from(*byte == b'\'')));
                 text.extend(doubled);
                 text.push(b'\'');
             }

@@ -229,7 +229,9 @@ fn too_many_rounds() -> ShellError {
 /// The items of a value that is looped over.
 fn items(value: Value) -> ShellResult<Items> {
     match value {
-        Value::Range(first, last) if last.saturating_sub(first) >= ROUNDS_MAX as i64 => Err(too_many_rounds()),
+        Value::Range(first, last) if last.saturating_sub(first) >= ROUNDS_MAX as i64 => {
+            Err(too_many_rounds())
+        }
         Value::Range(first, last) => Ok(Items::Range(first..=last)),
         Value::Array(values) => Ok(Items::Array(values.into_iter())),
         other => Err(ShellError::Arguments(format!(

@@ -7,9 +7,41 @@ const DEPTH_MAX: usize = 64;
 
 /// Ruby's words that neither name a command nor a variable. `do`, `end`, `for` and `in` are the loop's.
 const KEYWORDS: [&str; 35] = [
-    "and", "begin", "break", "case", "class", "def", "do", "else", "elsif", "end", "ensure", "for", "if", "in",
-    "include", "java_import", "lambda", "loop", "module", "next", "not", "or", "proc", "raise", "redo", "require",
-    "rescue", "retry", "return", "then", "undef", "unless", "until", "while", "yield",
+    "and",
+    "begin",
+    "break",
+    "case",
+    "class",
+    "def",
+    "do",
+    "else",
+    "elsif",
+    "end",
+    "ensure",
+    "for",
+    "if",
+    "in",
+    "include",
+    "java_import",
+    "lambda",
+    "loop",
+    "module",
+    "next",
+    "not",
+    "or",
+    "proc",
+    "raise",
+    "redo",
+    "require",
+    "rescue",
+    "retry",
+    "return",
+    "then",
+    "undef",
+    "unless",
+    "until",
+    "while",
+    "yield",
 ];
 
 /// A position in the text.
@@ -21,7 +53,11 @@ pub(super) struct Cursor<'a> {
 
 impl<'a> Cursor<'a> {
     pub(super) fn new(text: &'a str) -> Self {
-        Cursor { text, at: 0, depth: 0 }
+        Cursor {
+            text,
+            at: 0,
+            depth: 0,
+        }
     }
 
     pub(super) fn rest(&self) -> &'a str {

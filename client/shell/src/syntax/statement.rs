@@ -5,8 +5,18 @@ use super::{Block, Expression, MethodCall, Parsed, Source, Statement, SyntaxErro
 
 /// Methods whose block is the body of a loop.
 const LOOPS: [&str; 8] = [
-    "each", "map", "collect", "times", "upto", "downto", "step", "each_with_index",
+    "each",
+    "map",
+    "collect",
+    "times",
+    "upto",
+    "downto",
+    "step",
+    "each_with_index",
 ];
+
+/// Ruby's assignments with an operator.
+const ASSIGNMENTS: [&str; 6] = ["+=", "-=", "*=", "/=", "||=", "<<"];
 
 impl Cursor<'_> {
     /// Statements up to the end of a block, `}` or `end`, or of the text.
@@ -147,8 +157,12 @@ impl Cursor<'_> {
             return Ok((Source::Command(name.to_owned(), arguments), calls));
         }
         let calls = self.last_calls()?;
+        let end = self.at;
         self.blanks(false);
-        if self.is_at_operator() {
+        if let Some(sign) = ASSIGNMENTS.iter().find(|sign| self.rest().starts_with(**sign)) {
+            return Err(self.not_ruby(self.at, sign));
+        }
+        if self.is_at_operator(self.at == end) {
             self.at = begin;
             return self.expression_source();
         }
@@ -180,14 +194,12 @@ impl Cursor<'_> {
         }
     }
 
-    /// Whether an operator makes the name before it a part of an expression. `x -5` is a command with an
-    /// argument, `x - 5` is a difference.
-    fn is_at_operator(&self) -> bool {
-        let rest = self.rest();
-        let behind = rest.chars().nth(1);
+    /// Whether an operator makes the name before it, which it may be adjacent to, a part of an expression. As in
+    /// Ruby, `x -5` is a command with an argument, `x - 5` and `x-5` are differences.
+    fn is_at_operator(&self, is_adjacent: bool) -> bool {
+        let behind = self.rest().chars().nth(1);
         match self.peek() {
-            Some('+' | '-') => behind == Some(' '),
-            Some('*' | '/' | '%') => true,
+            Some('+' | '-' | '*' | '/' | '%') => is_adjacent || behind == Some(' '),
             Some('.') => behind == Some('.'),
             _ => false,
         }
@@ -202,7 +214,7 @@ impl Cursor<'_> {
             && last.arguments.is_empty()
             && self.at > end
             && !self.is_at_end()
-            && !self.is_at_operator()
+            && !self.is_at_operator(false)
             && self.is_at_argument(&last.name)
         {
             last.arguments = self.arguments(None)?;
@@ -216,7 +228,8 @@ impl Cursor<'_> {
         match self.peek() {
             Some('{') => !LOOPS.contains(&method),
             Some(next) => {
-                let is_value = next.is_alphanumeric() || "'\"[(:-_\u{2018}\u{2019}\u{201c}\u{201d}".contains(next);
+                let is_value =
+                    next.is_alphanumeric() || "'\"[(:-_\u{2018}\u{2019}\u{201c}\u{201d}".contains(next);
                 is_value && self.check_no_keyword(self.at, self.peek_word()).is_ok()
             }
             None => false,

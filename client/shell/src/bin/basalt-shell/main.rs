@@ -45,6 +45,9 @@ struct Options {
     /// Interface to call. Commands that only Basalt has use Thrift with either.
     #[arg(long, value_enum, default_value_t = Api::Thrift2)]
     api: Api,
+    /// Where the HTTP port listens, for top 'methods', if not where the server says.
+    #[arg(long, value_name = "HOST:PORT")]
+    http: Option<String>,
     /// Run this command and leave. May be given several times; the first error ends the shell.
     #[arg(short = 'e', long = "execute", value_name = "COMMAND")]
     execute: Vec<String>,
@@ -187,7 +190,13 @@ fn backend(options: &Options) -> ShellResult<Backend> {
         Api::Thrift2 => backend::Api::Thrift,
         Api::Native => backend::Api::Native,
     };
-    Ok(Backend { api, client, cluster })
+    let http = options.http.clone();
+    Ok(Backend {
+        api,
+        client,
+        cluster,
+        http,
+    })
 }
 
 fn pool(options: &Options) -> PoolOptions {
