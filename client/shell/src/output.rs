@@ -295,7 +295,9 @@ fn json_text(text: &str) -> String {
         match character {
             '"' | '\\' => quoted.extend(['\\', character]),
             '\n' => quoted.push_str("\\n"),
-            control if control.is_control() => quoted.push_str(&format!("\\u{:04x}", u32::from(control))),
+            control if control.is_control() => {
+                quoted.extend(["\\u", &format!("{:04x}", u32::from(control))]);
+            }
             other => quoted.push(other),
         }
     }

@@ -38,8 +38,8 @@ pub struct Session {
     /// Opens the keyboard for pictures that are live. Without it, they are printed once.
     pub keys: Option<OpenKeys>,
     variables: Variables,
-    /// The exit code, once `exit` has run.
-    pub(super) exit: Option<Option<u8>>,
+    /// The end of the shell, once `exit` has run.
+    pub(super) exit: Option<Next>,
     /// Whether the server is Basalt, once it was asked.
     pub(super) is_basalt: Option<bool>,
 }
@@ -114,8 +114,8 @@ impl Session {
                         Ok(value) => program.answer(value),
                         Err(error) => break Err(error),
                     }
-                    if let Some(code) = self.exit.take() {
-                        break Ok(Next::Exit(code));
+                    if let Some(exit) = self.exit.take() {
+                        break Ok(exit);
                     }
                 }
                 Step::Value(value) if self.interactive => self.output.note(&format!("=> {value}"))?,

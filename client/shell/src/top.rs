@@ -328,7 +328,7 @@ impl Picture {
         let name_width = width.saturating_sub(figures_width).max(12);
         let mut line = format!("{:name_width$}", shortened(name, name_width));
         for figure in figures {
-            line.push_str(&format!(" {figure:>FIGURE_WIDTH$}"));
+            line.extend([" ", &format!("{figure:>FIGURE_WIDTH$}")]);
         }
         line
     }

@@ -69,7 +69,7 @@ impl Display for Value {
             Value::Nil => f.write_str("nil"),
             Value::Array(values) => {
                 f.write_str("[")?;
-                separated(f, values.iter(), |value, f| value.fmt(f))?;
+                separated(f, values.iter(), Value::fmt)?;
                 f.write_str("]")
             }
             Value::Hash(pairs) => {

@@ -29,19 +29,21 @@ pub(crate) fn is_known_class(class: &str) -> bool {
 /// Calls methods, each on the value before.
 pub(super) fn call_all(mut value: Value, calls: &[MethodCall], variables: &Variables) -> ShellResult<Value> {
     for method in calls {
-        value = call(value, &method.name, evaluate_all(&method.arguments, variables)?)?;
+        let arguments = evaluate_all(&method.arguments, variables)?;
+        value = call(value, &method.name, &arguments)?;
     }
     Ok(value)
 }
 
 /// Calls a method of a value.
-pub(super) fn call(value: Value, method: &str, arguments: Vec<Value>) -> ShellResult<Value> {
-    Ok(match (method, value, &arguments[..]) {
+pub(super) fn call(value: Value, method: &str, arguments: &[Value]) -> ShellResult<Value> {
+    Ok(match (method, value, arguments) {
         ("to_s", value, []) => Value::Bytes(to_text(&value)),
         ("to_i", Value::Bytes(text), []) => Value::Integer(leading_number(&text)),
         ("to_i", Value::Float(number), []) => Value::Integer(number as i64),
-        ("to_i", value @ Value::Integer(_), []) => value,
-        ("to_java_bytes" | "getBytes" | "to_sym" | "freeze", value @ Value::Bytes(_), []) => value,
+        ("to_i", value @ Value::Integer(_), [])
+        | ("to_java_bytes" | "getBytes" | "to_sym" | "freeze", value @ Value::Bytes(_), [])
+        | ("each" | "map" | "collect" | "to_a", value @ (Value::Range(..) | Value::Array(_)), []) => value,
         ("upcase", Value::Bytes(text), []) => Value::Bytes(text.to_ascii_uppercase()),
         ("downcase", Value::Bytes(text), []) => Value::Bytes(text.to_ascii_lowercase()),
         ("reverse", Value::Bytes(mut text), []) => {
@@ -68,7 +70,6 @@ pub(super) fn call(value: Value, method: &str, arguments: Vec<Value>) -> ShellRe
             let mut found = pairs.into_iter().filter(|(known, _)| known == key);
             found.next().map_or(Value::Nil, |(_, value)| value)
         }
-        ("each" | "map" | "collect" | "to_a", value @ (Value::Range(..) | Value::Array(_)), []) => value,
         ("each_with_index", value, []) => with_index(value)?,
         ("times", Value::Integer(count), []) => Value::Range(0, count.saturating_sub(1)),
         ("upto", Value::Integer(first), [Value::Integer(last)]) => Value::Range(first, *last),

@@ -205,7 +205,7 @@ impl<'s> Program<'s> {
                 let command = table_command(table, call, arguments)?;
                 return Ok(Some(Step::Command(command)));
             }
-            value = methods::call(value, &call.name, arguments)?;
+            value = methods::call(value, &call.name, &arguments)?;
         }
         if let Some(block) = &statement.block {
             let items = items(value)?;

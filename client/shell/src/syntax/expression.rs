@@ -212,7 +212,6 @@ impl Cursor<'_> {
             })?,
             Some('{') => self.nested(|cursor| cursor.hash(begin))?,
             Some('(') => self.nested(Self::parenthesized)?,
-            Some('0'..='9') => Expression::Literal(self.number()?),
             Some('-') if behind('-') == Some('-') && rest[2..].starts_with(char::is_alphabetic) => {
                 self.at += 2;
                 let name = format!("--{}", self.word());
@@ -224,7 +223,7 @@ impl Cursor<'_> {
                 let zero = Expression::Literal(Value::Integer(0));
                 Expression::Operations(Box::new(zero), vec![(Operator::Subtract, value)])
             }
-            Some('-' | '+') => Expression::Literal(self.number()?),
+            Some('0'..='9' | '-' | '+') => Expression::Literal(self.number()?),
             Some(':') => self.symbol()?,
             Some('/') => {
                 return Err(SyntaxError {

@@ -32,6 +32,10 @@ use clap_complete::Shell;
 
 /// A shell for Basalt that accepts the input of HBase's shell.
 #[derive(Debug, Parser)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is an option of the command line"
+)]
 #[command(name = "basalt-shell", version = concat!(env!("CARGO_PKG_VERSION"), " (", env!("BASALT_COMMIT"), ")"))]
 struct Options {
     /// Where the server listens. With --api native, ZooKeeper's address; Basalt answers on one port.
