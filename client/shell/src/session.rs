@@ -186,8 +186,8 @@ impl Session {
 }
 
 /// HBase's Thrift 2 says only the name when a table or namespace is missing or exists already; its
-/// shell adds the rest, and so does this one. `subject` is the first argument of the command. Over
-/// native RPC the exception's class decides.
+/// shell adds the rest, and so does this one, with a remedy. `subject` is the first argument of the command.
+/// Over native RPC the exception's class decides.
 pub(super) fn say_more(error: ShellError, command: &str, subject: &str) -> ShellError {
     let message = match &error {
         ShellError::Client(Error::Server { message, .. }) => message,
@@ -202,29 +202,41 @@ pub(super) fn say_more(error: ShellError, command: &str, subject: &str) -> Shell
     if subject.is_empty() || plain(message) != plain(subject) {
         return error;
     }
-    ShellError::Refused(match command {
-        "create" => format!("Table already exists: {subject}!"),
-        "create_namespace" => format!("Namespace already exists: {subject}!"),
+    let class = match command {
+        "create" => "TableExistsException",
+        "create_namespace" => "NamespaceExistException",
         "drop_namespace" | "alter_namespace" | "describe_namespace" | "list_namespace_tables" => {
-            format!("Unknown namespace {subject}!")
+            "NamespaceNotFoundException"
         }
-        _ => format!("Unknown table {subject}!"),
-    })
+        _ => "TableNotFoundException",
+    };
+    sentence_of(class, subject).map_or(error, ShellError::Refused)
 }
 
-/// The text of HBase's shell for an exception of this class.
+/// The text of HBase's shell for an exception of this class, and a remedy.
 fn sentence_of(class: &str, subject: &str) -> Option<String> {
     Some(match class {
-        "TableNotFoundException" => format!("Unknown table {subject}!"),
-        "TableExistsException" => format!("Table already exists: {subject}!"),
-        "NamespaceNotFoundException" => format!("Unknown namespace {subject}!"),
-        "NamespaceExistException" => format!("Namespace already exists: {subject}!"),
+        "TableNotFoundException" => unknown_table(subject),
+        "TableExistsException" => {
+            format!("Table already exists: {subject}! describe shows it, disable and drop remove it")
+        }
+        "NamespaceNotFoundException" => format!("Unknown namespace {subject}! list_namespace shows all"),
+        "NamespaceExistException" => {
+            format!("Namespace already exists: {subject}! describe_namespace shows it")
+        }
         _ => return None,
     })
 }
 
+/// The error for a table that does not exist.
+pub(super) fn unknown_table(name: &str) -> String {
+    format!("Unknown table {name}! list shows all")
+}
+
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     /// Goal: nothing is done unless the user says yes; without a user, commands are executed.
@@ -256,10 +268,58 @@ mod tests {
             };
             say_more(error.into(), command, subject).to_string()
         };
-        assert_eq!(said("get", "t", "t"), "Unknown table t!");
-        assert_eq!(said("get", "default:t", "t"), "Unknown table default:t!");
-        assert_eq!(said("create", "t", "t"), "Table already exists: t!");
-        assert_eq!(said("drop_namespace", "n", "n"), "Unknown namespace n!");
+        assert_eq!(said("get", "t", "t"), "Unknown table t! list shows all");
+        assert_eq!(
+            said("get", "default:t", "t"),
+            "Unknown table default:t! list shows all"
+        );
+        assert!(said("create", "t", "t").starts_with("Table already exists: t! "));
+        assert!(said("drop_namespace", "n", "n").starts_with("Unknown namespace n! "));
         assert_eq!(said("get", "t", "region of t is busy"), "region of t is busy");
+    }
+
+    /// Values that arguments of commands are made of.
+    const VALUES: [&str; 24] = [
+        "'t'",
+        "'t,,1'",
+        "'f:q'",
+        "'f:n:toLong'",
+        "'0123456789abcdef0123456789abcdef'",
+        "\"\\xff\\x00\"",
+        "''",
+        "-1",
+        "1.5",
+        "9223372036854775807",
+        "true",
+        "nil",
+        "[]",
+        "['a', [nil]]",
+        "{}",
+        "{LIMIT => -1, STARTROW => nil}",
+        "{NAME => 'f', VERSIONS => 99999999999}",
+        "{TIMERANGE => [2, 1], FILTER => 5}",
+        "{SPLITS => ['b', 'a'], NUMREGIONS => 0}",
+        "{TYPE => THROTTLE, USER => 'u', LIMIT => '9999999P/sec'}",
+        "{METHOD => 'set', NAME => {}}",
+        "1..3",
+        "{INTERVAL => 0.1, SORT => 'x', CACHE => 0}",
+        "'SPLIT'",
+    ];
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(512))]
+
+        /// Goal: no command panics, whatever its arguments are. Method: nothing listens at the server's address, so
+        /// that each fails at its first call if not before.
+        #[test]
+        fn no_arguments_make_a_command_panic(
+            name in proptest::sample::select(help::names().collect::<Vec<_>>()),
+            values in proptest::collection::vec(proptest::sample::select(&VALUES[..]), 0..5),
+        ) {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+            let mut session = Session::new(Backend::nowhere(), Output::new(Box::new(std::io::sink())), true);
+            let text = format!("{name} {}", values.join(", "));
+            let _ = runtime.block_on(session.execute(&text));
+        }
     }
 }

@@ -4,7 +4,7 @@ use basalt_idl::thrift2::describe::{describe_family, describe_table};
 
 use super::arguments::{Arguments, Options, bytes, list};
 use super::schema_text::{attribute_names, family_name, set_family, set_table};
-use super::session::{Outcome, Session, say_more};
+use super::session::{Outcome, Session, say_more, unknown_table};
 use super::several::Results;
 use super::to_tables::ToTables;
 use super::value::Value;
@@ -161,7 +161,7 @@ impl Session {
         let table = arguments.text("a table")?;
         arguments.end()?;
         if !self.client.table_exists(&table).await? {
-            return Err(ShellError::Refused(format!("Unknown table {table}!")));
+            return Err(ShellError::Refused(unknown_table(&table)));
         }
         Ok(Some(Value::Table(table)))
     }

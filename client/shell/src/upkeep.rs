@@ -7,7 +7,7 @@ use basalt_idl::thrift2::{TFilterByOperator, TLogQueryFilter, TLogType, TOnlineL
 
 use super::arguments::{Arguments, list, text};
 use super::escape::timestamp;
-use super::session::{Outcome, Session};
+use super::session::{Outcome, Session, unknown_table};
 use super::value::Value;
 use super::{ShellError, ShellResult};
 use basalt_client::TableName;
@@ -63,7 +63,7 @@ impl Session {
         let table = arguments.text("a table")?;
         arguments.end()?;
         if !self.client.table_exists(&table).await? {
-            return Err(ShellError::Refused(format!("Unknown table {table}!")));
+            return Err(ShellError::Refused(unknown_table(&table)));
         }
         let name: TableName = table.parse()?;
         let state = self.admin.background().await?;
