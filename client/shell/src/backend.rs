@@ -1,7 +1,7 @@
 //! The client behind a session: over Thrift 2 or over HBase's native protocol, with the same calls.
 //!
-//! Calls that only Basalt has, and those of the slow log, go over Thrift with either, and calls of the master
-//! over native RPC: Basalt answers both on one port.
+//! Calls that only Basalt has, and those of the slow log, go over Thrift with either, and calls of
+//! the master over native RPC: Basalt answers both on one port.
 
 use basalt_idl::call::Call;
 
@@ -75,7 +75,8 @@ calls! {
 }
 
 impl Backend {
-    /// The names of user tables whose whole name matches a Java regular expression; of all without one.
+    /// The names of user tables whose whole name matches a Java regular expression; of all without
+    /// one.
     pub async fn list_tables(&self, regex: Option<&str>) -> Result<Vec<TableName>> {
         match self.api {
             Api::Thrift => self.client.list_tables(regex).await,

@@ -1,5 +1,5 @@
-//! Commands on the master of a cluster: switches, servers, procedures and regions by their state. Basalt is
-//! the master of a cluster of one, and answers them over native RPC.
+//! Commands on the master of a cluster: switches, servers, procedures and regions by their state.
+//! Basalt is the master of a cluster of one, and answers them over native RPC.
 
 use basalt_client::TableName;
 use basalt_client::native::Cluster;

@@ -1,8 +1,8 @@
 //! The table of commands: all that HBase's shell has, in its groups.
 //!
-//! A command that this server has comes with its forms, its meaning and the method of [`Session`] that runs
-//! it. One that a single node cannot have comes with the reason and the remedy. Help, completion, dispatch and
-//! the methods of table variables read this table and nothing else.
+//! A command that this server has comes with its forms, its meaning and the method of [`Session`]
+//! that runs it. One that a single node cannot have comes with the reason and the remedy. Help,
+//! completion, dispatch and the methods of table variables read this table and nothing else.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -24,7 +24,7 @@ pub(super) struct Entry {
     pub(super) name: &'static str,
     /// Forms of the command, one a line.
     pub(super) usage: &'static str,
-    /// What it does; the first sentence makes sense alone.
+    /// Its effect; the first sentence makes sense alone.
     pub(super) meaning: &'static str,
     pub(super) run: Run,
 }
@@ -449,7 +449,7 @@ pub(super) const GROUPS: &[Group] = &[
             entry(
                 "flush_switch",
                 "flush_switch false\nflush_switch true",
-                "The same for flushes. While they are paused memstores fill up, until writes are refused.",
+                "Pauses flushes, or lets them go on, and says whether they were on. While they are paused memstores fill up, until writes are refused.",
                 run!(switch, BackgroundWork::FLUSHES),
             ),
             entry(

@@ -7,7 +7,7 @@ use super::syntax::NOT_RUBY;
 use super::value::Value;
 use super::{ShellError, help};
 
-/// What `table_help` prints.
+/// The output of `table_help`.
 const TABLE_HELP: &str = "\
 A table in a variable has the commands on a table as methods; the table is their first argument:
 

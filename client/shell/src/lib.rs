@@ -1,15 +1,16 @@
 //! The library of `basalt-shell`, which accepts the input of HBase's shell and prints its output.
 //!
-//! 1. [`syntax`] turns text into statements: the small part of Ruby that HBase's shell is used with.
+//! 1. [`syntax`] turns text into statements: the small part of Ruby that HBase's shell is used
+//!    with.
 //! 2. [`program`] evaluates them to one command after the other: variables, loops, arithmetic.
-//! 3. The table in `commands` has all commands; [`session`] runs them through the client, one small file
-//!    for each group, with [`arguments`] that are checked.
-//! 4. [`output`] prints rows, names and values as HBase does, as JSON or as CSV; [`progress`] shows the
-//!    progress of a long scan, [`top`] the present load.
+//! 3. The table in `commands` has all commands; [`session`] runs them through the client, one small
+//!    file for each group, with [`arguments`] that are checked.
+//! 4. [`output`] prints rows, names and values as HBase does, as JSON or as CSV; [`progress`] shows
+//!    the progress of a long scan, [`top`] the present load.
 //! 5. [`complete`] completes a line by the tab key.
 //!
-//! Nothing here reads a terminal: the binary hands text and keys in, and any [`std::io::Write`] takes the
-//! output.
+//! Nothing here reads a terminal: the binary hands text and keys in, and any [`std::io::Write`]
+//! takes the output.
 
 pub mod arguments;
 pub mod backend;

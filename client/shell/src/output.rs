@@ -9,14 +9,15 @@
 //!
 //! | | table | JSON | CSV |
 //! |---|---|---|---|
-//! | [record](Output::record) | columns | an object in a line | a line, below one with the names |
-//! | [text](Output::line) | text | `{"text":"..."}` for each line | text in quotes |
-//! | [answer](Output::answer) | a sentence | `{"value":...}` | the value |
-//! | [header](Output::header), [note](Output::note) | text, unless quiet | - | - |
+//! | record | columns | an object in a line | a line, below one with the names |
+//! | text | text | `{"text":"..."}` for each line | text in quotes |
+//! | answer | a sentence | `{"value":...}` | the value |
+//! | header, note | text, unless quiet | - | - |
 //!
-//! The first of two columns takes a quarter of the width. On a terminal, texts that do not fit are wrapped
-//! within their column; elsewhere they are printed whole, so that scripts can read them. What is no result,
-//! such as the time that a command took, goes beside the output, to standard error.
+//! The first of two columns takes a quarter of the width. On a terminal, texts that do not fit are
+//! wrapped within their column; elsewhere they are printed whole, so that scripts can read them.
+//! Everything that is no result, such as the time that a command took, goes beside the output, to
+//! standard error.
 
 use std::fmt::Display;
 use std::io::{Result, Write};
@@ -44,7 +45,7 @@ pub(super) type Field = (&'static str, Value);
 /// Where output goes, in which form, and how wide it is.
 pub struct Output {
     to: Box<dyn Write + Send>,
-    /// Gets what is no result.
+    /// Receives everything that is no result.
     beside: Box<dyn Write + Send>,
     style: Style,
     /// Whether headers, counts and times are left out.
@@ -65,7 +66,7 @@ impl std::fmt::Debug for Output {
 }
 
 impl Output {
-    /// Output to `to`, not a terminal, as tables. What is no result is dropped.
+    /// Output to `to`, not a terminal, as tables. Everything that is no result is dropped.
     pub fn new(to: Box<dyn Write + Send>) -> Output {
         Output {
             to,
@@ -335,7 +336,7 @@ mod tests {
         }
     }
 
-    /// What is printed to the output and beside it.
+    /// The text printed to the output, and beside it.
     fn printed(style: Style, quiet: bool, print: fn(&mut Output) -> Result<()>) -> [String; 2] {
         let (to, beside) = (Shared::default(), Shared::default());
         let mut output = Output::new(Box::new(to.clone()))

@@ -1,5 +1,5 @@
-//! Runs commands: evaluates a text, finds the method for each command, and prints the lines of HBase's
-//! shell around its output.
+//! Runs commands: evaluates a text, finds the method for each command, and prints the lines of
+//! HBase's shell around its output.
 
 use std::time::Instant;
 
@@ -159,7 +159,7 @@ impl Session {
         self.output.begin();
         let arguments = Arguments::new(name, command.arguments);
         let outcome = (entry.run)(self, arguments).await;
-        // What was printed stands before what is printed beside it.
+        // Results stand before the lines beside them where both go to one file.
         self.output.flush()?;
         outcome.map_err(|error| say_more(error, name, &subject))
     }
@@ -186,8 +186,8 @@ impl Session {
 }
 
 /// HBase's Thrift 2 says only the name when a table or namespace is missing or exists already; its
-/// shell adds the rest, and so does this one, with a remedy. `subject` is the first argument of the command.
-/// Over native RPC the exception's class decides.
+/// shell adds the rest, and so does this one, with a remedy. `subject` is the first argument of the
+/// command. Over native RPC the exception's class decides.
 pub(super) fn say_more(error: ShellError, command: &str, subject: &str) -> ShellError {
     let message = match &error {
         ShellError::Client(Error::Server { message, .. }) => message,
@@ -309,8 +309,8 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(512))]
 
-        /// Goal: no command panics, whatever its arguments are. Method: nothing listens at the server's address, so
-        /// that each fails at its first call if not before.
+        /// Goal: no command panics, whatever its arguments are. Method: nothing listens at the
+        /// server's address, so that each fails at its first call if not before.
         #[test]
         fn no_arguments_make_a_command_panic(
             name in proptest::sample::select(help::names().collect::<Vec<_>>()),

@@ -1,8 +1,8 @@
 //! `top`: tables, regions and methods with their present rates, the busiest first.
 //!
-//! Rates are differences of two samples of counters that the server keeps anyway: those of regions, and those
-//! of methods on its HTTP port. At a terminal the picture is drawn anew after each interval and each key;
-//! elsewhere it is printed once.
+//! Rates are differences of two samples of counters that the server keeps anyway: those of regions,
+//! and those of methods on its HTTP port. At a terminal the picture is drawn anew after each
+//! interval and each key; elsewhere it is printed once.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::Result;
@@ -107,7 +107,7 @@ struct Row {
     figures: Vec<f64>,
 }
 
-/// What is shown, and in which order.
+/// A view, its order and its rows.
 #[derive(Debug)]
 struct Picture {
     view: View,
@@ -118,7 +118,7 @@ struct Picture {
     rows: Vec<Row>,
 }
 
-/// What a key asks for.
+/// The effect of a key.
 #[derive(Debug, PartialEq, Eq)]
 enum Pressed {
     Leave,
@@ -177,7 +177,8 @@ impl Session {
         })
     }
 
-    /// The address of the HTTP port: as it was given, or the port that the server names on the target's host.
+    /// The address of the HTTP port: as it was given, or the port that the server names on the
+    /// target's host.
     async fn http_address(&mut self) -> ShellResult<String> {
         if let Some(address) = &self.client.http {
             return Ok(address.clone());
@@ -376,7 +377,7 @@ fn interval(seconds: &str) -> ShellResult<Duration> {
     })
 }
 
-/// The rows of a view between two samples. What is gone in the second one has no row.
+/// The rows of a view between two samples. Regions that the second one lacks have no row.
 fn rows(view: View, before: &Sample, after: &Sample) -> Vec<Row> {
     let seconds = after.at.duration_since(before.at).as_secs_f64().max(1e-3);
     match (&before.counted, &after.counted) {
@@ -505,7 +506,8 @@ mod tests {
         Picture::of_arguments(&mut Arguments::new("top", command(text).arguments))
     }
 
-    /// Goal: rates are differences over the time between two samples; tables are sums of their regions.
+    /// Goal: rates are differences over the time between two samples; tables are sums of their
+    /// regions.
     #[test]
     fn rates_are_differences() {
         let before = Counted::Regions(vec![region("t", "t,,1", 10, 0), region("u", "u,,1", 100, 0)]);

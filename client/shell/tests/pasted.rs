@@ -115,8 +115,8 @@ async fn filled_in(session: &mut Session, printed: &Printed, line: &str) -> Stri
     line
 }
 
-/// Goal: every line of the list runs against a server, or is refused with the stated reason, in one sentence.
-/// Method: one session runs all of them in order.
+/// Goal: every line of the list runs against a server, or is refused with the stated reason, in one
+/// sentence. Method: one session runs all of them in order.
 #[tokio::test]
 async fn pasted_lines_run_or_say_why_not() {
     let dir = tempfile::tempdir().expect("a temporary folder");
@@ -140,7 +140,8 @@ async fn pasted_lines_run_or_say_why_not() {
     server.stop();
 }
 
-/// Goal: a line that is refused by its form is refused before anything is sent, and all others can be read.
+/// Goal: a line that is refused by its form is refused before anything is sent, and all others can
+/// be read.
 #[test]
 fn pasted_lines_can_be_read() {
     for (reason, line) in lines() {

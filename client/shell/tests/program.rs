@@ -22,7 +22,8 @@ fn printed(output: &Output) -> [String; 2] {
     })
 }
 
-/// Goal: standard output has results only; times and echoed commands are on standard error, and not with -q.
+/// Goal: standard output has results only; times and echoed commands are on standard error, and not
+/// with -q.
 #[test]
 fn standard_output_has_results_only() {
     let dir = tempfile::tempdir().expect("a temporary folder");

@@ -4,7 +4,8 @@ use super::super::ShellResult;
 use super::super::syntax::Value;
 use super::evaluate::{check_size, not_ruby, to_text, wrong};
 
-/// Formats values. Knows `%d`, `%i`, `%u`, `%s`, `%x`, `%X` and `%%`, with a width and the flags `0` and `-`.
+/// Formats values. Knows `%d`, `%i`, `%u`, `%s`, `%x`, `%X` and `%%`, with a width and the flags
+/// `0` and `-`.
 pub(super) fn format(format: &[u8], values: &[Value]) -> ShellResult<Value> {
     let mut values = values.iter();
     let mut result = Vec::with_capacity(format.len());

@@ -1,4 +1,5 @@
-//! Methods of values, and of the Java classes whose use in HBase's shell is documented: `Bytes` and filters.
+//! Methods of values, and of the Java classes whose use in HBase's shell is documented: `Bytes` and
+//! filters.
 
 use super::super::converters::Converter;
 use super::super::syntax::{MethodCall, NOT_RUBY, Value};

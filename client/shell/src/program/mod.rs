@@ -4,7 +4,8 @@
 //! 2. The caller runs the command and gives its value to [`Program::answer`].
 //! 3. The next call goes on with that value: it is assigned, looped over, or shown.
 //!
-//! Nothing here does I/O. A text has at most [`ROUNDS_MAX`] rounds of its loops, so every program ends.
+//! Nothing here does I/O. A text has at most [`ROUNDS_MAX`] rounds of its loops, so every program
+//! ends.
 
 mod evaluate;
 mod format;
@@ -45,7 +46,7 @@ impl Display for Command {
     }
 }
 
-/// What the caller of a program does next.
+/// The next step of a program's caller.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Step {
     /// Run this command.

@@ -5,8 +5,8 @@ use proptest::prelude::*;
 use super::*;
 use crate::parse;
 
-/// Runs a text. `answers` are the values of its commands, in order. Returns the commands as they are echoed,
-/// and values as `=> value`.
+/// Runs a text. `answers` are the values of its commands, in order. Returns the commands as they
+/// are echoed, and values as `=> value`.
 fn run(text: &str, answers: &[Value]) -> Result<Vec<String>, String> {
     let statements = parse(text).map_err(|error| error.to_string())?;
     let mut program = Program::new(&statements);
@@ -313,7 +313,7 @@ proptest! {
         let _ = run(&text, &answers);
     }
 
-    /// What is echoed can be typed again, and means the same.
+    /// An echoed command can be typed again, and means the same.
     #[test]
     fn an_echoed_command_is_read_back(row: Vec<u8>, number: i64, key in "[A-Z]{1,9}") {
         let arguments = vec![Value::Bytes(row), Value::Integer(number), Value::Hash(vec![(key.into_bytes(), Value::Nil)])];

@@ -5,7 +5,8 @@ use super::{NOT_RUBY, Parsed, SyntaxError};
 /// Deepest nesting of brackets, blocks and interpolations.
 const DEPTH_MAX: usize = 64;
 
-/// Ruby's words that neither name a command nor a variable. `do`, `end`, `for` and `in` are the loop's.
+/// Ruby's words that neither name a command nor a variable. `do`, `end`, `for` and `in` are the
+/// loop's.
 const KEYWORDS: [&str; 35] = [
     "and",
     "begin",

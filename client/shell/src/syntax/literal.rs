@@ -152,8 +152,8 @@ impl Cursor<'_> {
     }
 }
 
-/// Length of the digits and letters of a number. A point belongs to it only before a digit, so that `1..3`
-/// and `3.times` begin with a whole number.
+/// Length of the digits and letters of a number. A point belongs to it only before a digit, so that
+/// `1..3` and `3.times` begin with a whole number.
 fn number_length(text: &str) -> usize {
     let is_part = |(at, letter): (usize, char)| match letter {
         '.' => text[at + 1..].starts_with(|next: char| next.is_ascii_digit()) && !text[..at].contains('.'),

@@ -17,10 +17,11 @@
 //!            | "(" expression ")" | "--" name
 //! ```
 //!
-//! A newline does not end a statement inside brackets, after a comma, an operator and `=>`. `#` starts a
-//! comment, and the prompt of a shell in front of a statement is skipped. Strings are bytes: in double quotes
-//! with Ruby's escapes (`\n`, `\x00`, `\0`, `\u00e9`, ...) and `#{expression}`, in single quotes only `\\` and
-//! `\'`. Typographic quotes count as plain ones. Constants stand for their names.
+//! A newline does not end a statement inside brackets, after a comma, an operator and `=>`. `#`
+//! starts a comment, and the prompt of a shell in front of a statement is skipped. Strings are
+//! bytes: in double quotes with Ruby's escapes (`\n`, `\x00`, `\0`, `\u00e9`, ...) and
+//! `#{expression}`, in single quotes only `\\` and `\'`. Typographic quotes count as plain ones.
+//! Constants stand for their names.
 //!
 //! All else of Ruby is refused by name. [`program`](super::program) runs statements.
 
@@ -97,7 +98,8 @@ pub enum Expression {
     Calls(Box<Expression>, Vec<MethodCall>),
 }
 
-/// An arithmetic operator; [`Operator::Add`] also joins strings, and [`Operator::Modulo`] formats them.
+/// An arithmetic operator; [`Operator::Add`] also joins strings, and [`Operator::Modulo`] formats
+/// them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operator {
     /// `+`

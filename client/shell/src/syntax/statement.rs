@@ -194,8 +194,9 @@ impl Cursor<'_> {
         }
     }
 
-    /// Whether an operator makes the name before it, which it may be adjacent to, a part of an expression. As in
-    /// Ruby, `x -5` is a command with an argument, `x - 5` and `x-5` are differences.
+    /// Whether an operator makes the name before it, which it may be adjacent to, a part of an
+    /// expression. As in Ruby, `x -5` is a command with an argument, `x - 5` and `x-5` are
+    /// differences.
     fn is_at_operator(&self, is_adjacent: bool) -> bool {
         let behind = self.rest().chars().nth(1);
         match self.peek() {

@@ -248,8 +248,8 @@ fn ruby_is_refused_by_name() {
     }
 }
 
-/// Commands that were copied with the prompt, from a page with typographic quotes, or with an option of a
-/// program.
+/// Commands that were copied with the prompt, from a page with typographic quotes, or with an
+/// option of a program.
 #[test]
 fn copied_text_is_read() {
     for (text, name, values) in [
