@@ -9,19 +9,11 @@ use prost::Message;
 
 use super::arguments::{Arguments, list, text};
 use super::escape::{printable, timestamp};
+use super::servers::Servers;
 use super::session::{Outcome, Session};
 use super::value::Value;
 use super::{ShellError, ShellResult};
 use basalt_client::admin::RegionMetrics;
-
-/// Servers by their state.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Servers {
-    Live,
-    Dead,
-    Unknown,
-    Decommissioned,
-}
 
 fn wrong<T>(text: impl Into<String>) -> ShellResult<T> {
     Err(ShellError::Arguments(text.into()))

@@ -11,8 +11,7 @@ use basalt_client::admin::BackgroundWork;
 use basalt_idl::thrift2::TLogType;
 
 use super::arguments::Arguments;
-use super::cluster::Servers;
-use super::general::import;
+use super::servers::Servers;
 use super::session::{Outcome, Session};
 use super::to_tables::ToTables;
 
@@ -126,7 +125,7 @@ pub(super) const GROUPS: &[Group] = &[
                 "import",
                 "import org.apache.hadoop.hbase.util.Bytes",
                 "Names a class of HBase: Bytes and simple filters, which need no import here.",
-                |_, arguments| Box::pin(std::future::ready(import(arguments))),
+                |_, arguments| Box::pin(std::future::ready(Session::import(arguments))),
             ),
             entry(
                 "exit",
@@ -987,11 +986,6 @@ pub(super) fn absence(name: &str) -> Option<&'static str> {
     let mut absent = GROUPS.iter().flat_map(|group| group.absent);
     let found = absent.find(|absent| absent.names.contains(&name))?;
     Some(found.why)
-}
-
-/// Whether HBase's shell or this one has a command of that name.
-pub(super) fn is_known(name: &str) -> bool {
-    find(name).is_some() || absence(name).is_some()
 }
 
 /// The name of a command that has several.

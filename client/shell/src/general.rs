@@ -64,16 +64,16 @@ impl Session {
         }
         Ok(None)
     }
-}
 
-/// Checks that the shell has a class, which needs no import.
-pub(super) fn import(mut arguments: Arguments) -> Outcome {
-    let class = arguments.text("a class")?;
-    arguments.end()?;
-    if is_known_class(&class) {
-        return Ok(None);
+    /// Checks that the shell has a class, which needs no import.
+    pub(super) fn import(mut arguments: Arguments) -> Outcome {
+        let class = arguments.text("a class")?;
+        arguments.end()?;
+        if is_known_class(&class) {
+            return Ok(None);
+        }
+        Err(ShellError::Refused(format!(
+            "{class} would be a Java class, which this shell has not; {NOT_RUBY}"
+        )))
     }
-    Err(ShellError::Refused(format!(
-        "{class} would be a Java class, which this shell has not; {NOT_RUBY}"
-    )))
 }

@@ -20,10 +20,12 @@ pub(super) fn names() -> impl Iterator<Item = &'static str> {
 pub(super) fn unknown_command(name: &str) -> String {
     let near = names().map(|known| (distance(name, known), known)).min();
     match near {
-        Some((distance, known)) if distance <= 2 => {
+        Some((distance, known)) if distance <= 2 && distance < name.len() => {
             format!("unknown command '{name}'; did you mean {known}?")
         }
-        _ => format!("unknown command '{name}'; help lists all"),
+        _ => format!(
+            "unknown command '{name}'; help lists all, and {name} = get_table 'name' makes a variable"
+        ),
     }
 }
 
@@ -107,7 +109,7 @@ mod tests {
     #[test]
     fn near_names_are_suggested() {
         assert!(unknown_command("scna").ends_with("did you mean scan?"));
-        assert!(unknown_command("rebalance_all").ends_with("help lists all"));
+        assert!(unknown_command("rebalance_all").contains("help lists all"));
     }
 
     /// Every group and every command has help, and a group's help has a line for each command.

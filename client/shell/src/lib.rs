@@ -6,7 +6,7 @@
 //! 3. The table in `commands` has all commands; [`session`] runs them through the client, one small
 //!    file for each group, with [`arguments`] that are checked.
 //! 4. [`output`] prints rows, names and values as HBase does, as JSON or as CSV; [`progress`] shows
-//!    the progress of a long scan, [`top`] the present load.
+//!    the progress of a long scan, `top` the present load.
 //! 5. [`complete`] completes a line by the tab key.
 //!
 //! Nothing here reads a terminal: the binary hands text and keys in, and any [`std::io::Write`]
@@ -32,7 +32,9 @@ pub mod program;
 pub mod progress;
 mod quotas;
 mod read_options;
+mod run;
 mod schema_text;
+mod servers;
 pub mod session;
 mod several;
 mod snapshots;
@@ -41,7 +43,7 @@ pub mod syntax;
 mod tables;
 mod to_tables;
 mod tools;
-pub mod top;
+mod top;
 mod units;
 mod upkeep;
 pub mod value;

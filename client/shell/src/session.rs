@@ -1,23 +1,31 @@
-//! Runs commands: evaluates a text, finds the method for each command, and prints the lines of
-//! HBase's shell around its output.
+//! The state of a shell, and what its commands share: answers, lists, and errors in HBase's words.
 
-use std::time::Instant;
+use std::time::Duration;
 
-use super::arguments::Arguments;
 use super::backend::Backend;
-use super::commands;
 use super::output::Output;
-use super::program::{Command, Program, Step, Variables};
+use super::program::Variables;
 use super::progress::Progress;
-use super::syntax::{Value, parse};
-use super::top::OpenKeys;
-use super::{ShellError, ShellResult, help};
+use super::value::Value;
+use super::{ShellError, ShellResult};
 use basalt_client::Error;
 use basalt_client::admin::Admin;
 use basalt_client::native::RemoteException;
 
 /// Reads a person's answer, a line.
 pub type ReadAnswer = fn() -> std::io::Result<String>;
+
+/// A keyboard.
+pub trait Keys {
+    /// The next key; `None` if none is pressed within this time.
+    fn next(&mut self, within: Duration) -> std::io::Result<Option<u8>>;
+
+    /// Lines of the screen.
+    fn lines(&self) -> usize;
+}
+
+/// Opens the keyboard.
+pub type OpenKeys = fn() -> std::io::Result<Box<dyn Keys>>;
 
 /// A client, an output, and the variables that commands were assigned to.
 #[derive(Debug)]
@@ -29,7 +37,7 @@ pub struct Session {
     /// Told of rows while a scan runs, where the rows themselves are not seen.
     pub progress: Option<Progress>,
     /// Whether a person is there: values of statements are printed as `=> value` then.
-    interactive: bool,
+    pub(super) interactive: bool,
     /// Whether each command is printed beside the output before it runs.
     pub echo: bool,
     /// Reads a person's answer to a question that was just printed. Without it, every question
@@ -37,7 +45,7 @@ pub struct Session {
     pub answer: Option<ReadAnswer>,
     /// Opens the keyboard for pictures that are live. Without it, they are printed once.
     pub keys: Option<OpenKeys>,
-    variables: Variables,
+    pub(super) variables: Variables,
     /// The end of the shell, once `exit` has run.
     pub(super) exit: Option<Next>,
     /// Whether the server is Basalt, once it was asked.
@@ -89,79 +97,6 @@ impl Session {
             },
         })?;
         Ok(answer.to_ascii_lowercase().contains('y'))
-    }
-
-    /// Runs the statements of a text up to the first error. The time that a command or loop took is
-    /// printed beside the output.
-    pub async fn execute(&mut self, text: &str) -> ShellResult<Next> {
-        let statements = parse(text)?;
-        let mut program = Program::new(&statements);
-        let mut began = None;
-        let outcome = loop {
-            let step = match program.next(&mut self.variables) {
-                Ok(step) => step,
-                Err(error) => break Err(error),
-            };
-            if !matches!(step, Step::Command(_)) || !program.is_in_loop() {
-                self.print_time(&mut began);
-            }
-            match step {
-                Step::Command(command) => {
-                    if command.name != "help" {
-                        began.get_or_insert_with(Instant::now);
-                    }
-                    match self.run(command).await {
-                        Ok(value) => program.answer(value),
-                        Err(error) => break Err(error),
-                    }
-                    if let Some(exit) = self.exit.take() {
-                        break Ok(exit);
-                    }
-                }
-                Step::Value(value) if self.interactive => self.output.note(&format!("=> {value}"))?,
-                Step::Value(_) => {}
-                Step::End => break Ok(Next::Continue),
-            }
-        };
-        let is_silent =
-            |error: &ShellError| matches!(error, ShellError::Arguments(_)) || error.is_closed_output();
-        if !outcome.as_ref().is_err_and(is_silent) {
-            self.print_time(&mut began);
-        }
-        self.output.flush()?;
-        outcome
-    }
-
-    fn print_time(&mut self, began: &mut Option<Instant>) {
-        if let Some(began) = began.take() {
-            let seconds = began.elapsed().as_secs_f64();
-            self.output.beside(&format_args!("Took {seconds:.4} seconds"));
-        }
-    }
-
-    /// Runs one command and prints its output.
-    async fn run(&mut self, command: Command) -> Outcome {
-        if self.echo {
-            self.output.beside(&command);
-        }
-        let name = commands::canonical(&command.name);
-        let Some(entry) = commands::find(name) else {
-            return Err(match commands::absence(name) {
-                Some(why) => ShellError::Refused(help::absent_command(name, why)),
-                None => ShellError::Arguments(help::unknown_command(name)),
-            });
-        };
-        let subject = match command.arguments.first() {
-            Some(Value::Bytes(subject)) => String::from_utf8_lossy(subject).into_owned(),
-            Some(Value::Table(name)) => name.clone(),
-            _ => String::new(),
-        };
-        self.output.begin();
-        let arguments = Arguments::new(name, command.arguments);
-        let outcome = (entry.run)(self, arguments).await;
-        // Results stand before the lines beside them where both go to one file.
-        self.output.flush()?;
-        outcome.map_err(|error| say_more(error, name, &subject))
     }
 
     /// Prints the only result of a command, in words and as a value.
@@ -235,8 +170,6 @@ pub(super) fn unknown_table(name: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
-
     use super::*;
 
     /// Goal: nothing is done unless the user says yes; without a user, commands are executed.
@@ -276,50 +209,5 @@ mod tests {
         assert!(said("create", "t", "t").starts_with("Table already exists: t! "));
         assert!(said("drop_namespace", "n", "n").starts_with("Unknown namespace n! "));
         assert_eq!(said("get", "t", "region of t is busy"), "region of t is busy");
-    }
-
-    /// Values that arguments of commands are made of.
-    const VALUES: [&str; 24] = [
-        "'t'",
-        "'t,,1'",
-        "'f:q'",
-        "'f:n:toLong'",
-        "'0123456789abcdef0123456789abcdef'",
-        "\"\\xff\\x00\"",
-        "''",
-        "-1",
-        "1.5",
-        "9223372036854775807",
-        "true",
-        "nil",
-        "[]",
-        "['a', [nil]]",
-        "{}",
-        "{LIMIT => -1, STARTROW => nil}",
-        "{NAME => 'f', VERSIONS => 99999999999}",
-        "{TIMERANGE => [2, 1], FILTER => 5}",
-        "{SPLITS => ['b', 'a'], NUMREGIONS => 0}",
-        "{TYPE => THROTTLE, USER => 'u', LIMIT => '9999999P/sec'}",
-        "{METHOD => 'set', NAME => {}}",
-        "1..3",
-        "{INTERVAL => 0.1, SORT => 'x', CACHE => 0}",
-        "'SPLIT'",
-    ];
-
-    proptest! {
-        #![proptest_config(ProptestConfig::with_cases(512))]
-
-        /// Goal: no command panics, whatever its arguments are. Method: nothing listens at the
-        /// server's address, so that each fails at its first call if not before.
-        #[test]
-        fn no_arguments_make_a_command_panic(
-            name in proptest::sample::select(help::names().collect::<Vec<_>>()),
-            values in proptest::collection::vec(proptest::sample::select(&VALUES[..]), 0..5),
-        ) {
-            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-            let mut session = Session::new(Backend::nowhere(), Output::new(Box::new(std::io::sink())), true);
-            let text = format!("{name} {}", values.join(", "));
-            let _ = runtime.block_on(session.execute(&text));
-        }
     }
 }

@@ -5,7 +5,6 @@
 //! interval and each key; elsewhere it is printed once.
 
 use std::collections::{BTreeMap, HashMap};
-use std::io::Result;
 use std::time::{Duration, Instant};
 
 use basalt_client::admin::RegionMetrics;
@@ -17,18 +16,6 @@ use super::output::Field;
 use super::session::{Outcome, Session};
 use super::value::Value;
 use super::{ShellError, ShellResult};
-
-/// A keyboard.
-pub trait Keys {
-    /// The next key; `None` if none is pressed within this time.
-    fn next(&mut self, within: Duration) -> Result<Option<u8>>;
-
-    /// Lines of the screen.
-    fn lines(&self) -> usize;
-}
-
-/// Opens the keyboard.
-pub type OpenKeys = fn() -> Result<Box<dyn Keys>>;
 
 /// Lines of a picture that is printed once.
 const LIMIT: usize = 20;

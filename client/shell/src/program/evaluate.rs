@@ -1,20 +1,9 @@
 //! Expressions to values.
 
-use super::super::syntax::{Expression, NOT_RUBY, Operator, Value};
-use super::super::{ShellError, ShellResult};
+use super::super::ShellResult;
+use super::super::syntax::{Expression, MethodCall, Operator, Value};
+use super::checks::{check_size, to_text, wrong};
 use super::{Variables, format, methods};
-
-/// Maximum size of a string, and number of elements of an array, that an expression makes.
-pub(super) const SIZE_MAX: usize = 1 << 20;
-
-pub(super) fn wrong<T>(text: impl Into<String>) -> ShellResult<T> {
-    Err(ShellError::Arguments(text.into()))
-}
-
-/// The error for a part of Ruby that this shell lacks.
-pub(super) fn not_ruby<T>(what: &str) -> ShellResult<T> {
-    wrong(format!("{what} is Ruby; {NOT_RUBY}"))
-}
 
 pub(super) fn evaluate_all(expressions: &[Expression], variables: &Variables) -> ShellResult<Vec<Value>> {
     expressions
@@ -67,29 +56,46 @@ pub(super) fn evaluate(expression: &Expression, variables: &Variables) -> ShellR
         }
         Expression::Calls(base, calls) => match &**base {
             Expression::Variable(name) if variables.get(name).is_none() => {
-                methods::of_package(name, calls, variables)?
+                of_package(name, calls, variables)?
             }
-            Expression::Literal(Value::Constant(class)) => methods::of_class(class, calls, variables)?,
-            base => methods::call_all(evaluate(base, variables)?, calls, variables)?,
+            Expression::Literal(Value::Constant(class)) => of_class(class, calls, variables)?,
+            base => call_all(evaluate(base, variables)?, calls, variables)?,
         },
     })
 }
 
-pub(super) fn check_size(size: usize) -> ShellResult<()> {
-    if size > SIZE_MAX {
-        return wrong(format!("the value is larger than {SIZE_MAX} bytes or elements"));
+/// Calls methods, each on the value before.
+fn call_all(mut value: Value, calls: &[MethodCall], variables: &Variables) -> ShellResult<Value> {
+    for method in calls {
+        let arguments = evaluate_all(&method.arguments, variables)?;
+        value = methods::call(value, &method.name, &arguments)?;
     }
-    Ok(())
+    Ok(value)
 }
 
-/// A value as the text that interpolation inserts: Ruby's `to_s`.
-pub(super) fn to_text(value: &Value) -> Vec<u8> {
-    match value {
-        Value::Bytes(bytes) => bytes.clone(),
-        Value::Nil => Vec::new(),
-        Value::Table(name) => name.clone().into_bytes(),
-        other => other.to_string().into_bytes(),
+/// The value of `first.rest...`, where `first` is no variable: the package of a Java class.
+pub(super) fn of_package(first: &str, calls: &[MethodCall], variables: &Variables) -> ShellResult<Value> {
+    let is_class = |call: &MethodCall| call.name.starts_with(|letter: char| letter.is_ascii_uppercase());
+    if !methods::is_package(first) {
+        return wrong(format!(
+            "'{first}' is no variable; a table gets one with {first} = get_table 'name'"
+        ));
     }
+    match calls.iter().position(is_class) {
+        Some(at) => of_class(&calls[at].name, &calls[at + 1..], variables),
+        None => methods::not_java(first),
+    }
+}
+
+/// The value of methods of a Java class.
+fn of_class(class: &str, calls: &[MethodCall], variables: &Variables) -> ShellResult<Value> {
+    let Some((method, others)) = calls.split_first() else {
+        return Ok(Value::Constant(class.to_owned()));
+    };
+    methods::check_class(class, &method.name)?;
+    let arguments = evaluate_all(&method.arguments, variables)?;
+    let value = methods::of_class(class, &method.name, &arguments)?;
+    call_all(value, others, variables)
 }
 
 fn range(first: &Value, last: &Value, is_exclusive: bool) -> ShellResult<Value> {

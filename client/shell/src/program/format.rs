@@ -2,7 +2,7 @@
 
 use super::super::ShellResult;
 use super::super::syntax::Value;
-use super::evaluate::{check_size, not_ruby, to_text, wrong};
+use super::checks::{check_size, not_ruby, to_text, wrong};
 
 /// Formats values. Knows `%d`, `%i`, `%u`, `%s`, `%x`, `%X` and `%%`, with a width and the flags
 /// `0` and `-`.

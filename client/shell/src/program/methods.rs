@@ -1,11 +1,10 @@
 //! Methods of values, and of the Java classes whose use in HBase's shell is documented: `Bytes` and
 //! filters.
 
+use super::super::ShellResult;
 use super::super::converters::Converter;
-use super::super::syntax::{MethodCall, NOT_RUBY, Value};
-use super::super::{ShellResult, commands};
-use super::Variables;
-use super::evaluate::{check_size, evaluate_all, not_ruby, to_text, wrong};
+use super::super::syntax::{NOT_RUBY, Value};
+use super::checks::{check_size, not_ruby, to_text, wrong};
 
 /// First words of the names of Java packages.
 const PACKAGES: [&str; 6] = ["com", "edu", "java", "javax", "net", "org"];
@@ -25,15 +24,6 @@ const FILTERS: [&str; 8] = [
 /// Whether a Java class has methods here.
 pub(crate) fn is_known_class(class: &str) -> bool {
     class == "Bytes" || FILTERS.contains(&class)
-}
-
-/// Calls methods, each on the value before.
-pub(super) fn call_all(mut value: Value, calls: &[MethodCall], variables: &Variables) -> ShellResult<Value> {
-    for method in calls {
-        let arguments = evaluate_all(&method.arguments, variables)?;
-        value = call(value, &method.name, &arguments)?;
-    }
-    Ok(value)
 }
 
 /// Calls a method of a value.
@@ -145,58 +135,39 @@ fn steps(first: i64, last: i64, by: i64) -> ShellResult<Value> {
     Ok(Value::Array(numbers))
 }
 
-/// The value of `first.rest...`, where `first` is no variable: the package of a Java class.
-pub(super) fn of_package(first: &str, calls: &[MethodCall], variables: &Variables) -> ShellResult<Value> {
-    let is_class = |call: &MethodCall| call.name.starts_with(|letter: char| letter.is_ascii_uppercase());
-    if !PACKAGES.contains(&first) {
-        if commands::is_known(first) {
-            return wrong(format!(
-                "'{first}' is a command; its value can be used after it has a name: x = {first}"
-            ));
-        }
-        return wrong(format!(
-            "'{first}' is no variable; a table gets one with {first} = get_table 'name'"
-        ));
-    }
-    match calls.iter().position(is_class) {
-        Some(at) => of_class(&calls[at].name, &calls[at + 1..], variables),
-        None => not_java(first),
-    }
+/// Whether a name begins the name of a Java package.
+pub(super) fn is_package(name: &str) -> bool {
+    PACKAGES.contains(&name)
 }
 
-/// The value of methods of a Java class.
-pub(super) fn of_class(class: &str, calls: &[MethodCall], variables: &Variables) -> ShellResult<Value> {
-    let Some((method, others)) = calls.split_first() else {
-        return Ok(Value::Constant(class.to_owned()));
-    };
+/// Refuses a Java class that this shell does not have.
+pub(super) fn check_class(class: &str, method: &str) -> ShellResult<()> {
     let is_filter = class.ends_with("Filter") || class.ends_with("Comparator");
-    let is_known = is_known_class(class);
-    let arguments = if is_known {
-        evaluate_all(&method.arguments, variables)?
-    } else {
-        Vec::new()
-    };
-    let value = match (class, &method.name[..], &arguments[..]) {
-        ("Bytes", method, [value]) => of_bytes(method, value)?,
-        (filter, "new", arguments) if is_known => filter_text(filter, arguments)?,
-        (filter, "new", _) if is_filter => {
-            return wrong(format!(
-                "{filter}.new makes a Java object, and this shell is not Java; a filter is written as text: FILTER => \
-                 \"PrefixFilter('x')\", and show_filters lists all"
-            ));
-        }
-        ("Date" | "Time" | "SimpleDateFormat" | "DateTime", ..) => {
-            return wrong(format!(
-                "{class} is a class of Java or Ruby, which this shell has not; a timestamp counts milliseconds since 1970: date \
-                 -u +%s000 prints the present one, and date -u -d @SECONDS a time"
-            ));
-        }
-        _ => return not_java(class),
-    };
-    call_all(value, others, variables)
+    match (class, method) {
+        ("Bytes", _) => Ok(()),
+        (class, "new") if is_known_class(class) => Ok(()),
+        (class, "new") if is_filter => wrong(format!(
+            "{class}.new makes a Java object, and this shell is not Java; a filter is written as text: FILTER => \
+             \"PrefixFilter('x')\", and show_filters lists all"
+        )),
+        ("Date" | "Time" | "SimpleDateFormat" | "DateTime", _) => wrong(format!(
+            "{class} is a class of Java or Ruby, which this shell has not; a timestamp counts milliseconds since 1970: date \
+             -u +%s000 prints the present one, and date -u -d @SECONDS a time"
+        )),
+        _ => not_java(class),
+    }
 }
 
-fn not_java<T>(class: &str) -> ShellResult<T> {
+/// The value of a method of a class that was checked.
+pub(super) fn of_class(class: &str, method: &str, arguments: &[Value]) -> ShellResult<Value> {
+    match (class, arguments) {
+        ("Bytes", [value]) => of_bytes(method, value),
+        ("Bytes", _) => wrong(format!("Bytes.{method} takes one value")),
+        (filter, arguments) => filter_text(filter, arguments),
+    }
+}
+
+pub(super) fn not_java<T>(class: &str) -> ShellResult<T> {
     wrong(format!(
         "{class} would be a Java class, which this shell has not; {NOT_RUBY}"
     ))

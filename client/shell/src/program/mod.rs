@@ -7,6 +7,7 @@
 //! Nothing here does I/O. A text has at most [`ROUNDS_MAX`] rounds of its loops, so every program
 //! ends.
 
+mod checks;
 mod evaluate;
 mod format;
 mod methods;
@@ -17,8 +18,8 @@ use std::slice::Iter;
 
 use super::syntax::{Block, MethodCall, Source, Statement, Value};
 use super::value::separated;
-use super::{ShellError, ShellResult, commands};
-use evaluate::{evaluate, evaluate_all};
+use super::{ShellError, ShellResult};
+use evaluate::{evaluate, evaluate_all, of_package};
 pub(super) use methods::is_known_class;
 
 /// Maximum number of rounds of all loops of a text.
@@ -170,8 +171,8 @@ impl<'s> Program<'s> {
                     let value = value.clone();
                     return self.resume(statement, 0, value, variables);
                 }
-                None if !statement.calls.is_empty() && !commands::is_known(name) => {
-                    let value = methods::of_package(name, &statement.calls, variables)?;
+                None if !statement.calls.is_empty() && methods::is_package(name) => {
+                    let value = of_package(name, &statement.calls, variables)?;
                     return self.resume(statement, statement.calls.len(), value, variables);
                 }
                 None => (name, Vec::new()),
@@ -203,7 +204,7 @@ impl<'s> Program<'s> {
                     continue;
                 }
                 self.running = Some((statement, called));
-                let command = table_command(table, call, arguments)?;
+                let command = table_command(table, call, arguments);
                 return Ok(Some(Step::Command(command)));
             }
             value = methods::call(value, &call.name, &arguments)?;
@@ -261,20 +262,22 @@ fn assign(variables: &mut Variables, names: &[String], item: Value) {
 }
 
 /// The command behind a method of a table: `t.put 'r', ...` is `put 't', 'r', ...`.
-fn table_command(table: String, call: &MethodCall, mut arguments: Vec<Value>) -> ShellResult<Command> {
-    if call.name == "help" {
-        let (name, arguments) = ("table_help".to_owned(), arguments);
-        return Ok(Command { name, arguments });
+fn table_command(table: String, call: &MethodCall, mut arguments: Vec<Value>) -> Command {
+    let mut name = call.name.clone();
+    if name == "help" {
+        name.insert_str(0, "table_");
+    } else {
+        arguments.insert(0, Value::Table(table));
     }
-    if !commands::takes_table(&call.name) {
-        return Err(ShellError::Arguments(format!(
-            "a table has no method '{}'; table_help lists them",
-            call.name
-        )));
-    }
-    arguments.insert(0, Value::Table(table));
-    let name = call.name.clone();
-    Ok(Command { name, arguments })
+    Command { name, arguments }
+}
+
+/// A variable with a table, for tests.
+#[cfg(test)]
+pub(super) fn with_table(variable: &str, table: &str) -> Variables {
+    let mut variables = Variables::default();
+    variables.set(variable, Value::Table(table.to_owned()));
+    variables
 }
 
 /// The only command of a text, for tests.

@@ -3,7 +3,7 @@
 use std::io::{Read as _, Result, stdin, stdout};
 use std::time::Duration;
 
-use basalt_shell::top::Keys;
+use basalt_shell::session::Keys;
 use rustix::termios::{OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcgetwinsize, tcsetattr};
 
 /// Lines of a screen whose size is not known.
