@@ -1,6 +1,6 @@
 //! A command's values taken apart, with errors that name the argument.
 
-use super::syntax::Value;
+use super::value::Value;
 use super::{ShellError, ShellResult};
 
 /// The arguments of one command, handed out from the front.
@@ -58,6 +58,12 @@ impl Arguments {
         }
     }
 
+    /// The next argument as text, if it is there and no hash.
+    pub fn optional_text(&mut self, what: &str) -> ShellResult<Option<String>> {
+        let bytes = self.optional_bytes(what)?;
+        bytes.map(|bytes| text(bytes, what)).transpose()
+    }
+
     /// The next argument as a whole number, if it is there and no hash.
     pub fn optional_integer(&mut self, what: &str) -> ShellResult<Option<i64>> {
         match self.values.front() {
@@ -102,7 +108,7 @@ impl Arguments {
             Some(other) => wrong(format!(
                 "{} takes {{ KEY => value }} here, not {}",
                 self.command,
-                kind(&other)
+                other.kind()
             )),
         }
     }
@@ -212,7 +218,7 @@ impl Options {
                 .collect(),
             Some(other) => wrong(format!(
                 "{key} takes {{ 'name' => 'value' }}, not {}",
-                kind(&other)
+                other.kind()
             )),
         }
     }
@@ -227,7 +233,7 @@ impl Options {
                 .collect(),
             Some(other) => wrong(format!(
                 "{key} takes {{ 'name' => 'value' }}, not {}",
-                kind(&other)
+                other.kind()
             )),
         }
     }
@@ -258,11 +264,11 @@ impl Options {
 pub fn bytes(value: Value, what: &str) -> ShellResult<Vec<u8>> {
     match value {
         Value::Bytes(bytes) => Ok(bytes),
-        Value::Constant(name) => Ok(name.into_bytes()),
+        Value::Constant(name) | Value::Table(name) => Ok(name.into_bytes()),
         Value::Integer(number) => Ok(number.to_string().into_bytes()),
         Value::Float(number) => Ok(number.to_string().into_bytes()),
         Value::Bool(value) => Ok(value.to_string().into_bytes()),
-        other => wrong(format!("{what} is {} instead of a string", kind(&other))),
+        other => wrong(format!("{what} is {} instead of a string", other.kind())),
     }
 }
 
@@ -276,7 +282,7 @@ pub fn integer(value: &Value, what: &str) -> ShellResult<i64> {
         _ => None,
     };
     number.map_or_else(
-        || wrong(format!("{what} is {} instead of a whole number", kind(value))),
+        || wrong(format!("{what} is {} instead of a whole number", value.kind())),
         Ok,
     )
 }
@@ -292,16 +298,4 @@ pub fn list(value: Value, what: &str) -> ShellResult<Vec<Vec<u8>>> {
 /// Bytes that must be text.
 pub fn text(bytes: Vec<u8>, what: &str) -> ShellResult<String> {
     String::from_utf8(bytes).or_else(|_| wrong(format!("{what} is not valid UTF-8")))
-}
-
-fn kind(value: &Value) -> &'static str {
-    match value {
-        Value::Bytes(_) => "a string",
-        Value::Constant(_) => "a constant",
-        Value::Integer(_) | Value::Float(_) => "a number",
-        Value::Bool(_) => "a boolean",
-        Value::Nil => "nil",
-        Value::Array(_) => "an array",
-        Value::Hash(_) => "a hash",
-    }
 }

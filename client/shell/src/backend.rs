@@ -1,7 +1,7 @@
 //! The client behind a session: over Thrift 2 or over HBase's native protocol, with the same calls.
 //!
-//! Calls that only Basalt has, and those of the slow log, go over Thrift with either: Basalt answers both on
-//! one port.
+//! Calls that only Basalt has, and those of the slow log, go over Thrift with either, and calls of
+//! the master over native RPC: Basalt answers both on one port.
 
 use basalt_idl::call::Call;
 
@@ -13,22 +13,24 @@ use basalt_client::{
 
 /// The client behind a session.
 #[derive(Clone, Debug)]
-pub enum Backend {
-    /// Thrift 2.
-    Thrift(Client),
-    /// Native RPC.
-    Native {
-        /// For everything that HBase has.
-        cluster: Cluster,
-        /// For Basalt's own calls.
-        client: Client,
-    },
+pub struct Backend {
+    /// For tables and rows.
+    pub api: Api,
+    /// For calls over Thrift.
+    pub client: Client,
+    /// For calls over native RPC: those of the master with either interface.
+    pub cluster: Cluster,
+    /// Address of the HTTP port, if it is not the one that the server names.
+    pub http: Option<String>,
 }
 
-impl From<Client> for Backend {
-    fn from(client: Client) -> Backend {
-        Backend::Thrift(client)
-    }
+/// The interface for tables and rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Api {
+    /// Thrift 2.
+    Thrift,
+    /// Native RPC.
+    Native,
 }
 
 /// The table behind a command.
@@ -43,9 +45,9 @@ macro_rules! calls {
     ($($name:ident($($argument:ident: $type:ty),*) -> $result:ty;)*) => {
         impl Backend {
             $(pub(super) async fn $name(&self, $($argument: $type),*) -> Result<$result> {
-                match self {
-                    Backend::Thrift(client) => client.$name($($argument),*).await,
-                    Backend::Native { cluster, .. } => cluster.$name($($argument),*).await,
+                match self.api {
+                    Api::Thrift => self.client.$name($($argument),*).await,
+                    Api::Native => self.cluster.$name($($argument),*).await,
                 }
             })*
         }
@@ -73,25 +75,38 @@ calls! {
 }
 
 impl Backend {
-    /// The names of user tables whose whole name matches a Java regular expression; of all without one.
+    /// The names of user tables whose whole name matches a Java regular expression; of all without
+    /// one.
     pub async fn list_tables(&self, regex: Option<&str>) -> Result<Vec<TableName>> {
-        match self {
-            Backend::Thrift(client) => client.list_tables(regex).await,
-            Backend::Native { cluster, .. } => cluster.list_tables(regex).await,
+        match self.api {
+            Api::Thrift => self.client.list_tables(regex).await,
+            Api::Native => self.cluster.list_tables(regex).await,
         }
     }
 
     pub(super) fn table(&self, name: &str) -> Result<BackendTable> {
-        Ok(match self {
-            Backend::Thrift(client) => BackendTable::Thrift(client.table(name)?),
-            Backend::Native { cluster, .. } => BackendTable::Native(cluster.table(name)?),
+        Ok(match self.api {
+            Api::Thrift => BackendTable::Thrift(self.client.table(name)?),
+            Api::Native => BackendTable::Native(self.cluster.table(name)?),
         })
     }
 
     /// The client for calls over Thrift.
     pub(super) fn thrift(&self) -> &Client {
-        match self {
-            Backend::Thrift(client) | Backend::Native { client, .. } => client,
+        &self.client
+    }
+
+    /// A client of a port where nothing listens, for tests.
+    #[cfg(test)]
+    pub(super) fn nowhere() -> Backend {
+        let registry = native::Registry::zookeeper("127.0.0.1:1", 1, "/hbase").unwrap();
+        let mut options = native::ClusterOptions::new(registry);
+        options.retries = 0;
+        Backend {
+            api: Api::Thrift,
+            client: Client::new("127.0.0.1:1", basalt_client::PoolOptions::default()).unwrap(),
+            cluster: Cluster::new(options),
+            http: None,
         }
     }
 
@@ -101,7 +116,7 @@ impl Backend {
         C: Call,
         C::Exception: Thrown,
     {
-        self.thrift().call(call).await
+        self.client.call(call).await
     }
 }
 

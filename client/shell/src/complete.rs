@@ -4,8 +4,8 @@
 //! table, and the words before `=>` are its options. So a new command is completed as soon as it
 //! has help.
 
-use super::help;
 use super::read_options::{COUNT_OPTIONS, GET_OPTIONS, SCAN_OPTIONS};
+use super::{commands, help};
 
 /// Where a line is, up to the cursor.
 struct Place<'l> {
@@ -61,7 +61,7 @@ pub fn complete(line: &str, tables: impl FnOnce() -> Vec<String>) -> (usize, Vec
             Vec::new()
         } else if place.command == "help" {
             beginning(written, help::names().map(|name| closed(name.to_owned())))
-        } else if help::takes_table(place.command) {
+        } else if commands::takes_table(place.command) {
             beginning(written, tables().into_iter().map(closed))
         } else {
             Vec::new()
@@ -69,7 +69,7 @@ pub fn complete(line: &str, tables: impl FnOnce() -> Vec<String>) -> (usize, Vec
         return (begin, words);
     }
     if place.is_first && arguments.trim_matches([' ', '(']).is_empty() {
-        let names = if help::takes_table(place.command) {
+        let names = if commands::takes_table(place.command) {
             tables()
         } else {
             Vec::new()
@@ -93,11 +93,11 @@ pub fn complete(line: &str, tables: impl FnOnce() -> Vec<String>) -> (usize, Vec
 
 /// The options of a command, sorted.
 fn options(command: &str) -> Vec<&'static str> {
-    let mut options = match help::canonical(command) {
+    let mut options = match commands::canonical(command) {
         "scan" => SCAN_OPTIONS.to_vec(),
         "get" => GET_OPTIONS.to_vec(),
         "count" => [&COUNT_OPTIONS[..], &SCAN_OPTIONS].concat(),
-        other => help::options(other),
+        other => commands::options(other),
     };
     options.sort_unstable();
     options.dedup();

@@ -13,6 +13,8 @@
 
 use super::escape::{printable, timestamp};
 use super::meta::SystemTable;
+use super::output::Field;
+use super::value::Value;
 use super::{ShellError, ShellResult};
 use basalt_client::{Cell, CellKind};
 
@@ -81,7 +83,7 @@ impl Converter {
 
     /// Converts a value to text; `None` if it has too few bytes. Numbers are big-endian, and bytes
     /// behind a number are ignored, as in HBase.
-    fn text(self, value: &[u8]) -> Option<String> {
+    pub(super) fn text(self, value: &[u8]) -> Option<String> {
         Some(match self {
             Converter::StringBinary => printable(value),
             Converter::Text => plain(value),
@@ -167,6 +169,24 @@ impl Format {
             Some(most) => text.chars().take(most).collect(),
             None => text,
         })
+    }
+
+    /// The fields of a cell in this row, for programs. The value is cut as [`Self::cell`] cuts its text.
+    pub(super) fn fields(&self, row: &[u8], cell: &Cell) -> ShellResult<[Field; 5]> {
+        let mut value = match cell.kind {
+            CellKind::Put => self.value(row, cell)?,
+            _ => String::new(),
+        };
+        if let Some(most) = self.max_length {
+            value = value.chars().take(most).collect();
+        }
+        Ok([
+            ("row", Value::text(self.key(row))),
+            ("column", Value::text(self.column(cell))),
+            ("timestamp", Value::Integer(cell.timestamp)),
+            ("type", Value::text(format!("{:?}", cell.kind))),
+            ("value", Value::text(value)),
+        ])
     }
 
     fn value(&self, row: &[u8], cell: &Cell) -> ShellResult<String> {

@@ -1,4 +1,4 @@
-//! Commands on rows: put, get, scan, count, delete, deleteall, incr, get_counter, append, show_filters.
+//! Commands on rows: put, get, scan, count, delete, deleteall, incr, get_counter, append.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use super::read_options::{
     read_column, scan_from, value_bytes, write_options,
 };
 use super::session::{Outcome, Session};
-use super::syntax::Value;
+use super::value::Value;
 use basalt_client::{Append, Delete, Get, Increment, Put, Scan, counter_from_value};
 
 /// Rows between two lines of `count`.
@@ -25,39 +25,7 @@ const ROWS_BEFORE_YIELD: usize = 64;
 /// Rows deleted at once by `deleteall` with a prefix, as in HBase.
 const DELETE_BATCH: usize = 100;
 
-/// Names of the filter language.
-const FILTERS: [&str; 19] = [
-    "ColumnCountGetFilter",
-    "ColumnPaginationFilter",
-    "ColumnPrefixFilter",
-    "ColumnRangeFilter",
-    "ColumnValueFilter",
-    "DependentColumnFilter",
-    "FamilyFilter",
-    "FirstKeyOnlyFilter",
-    "InclusiveStopFilter",
-    "KeyOnlyFilter",
-    "MultipleColumnPrefixFilter",
-    "PageFilter",
-    "PrefixFilter",
-    "QualifierFilter",
-    "RowFilter",
-    "SingleColumnValueExcludeFilter",
-    "SingleColumnValueFilter",
-    "TimestampsFilter",
-    "ValueFilter",
-];
-
 impl Session {
-    /// The names are a constant, as in HBase's shell, since the server has no call that lists them.
-    pub(super) fn show_filters(&mut self, mut arguments: Arguments) -> Outcome {
-        arguments.end()?;
-        for filter in FILTERS {
-            self.output.line(filter)?;
-        }
-        Ok(None)
-    }
-
     pub(super) async fn put(&mut self, mut arguments: Arguments) -> Outcome {
         let table = self.client.table(&arguments.text("a table")?)?;
         let row = arguments.bytes("a row")?;
@@ -104,11 +72,15 @@ impl Session {
             };
         }
         let row = table.get(get).await?;
-        self.output.header("COLUMN", "CELL")?;
+        self.output.header(&["COLUMN", "CELL"])?;
         if let Some(row) = &row {
             for cell in &row.cells {
-                self.output
-                    .row(&format.column(cell), &format.cell(&row.key, cell)?)?;
+                if self.output.is_table() {
+                    let columns = [format.column(cell), format.cell(&row.key, cell)?];
+                    self.output.record(&columns.each_ref().map(String::as_str), &[])?;
+                } else {
+                    self.output.record(&[], &format.fields(&row.key, cell)?)?;
+                }
             }
         }
         self.print_count(usize::from(row.is_some()))?;
@@ -125,7 +97,7 @@ impl Session {
         let mut format = request.format;
         format.system = SystemTable::named(&name);
         let mut rows = table.scan(request.scan)?;
-        self.output.header("ROW", "COLUMN+CELL")?;
+        self.output.header(&["ROW", "COLUMN+CELL"])?;
         let mut count = 0;
         let mut last = None;
         if let Some(progress) = &mut self.progress {
@@ -134,8 +106,12 @@ impl Session {
         while let Some(row) = rows.next().await? {
             let key = format.key(&row.key);
             for cell in &row.cells {
-                let text = format!("column={}, {}", format.column(cell), format.cell(&row.key, cell)?);
-                self.output.row(&key, &text)?;
+                if self.output.is_table() {
+                    let text = format!("column={}, {}", format.column(cell), format.cell(&row.key, cell)?);
+                    self.output.record(&[&key, &text], &[])?;
+                } else {
+                    self.output.record(&[], &format.fields(&row.key, cell)?)?;
+                }
             }
             // A row in pieces is one row.
             if last.as_ref() != Some(&row.key) {
@@ -153,7 +129,7 @@ impl Session {
         }
         self.print_count(count)?;
         if request.wants_metrics {
-            self.output.line(
+            self.output.note(
                 "Thrift does not carry the metrics of a scan; the server's own are at /metrics of its HTTP port.",
             )?;
         }
@@ -189,13 +165,12 @@ impl Session {
             count += i64::from(!row.partial);
             if count % interval == 0 && !row.partial {
                 let text = format!("Current count: {count}, row: {}", printable(&row.key));
-                self.output.line(&text)?;
+                self.output.note(&text)?;
                 // The line shows progress, so it must appear before the end.
                 self.output.flush()?;
             }
         }
-        self.output.line(&format!("{count} row(s)"))?;
-        Ok(Some(count.to_string()))
+        self.print_answer(&format!("{count} row(s)"), Value::Integer(count))
     }
 
     pub(super) async fn delete(&mut self, mut arguments: Arguments) -> Outcome {
@@ -274,8 +249,7 @@ impl Session {
                 break;
             }
         }
-        self.output.line(&format!("{count} row(s) deleted"))?;
-        Ok(Some(count.to_string()))
+        self.print_answer(&format!("{count} row(s) deleted"), Value::Integer(count as i64))
     }
 
     pub(super) async fn increment(&mut self, mut arguments: Arguments) -> Outcome {
@@ -298,8 +272,7 @@ impl Session {
             return Err(ShellError::Refused("the server returned no sum".to_owned()));
         };
         let sum = counter_from_value(&sum.value)?;
-        self.output.line(&format!("COUNTER VALUE = {sum}"))?;
-        Ok(Some(sum.to_string()))
+        self.print_answer(&format!("COUNTER VALUE = {sum}"), Value::Integer(sum))
     }
 
     pub(super) async fn get_counter(&mut self, mut arguments: Arguments) -> Outcome {
@@ -311,12 +284,10 @@ impl Session {
         let found = table.get(get).await?;
         let cell = found.and_then(|row| row.cells.into_iter().next());
         let Some(cell) = cell else {
-            self.output.line("No counter found at specified coordinates")?;
-            return Ok(None);
+            return self.print_answer("No counter found at specified coordinates", Value::Nil);
         };
         let value = counter_from_value(&cell.value)?;
-        self.output.line(&format!("COUNTER VALUE = {value}"))?;
-        Ok(Some(value.to_string()))
+        self.print_answer(&format!("COUNTER VALUE = {value}"), Value::Integer(value))
     }
 
     pub(super) async fn append(&mut self, mut arguments: Arguments) -> Outcome {
@@ -334,13 +305,10 @@ impl Session {
             append = append.ttl(Duration::from_millis(ttl_ms));
         }
         let appended = table.append(append).await?;
-        let text = appended
-            .cells
-            .first()
-            .map(|cell| printable(&cell.value))
-            .unwrap_or_default();
-        self.output.line(&format!("CURRENT VALUE = {text}"))?;
-        Ok(Some(format!("\"{text}\"")))
+        let value = appended.cells.into_iter().next().map(|cell| cell.value.to_vec());
+        let value = value.unwrap_or_default();
+        let text = format!("CURRENT VALUE = {}", printable(&value));
+        self.print_answer(&text, Value::Bytes(value))
     }
 }
 

@@ -1,43 +1,58 @@
 //! The library of `basalt-shell`, which accepts the input of HBase's shell and prints its output.
 //!
-//! 1. [`syntax`] turns text into commands: the small part of Ruby that HBase's shell is used with.
-//! 2. [`arguments`] parses a command's values and describes errors in them.
-//! 3. [`session`] runs commands through the client, one small file for each group of commands.
-//! 4. [`output`] prints rows, names and values as HBase does; [`progress`] shows the progress of a
-//!    long scan.
+//! 1. [`syntax`] turns text into statements: the small part of Ruby that HBase's shell is used
+//!    with.
+//! 2. [`program`] evaluates them to one command after the other: variables, loops, arithmetic.
+//! 3. The table in `commands` has all commands; [`session`] runs them through the client, one small
+//!    file for each group, with [`arguments`] that are checked.
+//! 4. [`output`] prints rows, names and values as HBase does, as JSON or as CSV; [`progress`] shows
+//!    the progress of a long scan, `top` the present load.
 //! 5. [`complete`] completes a line by the tab key.
 //!
-//! Nothing here reads a terminal: the binary hands text in, and any [`std::io::Write`] takes the output.
+//! Nothing here reads a terminal: the binary hands text and keys in, and any [`std::io::Write`]
+//! takes the output.
 
 pub mod arguments;
 pub mod backend;
+mod cluster;
+mod commands;
 pub mod complete;
 mod converters;
 mod data;
 mod escape;
+mod filters;
+mod general;
 mod help;
 mod meta;
+mod methods;
 mod namespaces;
 pub mod output;
 mod places;
+pub mod program;
 pub mod progress;
 mod quotas;
 mod read_options;
+mod run;
 mod schema_text;
+mod servers;
 pub mod session;
 mod several;
 mod snapshots;
+mod status;
 pub mod syntax;
 mod tables;
 mod to_tables;
 mod tools;
+mod top;
 mod units;
 mod upkeep;
+pub mod value;
 mod without_effect;
 
 pub use backend::Backend;
 pub use session::Session;
 pub use syntax::parse;
+pub use value::Value;
 
 /// Why a command failed.
 #[derive(Debug, thiserror::Error)]

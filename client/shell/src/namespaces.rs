@@ -15,12 +15,7 @@ impl Session {
         check_pattern(&pattern)?;
         let mut names = self.client.list_namespaces().await?;
         names.retain(|name| matches(&pattern, name));
-        self.output.header("NAMESPACE", "")?;
-        for name in &names {
-            self.output.line(name)?;
-        }
-        self.print_count(names.len())?;
-        Ok(None)
+        self.print_names("NAMESPACE", &names)
     }
 
     pub(super) async fn create_namespace(&mut self, mut arguments: Arguments) -> Outcome {
@@ -84,7 +79,7 @@ impl Session {
             .configuration
             .iter()
             .map(|(key, value)| format!(", {key} => '{value}'"));
-        self.output.line("DESCRIPTION")?;
+        self.output.note("DESCRIPTION")?;
         let text = format!("{{NAME => '{}'{}}}", namespace.name, settings.collect::<String>());
         self.output.line(&text)?;
         Ok(None)
@@ -94,16 +89,8 @@ impl Session {
         let name = arguments.text("a namespace")?;
         arguments.end()?;
         let tables = self.client.list_tables_of_namespace(&name).await?;
-        self.output.line("TABLE")?;
-        for table in &tables {
-            self.output.line(table.qualifier())?;
-        }
-        self.print_count(tables.len())?;
-        let names: Vec<String> = tables
-            .iter()
-            .map(|table| format!("\"{}\"", table.qualifier()))
-            .collect();
-        Ok(Some(format!("[{}]", names.join(", "))))
+        let names: Vec<&str> = tables.iter().map(basalt_client::TableName::qualifier).collect();
+        self.print_names("TABLE", &names)
     }
 }
 

@@ -1,9 +1,10 @@
 //! Commands that move regions between the virtual servers of a rehearsal, as HBase's do between region
 //! servers.
 
-use super::ShellResult;
 use super::arguments::{Arguments, text};
 use super::session::{Outcome, Session};
+use super::value::Value;
+use super::{ShellError, ShellResult};
 
 impl Session {
     pub(super) async fn move_region(&mut self, mut arguments: Arguments) -> Outcome {
@@ -31,11 +32,22 @@ impl Session {
 
     /// Prints whether the balancer ran, as HBase does, and how many regions it moved.
     pub(super) async fn balancer(&mut self, mut arguments: Arguments) -> Outcome {
+        match arguments.optional_text("a mode")?.as_deref() {
+            None | Some("force" | "ignore_rit") => {}
+            Some("dry_run") => {
+                arguments.end()?;
+                return self.balance_dry_run().await;
+            }
+            Some(other) => {
+                let text = format!("the mode is '{other}' and must be 'force', 'ignore_rit' or 'dry_run'");
+                return Err(ShellError::Arguments(text));
+            }
+        }
         arguments.end()?;
         let moved = self.admin.balance().await?;
-        self.output
-            .line(&format!("Balancer ran, moved {moved} regions"))?;
-        Ok(Some("true".to_owned()))
+        let text = format!("Balancer ran, moved {moved} regions");
+        self.output.note(&text)?;
+        Ok(Some(Value::Bool(true)))
     }
 
     async fn named_region(&self, arguments: &mut Arguments) -> ShellResult<bytes::Bytes> {

@@ -7,11 +7,13 @@ use bytes::Bytes;
 use super::arguments::{Arguments, Options};
 use super::escape::printable;
 use super::session::{Outcome, Session};
+use super::value::Value;
 use super::{ShellError, ShellResult};
 use basalt_client::TableName;
 use basalt_client::admin::{QuotaScope, Throttle, ThrottleType, TimeUnit};
 
-const KEYS: [&str; 7] = [
+const KEYS: [&str; 8] = [
+    "REGIONSERVER",
     "TYPE",
     "THROTTLE_TYPE",
     "USER",
@@ -56,7 +58,7 @@ impl Session {
             self.admin.set_quota(quota).await?;
         }
         if let Some(user) = of_user {
-            self.output.line(&format!(
+            self.output.note(&format!(
                 "note: the quota counts for calls of {user}; calls without a user are those of the server's setting quota.user"
             ))?;
         }
@@ -75,9 +77,11 @@ impl Session {
         if let Some(limit @ 1..) = limit {
             quotas.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
         }
-        self.output.header("OWNER", "QUOTAS")?;
+        self.output.header(&["OWNER", "QUOTAS"])?;
         for quota in &quotas {
-            self.output.row(&owner_text(quota), &quota_text(quota))?;
+            let columns = [owner_text(quota), quota_text(quota)];
+            let columns = columns.each_ref().map(String::as_str);
+            self.output.texts(&["owner", "quotas"], &columns)?;
         }
         self.print_count(quotas.len())?;
         Ok(None)
@@ -106,11 +110,12 @@ impl Session {
         self.print_sizes("SNAPSHOT", rows)
     }
 
-    fn print_sizes(&mut self, of: &str, sizes: impl Iterator<Item = (String, i64)>) -> Outcome {
-        self.output.header(of, "SIZE")?;
+    fn print_sizes(&mut self, of: &'static str, sizes: impl Iterator<Item = (String, i64)>) -> Outcome {
+        self.output.header(&[of, "SIZE"])?;
         let mut rows = 0;
         for (name, size) in sizes {
-            self.output.row(&name, &size.to_string())?;
+            let fields = [(of, Value::text(&name)), ("size", Value::Integer(size))];
+            self.output.record(&[&name, &size.to_string()], &fields)?;
             rows += 1;
         }
         self.print_count(rows)?;
@@ -123,10 +128,16 @@ impl Session {
 fn quotas(mut options: Options) -> ShellResult<Vec<Throttle>> {
     match options.text("TYPE")?.as_deref() {
         Some("THROTTLE") => {}
-        Some("SPACE") => return wrong("there are no space quotas, only TYPE => THROTTLE"),
+        Some("SPACE") => {
+            return wrong(
+                "there are no space quotas, only TYPE => THROTTLE; list_quota_table_sizes shows the sizes",
+            );
+        }
         Some(other) => return wrong(format!("TYPE is '{other}' and must be THROTTLE")),
         None if options.has("GLOBAL_BYPASS") => {
-            return wrong("there is no GLOBAL_BYPASS, only TYPE => THROTTLE");
+            return wrong(
+                "there is no GLOBAL_BYPASS, since quotas of users, tables and namespaces all count; LIMIT => NONE takes one away",
+            );
         }
         None => return wrong("set_quota needs TYPE => THROTTLE; see help 'set_quota'"),
     }
@@ -157,6 +168,9 @@ fn quotas(mut options: Options) -> ShellResult<Vec<Throttle>> {
         ns_name: options.text("NAMESPACE")?,
         ..Throttle::default()
     };
+    if options.has("REGIONSERVER") {
+        return wrong("there is no quota of a server; set one for each TABLE or NAMESPACE");
+    }
     options.end(&KEYS)?;
     if owner.user_name.is_none() && owner.table_name.is_none() && owner.ns_name.is_none() {
         return wrong("One of USER, TABLE or NAMESPACE must be specified");
@@ -197,6 +211,11 @@ fn parse_limit(text: &str) -> ShellResult<(i64, bool, TimeUnit)> {
         .iter()
         .find(|(name, _)| *name == unit)
         .ok_or_else(invalid)?;
+    if what == "cu" {
+        return wrong(format!(
+            "LIMIT is '{text}': there are no capacity units, limit requests (req) or bytes (K, M, G)"
+        ));
+    }
     let (amount, is_size) = if what == "req" {
         (Some(number), false)
     } else {
@@ -255,11 +274,10 @@ fn quota_text(quota: &Throttle) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::syntax::{Value, parse};
+    use crate::program::command;
 
-    fn of(command: &str) -> ShellResult<Vec<Throttle>> {
-        let mut commands = parse(command).unwrap();
-        match commands.remove(0).arguments.pop() {
+    fn of(text: &str) -> ShellResult<Vec<Throttle>> {
+        match command(text).arguments.pop() {
             Some(Value::Hash(pairs)) => quotas(Options::new(pairs)?),
             other => panic!("{other:?}"),
         }

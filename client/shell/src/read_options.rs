@@ -12,7 +12,7 @@
 
 use super::arguments::{Options, bytes, integer, list, text};
 use super::converters::{Converter, Format, check_class};
-use super::syntax::Value;
+use super::value::Value;
 use super::{ShellError, ShellResult};
 use basalt_client::{Consistency, Get, ReadType, Scan};
 
@@ -400,11 +400,10 @@ pub(super) fn value_bytes(value: Option<Value>) -> ShellResult<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::parse;
+    use crate::program::command;
 
     fn options(source: &str) -> Options {
-        let mut commands = parse(&format!("x {{{source}}}")).unwrap();
-        match commands[0].arguments.remove(0) {
+        match command(&format!("x {{{source}}}")).arguments.remove(0) {
             Value::Hash(pairs) => Options::new(pairs).unwrap(),
             other => panic!("{other:?}"),
         }

@@ -4,7 +4,7 @@ use basalt_idl::thrift2::describe::{FAMILY_ATTRIBUTES, FOREVER, TABLE_ATTRIBUTES
 use bytes::Bytes;
 
 use super::arguments::{Options, bytes, text};
-use super::syntax::Value;
+use super::value::Value;
 use super::{ShellError, ShellResult, units};
 use basalt_client::{
     BloomType, Compression, DataBlockEncoding, Durability, FamilySchema, KeepDeletedCells, TableSchema,
@@ -258,8 +258,10 @@ mod tests {
     use super::*;
 
     fn options(source: &str) -> Options {
-        let mut commands = crate::parse(&format!("x {source}")).unwrap();
-        match commands[0].arguments.remove(0) {
+        match crate::program::command(&format!("x {source}"))
+            .arguments
+            .remove(0)
+        {
             Value::Hash(pairs) => Options::new(pairs).unwrap(),
             other => panic!("{other:?}"),
         }

@@ -1,25 +1,33 @@
-//! Runs commands: finds the function for a name, prints the lines of HBase's shell around its
-//! output.
+//! The state of a shell, and what its commands share: answers, lists, and errors in HBase's words.
 
-use std::time::Instant;
+use std::time::Duration;
 
-use basalt_idl::thrift2::TLogType;
-
-use super::arguments::Arguments;
 use super::backend::Backend;
 use super::output::Output;
+use super::program::Variables;
 use super::progress::Progress;
-use super::syntax::{Command, Value};
-use super::to_tables::ToTables;
-use super::{ShellError, ShellResult, help};
+use super::value::Value;
+use super::{ShellError, ShellResult};
 use basalt_client::Error;
-use basalt_client::admin::{Admin, BackgroundWork};
+use basalt_client::admin::Admin;
 use basalt_client::native::RemoteException;
 
 /// Reads a person's answer, a line.
 pub type ReadAnswer = fn() -> std::io::Result<String>;
 
-/// A client and an output. A session keeps no state between commands.
+/// A keyboard.
+pub trait Keys {
+    /// The next key; `None` if none is pressed within this time.
+    fn next(&mut self, within: Duration) -> std::io::Result<Option<u8>>;
+
+    /// Lines of the screen.
+    fn lines(&self) -> usize;
+}
+
+/// Opens the keyboard.
+pub type OpenKeys = fn() -> std::io::Result<Box<dyn Keys>>;
+
+/// A client, an output, and the variables that commands were assigned to.
 #[derive(Debug)]
 pub struct Session {
     pub(super) client: Backend,
@@ -28,14 +36,23 @@ pub struct Session {
     pub output: Output,
     /// Told of rows while a scan runs, where the rows themselves are not seen.
     pub progress: Option<Progress>,
-    /// Whether a person is there: values of commands are printed as `=> value` then.
-    interactive: bool,
+    /// Whether a person is there: values of statements are printed as `=> value` then.
+    pub(super) interactive: bool,
+    /// Whether each command is printed beside the output before it runs.
+    pub echo: bool,
     /// Reads a person's answer to a question that was just printed. Without it, every question
     /// counts as confirmed.
     pub answer: Option<ReadAnswer>,
+    /// Opens the keyboard for pictures that are live. Without it, they are printed once.
+    pub keys: Option<OpenKeys>,
+    pub(super) variables: Variables,
+    /// The end of the shell, once `exit` has run.
+    pub(super) exit: Option<Next>,
+    /// Whether the server is Basalt, once it was asked.
+    pub(super) is_basalt: Option<bool>,
 }
 
-/// The caller's next step after a command.
+/// The caller's next step after commands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
     /// Continues with the next command.
@@ -44,20 +61,24 @@ pub enum Next {
     Exit(Option<u8>),
 }
 
-/// The value of a command in Ruby's form, for commands that have one.
-pub(super) type Outcome = ShellResult<Option<String>>;
+/// The value of a command, for commands that have one.
+pub(super) type Outcome = ShellResult<Option<Value>>;
 
 impl Session {
     /// A session.
-    pub fn new(client: impl Into<Backend>, output: Output, interactive: bool) -> Session {
-        let client = client.into();
+    pub fn new(client: Backend, output: Output, interactive: bool) -> Session {
         Session {
             admin: Admin::new(client.thrift()),
             client,
             output,
             progress: None,
             interactive,
+            echo: false,
             answer: None,
+            keys: None,
+            variables: Variables::default(),
+            exit: None,
+            is_basalt: None,
         }
     }
 
@@ -78,136 +99,30 @@ impl Session {
         Ok(answer.to_ascii_lowercase().contains('y'))
     }
 
-    /// Runs one command and prints its output.
-    pub async fn run(&mut self, command: Command) -> ShellResult<Next> {
-        let name = help::canonical(&command.name);
-        if name == "exit" {
-            return exit_code(Arguments::new(name, command.arguments)).map(Next::Exit);
-        }
-        let began = Instant::now();
-        let subject = match command.arguments.first() {
-            Some(Value::Bytes(subject)) => String::from_utf8_lossy(subject).into_owned(),
-            _ => String::new(),
-        };
-        let arguments = Arguments::new(name, command.arguments);
-        let outcome = self.dispatch(name, arguments).await;
-        let outcome = outcome.map_err(|error| say_more(error, name, &subject));
-        if name != "help" && !matches!(outcome, Err(ShellError::Arguments(_))) {
-            let seconds = began.elapsed().as_secs_f64();
-            self.output.line(&format!("Took {seconds:.4} seconds"))?;
-        }
-        if let Some(value) = outcome?
-            && self.interactive
-        {
-            self.output.line(&format!("=> {value}"))?;
-        }
-        self.output.flush()?;
-        Ok(Next::Continue)
+    /// Prints the only result of a command, in words and as a value.
+    pub(super) fn print_answer(&mut self, text: &str, value: Value) -> Outcome {
+        self.output.answer(text, &value)?;
+        Ok(Some(value))
     }
 
-    async fn dispatch(&mut self, name: &str, arguments: Arguments) -> Outcome {
-        match name {
-            "create" => self.create(arguments).await,
-            "alter" => self.alter(arguments).await,
-            "describe" => self.describe(arguments).await,
-            "list" => self.list(arguments).await,
-            "exists" => self.exists(arguments).await,
-            "enable" => self.enable(arguments).await,
-            "disable" => self.disable(arguments).await,
-            "is_enabled" => self.is_enabled(arguments).await,
-            "is_disabled" => self.is_disabled(arguments).await,
-            "alter_status" => self.alter_status(arguments).await,
-            "clone_table_schema" => self.clone_table_schema(arguments).await,
-            "drop" => self.drop_table(arguments).await,
-            "enable_all" => self.change_all(arguments, ToTables::Enable).await,
-            "disable_all" => self.change_all(arguments, ToTables::Disable).await,
-            "drop_all" => self.change_all(arguments, ToTables::Drop).await,
-            "show_filters" => self.show_filters(arguments),
-            "truncate" => self.truncate(arguments, false).await,
-            "truncate_preserve" => self.truncate(arguments, true).await,
-            "put" => self.put(arguments).await,
-            "get" => self.get(arguments).await,
-            "scan" => self.scan(arguments).await,
-            "count" => self.count(arguments).await,
-            "delete" => self.delete(arguments).await,
-            "deleteall" => self.delete_all(arguments).await,
-            "incr" => self.increment(arguments).await,
-            "get_counter" => self.get_counter(arguments).await,
-            "append" => self.append(arguments).await,
-            "list_namespace" => self.list_namespaces(arguments).await,
-            "create_namespace" => self.create_namespace(arguments).await,
-            "alter_namespace" => self.alter_namespace(arguments).await,
-            "drop_namespace" => self.drop_namespace(arguments).await,
-            "describe_namespace" => self.describe_namespace(arguments).await,
-            "list_namespace_tables" => self.list_namespace_tables(arguments).await,
-            "list_regions" => self.list_regions(arguments).await,
-            "get_splits" => self.get_splits(arguments).await,
-            "locate_region" => self.locate_region(arguments).await,
-            "flush" => self.flush(arguments).await,
-            "compact" => self.compact(arguments, false).await,
-            "major_compact" => self.compact(arguments, true).await,
-            "compaction_switch" => self.switch(arguments, BackgroundWork::COMPACTIONS).await,
-            "flush_switch" => self.switch(arguments, BackgroundWork::FLUSHES).await,
-            "compaction_state" => self.compaction_state(arguments).await,
-            "processlist" => self.process_list(arguments).await,
-            "clear_block_cache" => self.clear_block_cache(arguments).await,
-            "get_slowlog_responses" => self.slow_log(arguments, TLogType::SLOW_LOG).await,
-            "get_largelog_responses" => self.slow_log(arguments, TLogType::LARGE_LOG).await,
-            "clear_slowlog_responses" => self.clear_slow_log(arguments).await,
-            "split" => self.split(arguments).await,
-            "merge_region" => self.merge_regions(arguments).await,
-            "move" => self.move_region(arguments).await,
-            "assign" => self.assign(arguments).await,
-            "unassign" => self.unassign(arguments).await,
-            "balancer" => self.balancer(arguments).await,
-            "set_quota" => self.set_quota(arguments).await,
-            "list_quotas" => self.list_quotas(arguments).await,
-            "list_quota_table_sizes" => self.list_table_sizes(arguments).await,
-            "list_snapshot_sizes" => self.list_snapshot_sizes(arguments).await,
-            "snapshot" => self.snapshot(arguments).await,
-            "list_snapshots" => self.list_snapshots(arguments).await,
-            "list_table_snapshots" => self.list_table_snapshots(arguments).await,
-            "clone_snapshot" => self.clone_snapshot(arguments).await,
-            "restore_snapshot" => self.restore_snapshot(arguments).await,
-            "delete_snapshot" => self.delete_snapshot(arguments).await,
-            "delete_all_snapshot" => self.delete_all_snapshots(arguments).await,
-            "delete_table_snapshots" => self.delete_table_snapshots(arguments).await,
-            "status" => self.status(arguments).await,
-            "version" => self.version(arguments).await,
-            "help" => self.help(arguments),
-            unknown => Err(ShellError::Arguments(help::unknown_command(unknown))),
+    /// Prints names below a header, and returns them.
+    pub(super) fn print_names<T: AsRef<str>>(&mut self, header: &'static str, names: &[T]) -> Outcome {
+        self.output.header(&[header])?;
+        for name in names {
+            self.output.texts(&[header], &[name.as_ref()])?;
         }
-    }
-
-    fn help(&mut self, mut arguments: Arguments) -> Outcome {
-        let command = match arguments.optional_bytes("a command")? {
-            Some(name) => Some(super::arguments::text(name, "a command")?),
-            None => None,
-        };
-        arguments.end()?;
-        self.output.line(&help::text(command.as_deref())?)?;
-        Ok(None)
+        self.print_count(names.len())?;
+        Ok(Some(names.iter().map(AsRef::as_ref).collect()))
     }
 
     pub(super) fn print_count(&mut self, rows: usize) -> ShellResult<()> {
-        Ok(self.output.line(&format!("{rows} row(s)"))?)
+        Ok(self.output.note(&format!("{rows} row(s)"))?)
     }
 }
 
-/// Parses the exit code of `exit` and `exit 3`, as in Ruby.
-fn exit_code(mut arguments: Arguments) -> ShellResult<Option<u8>> {
-    let code = arguments.optional_integer("the exit code")?;
-    arguments.end()?;
-    let code = code.map(|code| {
-        u8::try_from(code)
-            .map_err(|_| ShellError::Arguments(format!("the exit code {code} is not in 0 to 255")))
-    });
-    code.transpose()
-}
-
 /// HBase's Thrift 2 says only the name when a table or namespace is missing or exists already; its
-/// shell adds the rest, and so does this one. `subject` is the first argument of the command. Over
-/// native RPC the exception's class decides.
+/// shell adds the rest, and so does this one, with a remedy. `subject` is the first argument of the
+/// command. Over native RPC the exception's class decides.
 pub(super) fn say_more(error: ShellError, command: &str, subject: &str) -> ShellError {
     let message = match &error {
         ShellError::Client(Error::Server { message, .. }) => message,
@@ -222,37 +137,45 @@ pub(super) fn say_more(error: ShellError, command: &str, subject: &str) -> Shell
     if subject.is_empty() || plain(message) != plain(subject) {
         return error;
     }
-    ShellError::Refused(match command {
-        "create" => format!("Table already exists: {subject}!"),
-        "create_namespace" => format!("Namespace already exists: {subject}!"),
+    let class = match command {
+        "create" => "TableExistsException",
+        "create_namespace" => "NamespaceExistException",
         "drop_namespace" | "alter_namespace" | "describe_namespace" | "list_namespace_tables" => {
-            format!("Unknown namespace {subject}!")
+            "NamespaceNotFoundException"
         }
-        _ => format!("Unknown table {subject}!"),
+        _ => "TableNotFoundException",
+    };
+    sentence_of(class, subject).map_or(error, ShellError::Refused)
+}
+
+/// The text of HBase's shell for an exception of this class, and a remedy.
+fn sentence_of(class: &str, subject: &str) -> Option<String> {
+    Some(match class {
+        "TableNotFoundException" => unknown_table(subject),
+        "TableExistsException" => {
+            format!("Table already exists: {subject}! describe shows it, disable and drop remove it")
+        }
+        "NamespaceNotFoundException" => format!("Unknown namespace {subject}! list_namespace shows all"),
+        "NamespaceExistException" => {
+            format!("Namespace already exists: {subject}! describe_namespace shows it")
+        }
+        _ => return None,
     })
 }
 
-/// The text of HBase's shell for an exception of this class.
-fn sentence_of(class: &str, subject: &str) -> Option<String> {
-    Some(match class {
-        "TableNotFoundException" => format!("Unknown table {subject}!"),
-        "TableExistsException" => format!("Table already exists: {subject}!"),
-        "NamespaceNotFoundException" => format!("Unknown namespace {subject}!"),
-        "NamespaceExistException" => format!("Namespace already exists: {subject}!"),
-        _ => return None,
-    })
+/// The error for a table that does not exist.
+pub(super) fn unknown_table(name: &str) -> String {
+    format!("Unknown table {name}! list shows all")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use basalt_client::Client;
 
     /// Goal: nothing is done unless the user says yes; without a user, commands are executed.
     #[tokio::test]
     async fn questions_are_asked_of_people_only() {
-        let client = Client::new("127.0.0.1:1".to_owned(), basalt_client::PoolOptions::default()).unwrap();
-        let mut session = Session::new(client, Output::new(Box::new(std::io::sink())), true);
+        let mut session = Session::new(Backend::nowhere(), Output::new(Box::new(std::io::sink())), true);
         assert!(session.is_agreed("Sure?").unwrap());
         let answers: [(ReadAnswer, bool); 4] = [
             (|| Ok("y\n".into()), true),
@@ -278,10 +201,13 @@ mod tests {
             };
             say_more(error.into(), command, subject).to_string()
         };
-        assert_eq!(said("get", "t", "t"), "Unknown table t!");
-        assert_eq!(said("get", "default:t", "t"), "Unknown table default:t!");
-        assert_eq!(said("create", "t", "t"), "Table already exists: t!");
-        assert_eq!(said("drop_namespace", "n", "n"), "Unknown namespace n!");
+        assert_eq!(said("get", "t", "t"), "Unknown table t! list shows all");
+        assert_eq!(
+            said("get", "default:t", "t"),
+            "Unknown table default:t! list shows all"
+        );
+        assert!(said("create", "t", "t").starts_with("Table already exists: t! "));
+        assert!(said("drop_namespace", "n", "n").starts_with("Unknown namespace n! "));
         assert_eq!(said("get", "t", "region of t is busy"), "region of t is busy");
     }
 }

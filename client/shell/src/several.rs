@@ -35,7 +35,7 @@ impl Session {
         failed: impl FnOnce(usize) -> String,
     ) -> Outcome {
         if results.done > 0 {
-            self.output.line(&format!("{} {done}", results.done))?;
+            self.output.note(&format!("{} {done}", results.done))?;
         }
         if results.failures.is_empty() {
             return Ok(None);

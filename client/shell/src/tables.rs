@@ -2,12 +2,12 @@
 
 use basalt_idl::thrift2::describe::{describe_family, describe_table};
 
-use super::arguments::{Arguments, Options, bytes, list, text};
+use super::arguments::{Arguments, Options, bytes, list};
 use super::schema_text::{attribute_names, family_name, set_family, set_table};
-use super::session::{Outcome, Session, say_more};
+use super::session::{Outcome, Session, say_more, unknown_table};
 use super::several::Results;
-use super::syntax::Value;
 use super::to_tables::ToTables;
+use super::value::Value;
 use super::without_effect::WithoutEffect;
 use super::{ShellError, ShellResult};
 use basalt_client::keys::presplit::SplitAlgorithm;
@@ -83,9 +83,9 @@ impl Session {
             return wrong("create needs at least one family; see help 'create'");
         }
         self.client.create_table_split(schema, splits).await?;
-        self.output.line(&format!("Created table {name}"))?;
+        self.output.note(&format!("Created table {name}"))?;
         self.warn_of(idle).await?;
-        Ok(Some(format!("Hbase::Table - {name}")))
+        Ok(Some(Value::Table(name)))
     }
 
     pub(super) async fn alter(&mut self, mut arguments: Arguments) -> Outcome {
@@ -111,8 +111,8 @@ impl Session {
             return wrong("alter needs something to change; see help 'alter'");
         }
         self.client.alter_table(schema).await?;
-        self.output.line("Updating all regions with the new schema...")?;
-        self.output.line("Done.")?;
+        self.output.note("Updating all regions with the new schema...")?;
+        self.output.note("Done.")?;
         self.warn_of(idle).await?;
         Ok(None)
     }
@@ -126,27 +126,44 @@ impl Session {
         self.output.line(&format!("Table {} is {state}", schema.name()))?;
         self.output
             .line(&describe_table(&schema.name().to_string(), &schema.descriptor))?;
-        self.output.line("COLUMN FAMILIES DESCRIPTION")?;
+        self.output.note("COLUMN FAMILIES DESCRIPTION")?;
         for family in schema.families() {
             self.output.line(&describe_family(family))?;
         }
-        self.output.line("")?;
+        self.output.note("")?;
         self.print_count(schema.families().len())?;
         Ok(None)
     }
 
     pub(super) async fn list(&mut self, mut arguments: Arguments) -> Outcome {
-        let pattern = arguments.optional_bytes("a pattern")?;
-        let pattern = pattern.map(|pattern| text(pattern, "a pattern")).transpose()?;
+        let pattern = arguments.optional_text("a pattern")?;
         arguments.end()?;
         let tables = self.client.list_tables(pattern.as_deref()).await?;
-        self.output.line("TABLE")?;
-        for table in &tables {
-            self.output.line(&table.to_string())?;
+        let names: Vec<String> = tables.iter().map(ToString::to_string).collect();
+        self.print_names("TABLE", &names)
+    }
+
+    /// Prints the tables that are enabled, or those that are disabled.
+    pub(super) async fn list_in_state(&mut self, mut arguments: Arguments, is_enabled: bool) -> Outcome {
+        arguments.end()?;
+        let mut names = Vec::new();
+        for table in self.client.list_tables(None).await? {
+            let name = table.to_string();
+            if self.client.is_table_enabled(&name).await? == is_enabled {
+                names.push(name);
+            }
         }
-        self.print_count(tables.len())?;
-        let names: Vec<String> = tables.iter().map(|table| format!("\"{table}\"")).collect();
-        Ok(Some(format!("[{}]", names.join(", "))))
+        self.print_names("TABLE", &names)
+    }
+
+    /// A table that exists, for a variable.
+    pub(super) async fn get_table(&mut self, mut arguments: Arguments) -> Outcome {
+        let table = arguments.text("a table")?;
+        arguments.end()?;
+        if !self.client.table_exists(&table).await? {
+            return Err(ShellError::Refused(unknown_table(&table)));
+        }
+        Ok(Some(Value::Table(table)))
     }
 
     pub(super) async fn exists(&mut self, mut arguments: Arguments) -> Outcome {
@@ -154,8 +171,7 @@ impl Session {
         arguments.end()?;
         let exists = self.client.table_exists(&table).await?;
         let text = if exists { "does exist" } else { "does not exist" };
-        self.output.line(&format!("Table {table} {text}"))?;
-        Ok(Some(exists.to_string()))
+        self.print_answer(&format!("Table {table} {text}"), Value::Bool(exists))
     }
 
     pub(super) async fn enable(&mut self, mut arguments: Arguments) -> Outcome {
@@ -200,11 +216,11 @@ impl Session {
         let tables = self.client.list_tables(Some(&pattern)).await?;
         if tables.is_empty() {
             self.output
-                .line(&format!("No tables matched the regex {pattern}"))?;
+                .note(&format!("No tables matched the regex {pattern}"))?;
             return Ok(None);
         }
         for table in &tables {
-            self.output.line(&table.to_string())?;
+            self.output.note(&table.to_string())?;
         }
         let [command, question, done] = what.words();
         if !self.is_agreed_for(question, tables.len(), "tables")? {
@@ -225,16 +241,14 @@ impl Session {
         let table = arguments.text("a table")?;
         arguments.end()?;
         let enabled = self.client.is_table_enabled(&table).await?;
-        self.output.line(&enabled.to_string())?;
-        Ok(Some(enabled.to_string()))
+        self.print_answer(&enabled.to_string(), Value::Bool(enabled))
     }
 
     pub(super) async fn is_disabled(&mut self, mut arguments: Arguments) -> Outcome {
         let table = arguments.text("a table")?;
         arguments.end()?;
         let disabled = self.client.is_table_disabled(&table).await?;
-        self.output.line(&disabled.to_string())?;
-        Ok(Some(disabled.to_string()))
+        self.print_answer(&disabled.to_string(), Value::Bool(disabled))
     }
 
     /// As HBase prints it once all regions have a new schema, which here they have when `alter` returns.
@@ -243,8 +257,8 @@ impl Session {
         arguments.end()?;
         let regions = self.client.table(&table)?.regions().await?.len();
         self.output
-            .line(&format!("{regions}/{regions} regions updated."))?;
-        self.output.line("Done.")?;
+            .note(&format!("{regions}/{regions} regions updated."))?;
+        self.output.note("Done.")?;
         Ok(None)
     }
 
@@ -279,12 +293,12 @@ impl Session {
         let table = arguments.text("a table")?;
         arguments.end()?;
         self.output
-            .line(&format!("Truncating '{table}' table (it may take a while):"))?;
+            .note(&format!("Truncating '{table}' table (it may take a while):"))?;
         if self.client.is_table_enabled(&table).await? {
-            self.output.line("Disabling table...")?;
+            self.output.note("Disabling table...")?;
             self.client.disable_table(&table).await?;
         }
-        self.output.line("Truncating table...")?;
+        self.output.note("Truncating table...")?;
         self.client.truncate_table(&table, preserve_splits).await?;
         Ok(None)
     }

@@ -2,9 +2,10 @@
 
 use bytes::Bytes;
 
-use super::arguments::{Arguments, list, text};
+use super::arguments::{Arguments, bytes, list, text};
 use super::escape::printable;
 use super::session::{Outcome, Session};
+use super::value::Value;
 use super::{ShellError, ShellResult};
 use basalt_client::admin::{Compaction, RegionMetrics};
 use basalt_client::{IntoBytes, RegionLocation};
@@ -12,8 +13,15 @@ use basalt_client::{IntoBytes, RegionLocation};
 impl Session {
     pub(super) async fn flush(&mut self, mut arguments: Arguments) -> Outcome {
         let what = arguments.bytes("a table or region")?;
+        let families = match arguments.take() {
+            Some(families) => list(families, "a family")?,
+            None => Vec::new(),
+        };
         arguments.end()?;
         let what = self.region_name(what).await?;
+        if !families.is_empty() {
+            self.check_families(&what, &families).await?;
+        }
         if is_region(&what) {
             self.admin.flush_region(what).await?;
         } else {
@@ -22,9 +30,34 @@ impl Session {
         Ok(None)
     }
 
+    /// Checks that a table, or the table of a region, has these families.
+    async fn check_families(&self, what: &[u8], families: &[Vec<u8>]) -> ShellResult<()> {
+        let table = what.split(|byte| *byte == b',').next().unwrap_or_default();
+        let table = text(table.to_vec(), "a table")?;
+        let schema = self.client.describe_table(&table).await?;
+        for family in families {
+            if !schema.families().iter().any(|known| known.name == *family) {
+                let family = printable(family);
+                let text = format!("Column family {family} does not exist in table {table}");
+                return Err(ShellError::Refused(text));
+            }
+        }
+        Ok(())
+    }
+
     pub(super) async fn compact(&mut self, mut arguments: Arguments, major: bool) -> Outcome {
         let what = arguments.bytes("a table or region")?;
-        let family = arguments.optional_bytes("a family")?.map(Bytes::from);
+        let family = match arguments.take() {
+            Some(family) => Some(Bytes::from(bytes(family, "a family")?)),
+            None => None,
+        };
+        // HBase's type of a compaction. Files of MOB values do not exist, so both types are the same.
+        if let Some(kind) = arguments.optional_text("a type of compaction")?
+            && !["NORMAL", "MOB"].contains(&&kind[..])
+        {
+            let text = format!("the type of compaction is '{kind}' and must be 'NORMAL' or 'MOB'");
+            return Err(ShellError::Arguments(text));
+        }
         arguments.end()?;
         let wait = false;
         let compaction = Compaction { family, major, wait };
@@ -34,6 +67,30 @@ impl Session {
         } else {
             let table = text(what.into(), "a table")?;
             self.admin.compact(&table, compaction).await?;
+        }
+        Ok(None)
+    }
+
+    /// Asks for compactions of all tables, since all regions are on the one server.
+    pub(super) async fn compact_all(&mut self, mut arguments: Arguments) -> Outcome {
+        self.check_server(&arguments.text("a server")?).await?;
+        let major = match arguments.take() {
+            None => false,
+            Some(Value::Bool(major)) => major,
+            Some(_) => {
+                return Err(ShellError::Arguments(
+                    "a major compaction is true or false".to_owned(),
+                ));
+            }
+        };
+        arguments.end()?;
+        for table in self.client.list_tables(None).await? {
+            let compaction = Compaction {
+                family: None,
+                major,
+                wait: false,
+            };
+            self.admin.compact(&table.to_string(), compaction).await?;
         }
         Ok(None)
     }
@@ -50,13 +107,18 @@ impl Session {
     pub(super) async fn merge_regions(&mut self, mut arguments: Arguments) -> Outcome {
         let mut names = Vec::new();
         while let Some(value) = arguments.take() {
+            // HBase's last argument forces the merge of regions that are not neighbours, which is refused here.
+            if matches!(value, Value::Bool(_)) {
+                break;
+            }
             for name in list(value, "a region")? {
                 names.push(self.region_name(name).await?);
             }
         }
+        arguments.end()?;
         let merged = self.admin.merge(names).await?;
-        self.output.line(&printable(&merged))?;
-        Ok(None)
+        let text = printable(&merged);
+        self.print_answer(&text, Value::text(&text))
     }
 
     /// The full name of a region given by its 32 hex digits; anything else as it is.
@@ -91,7 +153,7 @@ impl Session {
         arguments.end()?;
         let locations = self.client.table(&table)?.regions().await?;
         let metrics = self.region_metrics(&table).await?.unwrap_or_default();
-        let mut rows = vec![columns.iter().map(|column| (*column).to_owned()).collect()];
+        let mut rows = Vec::new();
         for location in locations.iter().filter(|location| filter.takes(location)) {
             // HBase's Thrift does not tell names and load, so those columns stay empty there.
             let of_region = metrics
@@ -102,31 +164,9 @@ impl Session {
                 .map(|column| region_cell(column, location, of_region));
             rows.push(cells.collect::<Vec<_>>());
         }
-        self.print_grid(&rows)?;
-        self.output.line(&format!(" {} rows", rows.len() - 1))?;
+        self.output.grid(&columns, &rows)?;
+        self.output.note(&format!(" {} rows", rows.len()))?;
         Ok(None)
-    }
-
-    /// Columns with bars between them, the first row as a header.
-    pub(super) fn print_grid(&mut self, rows: &[Vec<String>]) -> ShellResult<()> {
-        let columns = rows.first().map_or(0, Vec::len);
-        let width = |column: usize| {
-            let cells = rows.iter().filter_map(|row| row.get(column));
-            cells.map(|cell| cell.chars().count()).max().unwrap_or_default()
-        };
-        let widths: Vec<usize> = (0..columns).map(width).collect();
-        for (index, row) in rows.iter().enumerate() {
-            let cells = row
-                .iter()
-                .zip(&widths)
-                .map(|(cell, width)| format!(" {cell:>width$} |"));
-            self.output.line(&cells.collect::<String>())?;
-            if index == 0 {
-                let bars = widths.iter().map(|width| format!(" {} |", "-".repeat(*width)));
-                self.output.line(&bars.collect::<String>())?;
-            }
-        }
-        Ok(())
     }
 
     pub(super) async fn get_splits(&mut self, mut arguments: Arguments) -> Outcome {
@@ -135,17 +175,16 @@ impl Session {
         let regions = self.client.table(&table)?.regions().await?;
         // HBase counts the regions here, not the keys between them.
         self.output
-            .line(&format!("Total number of splits = {}", regions.len()))?;
+            .note(&format!("Total number of splits = {}", regions.len()))?;
         let keys = regions
             .iter()
             .map(|region| printable(&region.start_key))
             .filter(|key| !key.is_empty());
         let keys: Vec<String> = keys.collect();
         for key in &keys {
-            self.output.line(key)?;
+            self.output.texts(&["split"], &[key])?;
         }
-        let quoted: Vec<String> = keys.iter().map(|key| format!("\"{key}\"")).collect();
-        Ok(Some(format!("[{}]", quoted.join(", "))))
+        Ok(Some(keys.into_iter().collect()))
     }
 
     pub(super) async fn locate_region(&mut self, mut arguments: Arguments) -> Outcome {
@@ -161,79 +200,26 @@ impl Session {
             let name = printable(&region.region_name);
             format!("ENCODED => {}, NAME => '{name}', ", region.encoded_name)
         });
-        self.output.header("HOST", "REGION")?;
+        self.output.header(&["HOST", "REGION"])?;
         let region = format!(
             "{{{}STARTKEY => '{}', ENDKEY => '{}'}}",
             name.unwrap_or_default(),
             printable(&location.start_key),
             printable(&location.end_key)
         );
-        self.output
-            .row(&format!("{}:{}", location.host, location.port), &region)?;
+        let fields = [
+            ("host", Value::text(&location.host)),
+            ("port", Value::Integer(location.port.into())),
+            (
+                "region",
+                of_region.map_or(Value::Nil, |region| Value::text(printable(&region.region_name))),
+            ),
+            ("start_key", Value::text(printable(&location.start_key))),
+            ("end_key", Value::text(printable(&location.end_key))),
+        ];
+        let host = format!("{}:{}", location.host, location.port);
+        self.output.record(&[&host, &region], &fields)?;
         self.print_count(1)?;
-        Ok(None)
-    }
-
-    pub(super) async fn status(&mut self, mut arguments: Arguments) -> Outcome {
-        // HBase's 'simple', 'summary' and 'detailed' say more about a cluster; one server has one answer.
-        if let Some(format) = arguments.optional_bytes("a format")? {
-            text(format, "a format")?;
-        }
-        arguments.end()?;
-        match self.admin.status().await {
-            Ok(status) => {
-                let servers = status.rehearsal_servers.as_ref().map_or(1, Vec::len);
-                let average = f64::from(status.regions) / servers as f64;
-                self.output.line(&format!(
-                    "1 active master, 0 backup masters, {servers} servers, 0 dead, {average:.4} average load"
-                ))?;
-                self.output.line(&format!(
-                    "version {}, up {} s, {} tables, {} regions, {} store files of {} bytes, {} bytes in memstores, \
-                     {} scanners, {} flushes, {} compactions, {} background jobs",
-                    status.version,
-                    status.uptime_ms / 1000,
-                    status.tables,
-                    status.regions,
-                    status.store_files,
-                    status.store_file_bytes,
-                    status.memstore_bytes,
-                    status.open_scanners,
-                    status.flushes,
-                    status.compactions,
-                    status.background_jobs
-                ))?;
-                if let Some(servers) = status.rehearsal_servers {
-                    self.output.line(&format!(
-                        "a rehearsal: this one server presents itself as {} virtual servers:",
-                        servers.len()
-                    ))?;
-                    for server in servers {
-                        self.output.line(&format!("  {server}"))?;
-                    }
-                }
-            }
-            Err(error) if error.is_unknown_method() => {
-                let tables = self.client.list_tables(None).await?.len();
-                let cluster = self.client.cluster_id().await?;
-                self.output.line(&format!(
-                    "cluster {cluster}, {tables} tables; HBase's Thrift server tells no more"
-                ))?;
-            }
-            Err(error) => return Err(error.into()),
-        }
-        Ok(None)
-    }
-
-    pub(super) async fn version(&mut self, mut arguments: Arguments) -> Outcome {
-        arguments.end()?;
-        let shell = env!("CARGO_PKG_VERSION");
-        let server = match self.admin.status().await {
-            Ok(status) => format!("Basalt {}", status.version),
-            Err(error) if error.is_unknown_method() => "HBase".to_owned(),
-            Err(error) => return Err(error.into()),
-        };
-        self.output
-            .line(&format!("basalt-shell {shell}, server {server}"))?;
         Ok(None)
     }
 }

@@ -7,7 +7,8 @@ use basalt_idl::thrift2::{TFilterByOperator, TLogQueryFilter, TLogType, TOnlineL
 
 use super::arguments::{Arguments, list, text};
 use super::escape::timestamp;
-use super::session::{Outcome, Session};
+use super::session::{Outcome, Session, unknown_table};
+use super::value::Value;
 use super::{ShellError, ShellResult};
 use basalt_client::TableName;
 use basalt_client::admin::{BackgroundWork, JobKind, RunningJob};
@@ -22,7 +23,10 @@ const LOG_OPTIONS: [&str; 6] = [
     "FILTER_BY_OP",
 ];
 
-fn kind_name(kind: JobKind) -> &'static str {
+/// The columns of `processlist`.
+const JOB_COLUMNS: [&str; 7] = ["JOB", "TABLE", "REGION", "FAMILY", "BYTES", "LEFT", "SECONDS"];
+
+pub(super) fn kind_name(kind: JobKind) -> &'static str {
     match kind {
         JobKind::FLUSH => "flush",
         JobKind::MINOR_COMPACTION => "minor compaction",
@@ -36,12 +40,21 @@ impl Session {
     /// on before.
     pub(super) async fn switch(&mut self, mut arguments: Arguments, work: BackgroundWork) -> Outcome {
         let on = arguments.boolean("true or false")?;
+        if let Some(servers) = arguments.take() {
+            for server in list(servers, "a server")? {
+                self.check_server(&text(server, "a server")?).await?;
+            }
+        }
         arguments.end()?;
         let was_paused = self.admin.pause(work, !on).await?;
-        let server = self.admin.status().await?.thrift_address;
-        self.output.header("SERVER_NAME", "PREV_STATE")?;
-        let before = (!was_paused).to_string();
-        self.output.row(&server.unwrap_or_default(), &before)?;
+        let server = self.admin.status().await?.thrift_address.unwrap_or_default();
+        self.output.header(&["SERVER_NAME", "PREV_STATE"])?;
+        let before = Value::Bool(!was_paused);
+        let fields = [
+            ("server_name", Value::text(&server)),
+            ("prev_state", before.clone()),
+        ];
+        self.output.record(&[&server, &before.to_string()], &fields)?;
         Ok(Some(before))
     }
 
@@ -50,7 +63,7 @@ impl Session {
         let table = arguments.text("a table")?;
         arguments.end()?;
         if !self.client.table_exists(&table).await? {
-            return Err(ShellError::Refused(format!("Unknown table {table}!")));
+            return Err(ShellError::Refused(unknown_table(&table)));
         }
         let name: TableName = table.parse()?;
         let state = self.admin.background().await?;
@@ -64,22 +77,19 @@ impl Session {
             (false, true) => "MAJOR",
             (true, true) => "MAJOR_AND_MINOR",
         };
-        self.output.line(state)?;
-        Ok(Some(state.to_owned()))
+        self.print_answer(state, Value::text(state))
     }
 
     /// Running flushes and compactions, with the remaining work of each.
     pub(super) async fn process_list(&mut self, mut arguments: Arguments) -> Outcome {
+        // HBase's filters, 'all', 'general', 'handler', 'rpc' and 'operation', choose among tasks of kinds that
+        // are all shown here.
+        arguments.optional_text("a filter")?;
         arguments.end()?;
         let state = self.admin.background().await?;
-        let mut rows = vec![
-            ["JOB", "TABLE", "REGION", "FAMILY", "BYTES", "LEFT", "SECONDS"]
-                .map(str::to_owned)
-                .to_vec(),
-        ];
-        rows.extend(state.running.iter().map(job_row));
-        self.print_grid(&rows)?;
-        self.output.line(&format!(
+        let rows: Vec<_> = state.running.iter().map(job_row).collect();
+        self.output.grid(&JOB_COLUMNS, &rows)?;
+        self.output.note(&format!(
             " {} jobs run; {} flushes, {} compactions and {} splits wait or run",
             state.running.len(),
             state.flushes,
@@ -91,19 +101,17 @@ impl Session {
             ("Compactions", state.compactions_paused),
         ] {
             if paused {
-                self.output.line(&format!(" {what} are paused."))?;
+                self.output.note(&format!(" {what} are paused."))?;
             }
         }
         Ok(None)
     }
 
     pub(super) async fn clear_block_cache(&mut self, mut arguments: Arguments) -> Outcome {
-        let table = arguments.optional_bytes("a table")?;
-        let table = table.map(|table| text(table, "a table")).transpose()?;
+        let table = arguments.optional_text("a table")?;
         arguments.end()?;
         let evicted = self.admin.clear_block_cache(table.as_deref()).await?;
-        self.output.line(&format!("evictedBlocks={evicted}"))?;
-        Ok(Some(evicted.to_string()))
+        self.print_answer(&format!("evictedBlocks={evicted}"), Value::Integer(evicted))
     }
 
     /// Records of the slow log, the newest first.
@@ -137,12 +145,13 @@ impl Session {
             log_query_filter: Some(filter),
         };
         let records = self.client.call(&call).await?;
-        self.output.header("BEGAN", "CALL")?;
+        self.output.header(&["BEGAN", "CALL"])?;
         for record in &records {
-            self.output
-                .row(&timestamp(record.start_time), &record_text(record))?;
+            let columns = [timestamp(record.start_time), record_text(record)];
+            let columns = columns.each_ref().map(String::as_str);
+            self.output.record(&columns, &record_fields(record))?;
         }
-        self.output.line(&format!("{} call(s)", records.len()))?;
+        self.output.note(&format!("{} call(s)", records.len()))?;
         Ok(None)
     }
 
@@ -151,7 +160,7 @@ impl Session {
         arguments.end()?;
         let cleared = self.client.call(&ClearSlowLogResponses { server_names }).await?;
         let count = cleared.iter().filter(|cleared| **cleared).count();
-        self.output.line(&format!(
+        self.output.note(&format!(
             "Cleared Slowlog responses from {count}/{} RegionServers",
             cleared.len()
         ))?;
@@ -168,15 +177,37 @@ impl Session {
             named = list(value, "a server")?;
         }
         if named.is_empty() || named == [b"*"] {
-            let regions = self.client.table("hbase:meta")?.regions().await?;
-            let name = |at: basalt_client::RegionLocation| TServerName {
-                host_name: at.host,
-                port: Some(at.port),
-                start_code: Some(at.start_code),
-            };
-            return Ok(regions.into_iter().take(1).map(name).collect());
+            return self.server_of_meta().await;
         }
         named.into_iter().map(server_name).collect()
+    }
+
+    async fn server_of_meta(&self) -> ShellResult<BTreeSet<TServerName>> {
+        let regions = self.client.table("hbase:meta")?.regions().await?;
+        let name = |at: basalt_client::RegionLocation| TServerName {
+            host_name: at.host,
+            port: Some(at.port),
+            start_code: Some(at.start_code),
+        };
+        Ok(regions.into_iter().take(1).map(name).collect())
+    }
+
+    /// Checks that a server is the one there is. HBase takes `host,port` and `host:port`, too.
+    pub(super) async fn check_server(&self, server: &str) -> ShellResult<()> {
+        let named = server.replace(':', ",");
+        for known in self.server_of_meta().await? {
+            let start_code = known.start_code.unwrap_or_default();
+            let name = format!(
+                "{},{},{start_code}",
+                known.host_name,
+                known.port.unwrap_or_default()
+            );
+            if name == named || name.starts_with(&format!("{named},")) {
+                return Ok(());
+            }
+        }
+        let text = format!("'{server}' is no server of this one; list_liveservers has its name");
+        Err(ShellError::Arguments(text))
     }
 }
 
@@ -206,6 +237,22 @@ fn job_row(job: &RunningJob) -> Vec<String> {
         job.input_bytes.to_string(),
         job.left_bytes.to_string(),
         (job.took_ms / 1000).to_string(),
+    ]
+}
+
+/// A record of the slow log for programs.
+fn record_fields(record: &TOnlineLogRecord) -> [(&'static str, Value); 7] {
+    [
+        ("began", Value::Integer(record.start_time)),
+        ("method", Value::text(&record.method_name)),
+        ("took_ms", Value::Integer(record.processing_time.into())),
+        ("answer_bytes", Value::Integer(record.response_size)),
+        ("client", Value::text(&record.client_address)),
+        (
+            "region",
+            record.region_name.as_ref().map_or(Value::Nil, Value::text),
+        ),
+        ("arguments", Value::text(&record.param)),
     ]
 }
 

@@ -5,7 +5,7 @@ use basalt_types::schema::without_effect::{OF_FAMILY, OF_TABLE, SETTINGS};
 use super::ShellResult;
 use super::arguments::Options;
 use super::session::Session;
-use super::syntax::Value;
+use super::value::Value;
 
 /// Options of `create` and `alter` that have no effect on Basalt.
 #[derive(Debug, Default)]
@@ -38,7 +38,7 @@ impl Session {
             return Ok(());
         }
         for option in options.0 {
-            self.output.line(&format!(
+            self.output.note(&format!(
                 "warning: {option} is kept and has no effect on this server (docs/compatibility.md)"
             ))?;
         }

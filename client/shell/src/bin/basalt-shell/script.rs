@@ -13,7 +13,7 @@ use basalt_shell::session::Next;
 use basalt_shell::{Session, ShellError, ShellResult, parse};
 use tokio::runtime::Runtime;
 
-use crate::{print_error, run_text};
+use crate::print_error;
 
 /// Runs the script in `file`, or standard input, and returns the exit code of the shell.
 pub(crate) fn run(
@@ -91,7 +91,7 @@ impl<'s> Script<'s> {
     /// Runs the commands of `text`, which begins on line `first_line`. Returns the exit code if the
     /// shell must end.
     fn commands(&mut self, text: &str, first_line: usize) -> ShellResult<Option<ExitCode>> {
-        let error = match self.runtime.block_on(run_text(self.session, text)) {
+        let error = match self.runtime.block_on(self.session.execute(text)) {
             Ok(Next::Continue) => return Ok(None),
             Ok(Next::Exit(None)) => return Ok(Some(self.code())),
             Ok(Next::Exit(Some(code))) => return Ok(Some(ExitCode::from(code))),

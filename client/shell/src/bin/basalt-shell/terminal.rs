@@ -29,7 +29,7 @@ use rustyline::{CompletionType, Config, Context, DefaultEditor, Editor, Helper};
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use crate::{print_error, run_text};
+use crate::print_error;
 
 /// Maximum age of the table names used for completion, and the timeout for fetching them.
 const TABLES_AGE_MAX: Duration = Duration::from_secs(2);
@@ -232,7 +232,7 @@ async fn run_until(interrupts: &mut Signal, session: &mut Session, text: &str) -
     tokio::select! {
         biased;
         _ = interrupts.recv() => Err(ShellError::Interrupted),
-        outcome = run_text(session, text) => outcome,
+        outcome = session.execute(text) => outcome,
     }
 }
 
