@@ -165,19 +165,25 @@ mod tests {
         for listen in &closed {
             assert_eq!(exposure(&[("server.listen", listen)], "no users"), None);
         }
-        let text = exposure(&[
-            ("server.listen", &port("0.0.0.0:9090")),
-            ("http.listen", &port("127.0.0.1:9095")),
-        ]);
+        let text = exposure(
+            &[
+                ("server.listen", &port("0.0.0.0:9090")),
+                ("http.listen", &port("127.0.0.1:9095")),
+            ],
+            "no users",
+        );
         let text = text.unwrap();
         assert!(
             text.contains("server.listen = 0.0.0.0:9090 can") && !text.contains("http.listen"),
             "{text}"
         );
-        let both = exposure(&[
-            ("server.listen", &port("[::]:1")),
-            ("http.listen", &port("10.0.0.1:2")),
-        ])
+        let both = exposure(
+            &[
+                ("server.listen", &port("[::]:1")),
+                ("http.listen", &port("10.0.0.1:2")),
+            ],
+            "no users",
+        )
         .unwrap();
         assert!(
             both.contains("server.listen = [::]:1 or http.listen = 10.0.0.1:2"),

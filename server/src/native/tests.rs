@@ -64,7 +64,13 @@ impl Client {
         codec: Option<&str>,
     ) -> Self {
         let (server, stop) = (Arc::clone(server), CancellationToken::new());
-        tokio::spawn(run(server, Socket::new(accepted), BytesMut::new(), 1, stop));
+        tokio::spawn(run(
+            server,
+            Socket::new(accepted),
+            BytesMut::new(),
+            (1, None),
+            stop,
+        ));
         let mut client = Self(socket);
         let header = pb::ConnectionHeader {
             service_name: Some(service.to_owned()),

@@ -145,6 +145,14 @@ pub(super) fn may_know(server: &Server, caller: &Caller, table: Option<&TableNam
     Ok(server.access().may_know(caller, table)?)
 }
 
+/// Fails unless the caller may read all of the target.
+fn may_read_whole(server: &Server, caller: &Caller, target: Target<'_>) -> Result<(), Failure> {
+    match server.access().check(caller, Action::Read, target)? {
+        None => Ok(()),
+        Some(_) => Err(Refused::new(caller, Action::Read, target).into()),
+    }
+}
+
 /// Fails unless the caller may see what only operators see.
 pub(crate) fn may_operate(server: &Server, caller: &Caller) -> Result<(), Failure> {
     authorize(server, caller, Action::Admin, Target::Server).map(drop)
@@ -207,10 +215,8 @@ pub(super) fn enter(
 ) -> Result<Option<ColumnFilter>, Failure> {
     let caller = call.caller();
     let granted = authorize(server, caller, request.action(), request.target())?;
-    if let Some(target) = request.also_reads()
-        && authorize(server, caller, Action::Read, target)?.is_some()
-    {
-        return Err(Refused::new(caller, Action::Read, target).into());
+    if let Some(target) = request.also_reads() {
+        may_read_whole(server, caller, target)?;
     }
     server.admission().admit_of(request.class())?;
     request.describe(&mut call.description);

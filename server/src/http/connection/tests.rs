@@ -9,6 +9,7 @@ use tokio::time::Instant;
 
 use super::*;
 use crate::limits::admission::{MemoryPermit, Purpose, UNCOUNTED_BYTES};
+use crate::security::Security;
 
 const LARGE: usize = 64 << 20;
 
@@ -46,7 +47,21 @@ async fn connect_with(
     let memory = Arc::clone(memory);
     let served = tokio::spawn(async move {
         let connection = (Socket::new(socket), BytesMut::new());
-        run(connection, peer, site, &config, &memory, CancellationToken::new()).await
+        let sender = Sender {
+            peer,
+            is_encrypted: false,
+            login: None,
+            security: Security::open(&crate::config::Config::default()).expect("there are no users"),
+        };
+        run(
+            connection,
+            sender,
+            site,
+            &config,
+            &memory,
+            CancellationToken::new(),
+        )
+        .await
     });
     (client, served)
 }

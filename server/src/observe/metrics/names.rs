@@ -58,7 +58,7 @@ metric_names! {
     gauge CERTIFICATE_EXPIRES = "basalt_certificate_expires_timestamp_seconds", Unit::Seconds,
         "End of the server certificate's validity, in seconds since 1970. Only with TLS.";
     counter AUDIT_EVENTS_LOST = "basalt_audit_events_lost_total", Unit::Count,
-        "Events that the audit log could not keep up with, or not write. Only with an audit log.";
+        "Events that the audit log could not keep up with, or not write.";
     gauge HTTP_CONNECTIONS = "basalt_http_connections", Unit::Count, "Open connections of the HTTP port.";
     counter HTTP_CONNECTIONS_ACCEPTED = "basalt_http_connections_accepted_total", Unit::Count,
         "Connections accepted by the HTTP port, also those that were closed at once.";

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use basalt_test_support::{Server, workspace};
+use basalt_test_support::{Server, binary, workspace};
 
 mod alerts;
 mod boards;
@@ -54,7 +54,14 @@ fn all_queries() -> Vec<Query> {
 
 fn scrape_under_load() -> Scrape {
     let dir = tempfile::tempdir().expect("a temporary folder");
-    let server = Server::start(&dir.path().join("data"), &["rehearsal.servers=2"]);
+    let data = dir.path().join("data");
+    // For the metrics of TLS.
+    let made = Command::new(binary("basalt"))
+        .args(["certificate", "create", "--name", "localhost", "--data-dir"])
+        .arg(&data)
+        .status();
+    assert!(made.is_ok_and(|made| made.success()), "no certificate");
+    let server = Server::start(&data, &["rehearsal.servers=2"]);
     Client::connect(server.thrift).burst();
     let mut text = server.http_get("/metrics");
     server.stop();

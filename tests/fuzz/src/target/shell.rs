@@ -38,7 +38,9 @@ pub fn run(input: &[u8]) {
             Ok(Step::Command(command)) => {
                 // Wrong arguments are refused by name; that is all that is asked here.
                 let mut arguments = Arguments::new(&command.name, command.arguments);
-                let _ = arguments.bytes("a name").is_ok() && arguments.options().is_ok() && arguments.end().is_ok();
+                let _ = arguments.bytes("a name").is_ok()
+                    && arguments.options().is_ok()
+                    && arguments.end().is_ok();
             }
             Ok(Step::Value(_)) => {}
             Ok(Step::End) | Err(_) => break,
