@@ -1,6 +1,7 @@
 //! One socket to a Thrift 2 server, one call at a time.
 //!
-//! 1. [`Connection::open`] resolves, connects and switches off Nagle's algorithm.
+//! 1. [`Connection::open`] resolves, connects, switches off Nagle's algorithm, and runs the TLS handshake and
+//!    the login, as [`ConnectionOptions::security`] demands.
 //! 2. [`Connection::call`] encodes the call into one buffer, writes it, and reads until the reply is whole:
 //!    by its announced length when framed, else by walking the bytes with [`MessageScanner`].
 //! 3. The reply is decoded from a buffer of its own, so that values are slices and not copies.
@@ -21,11 +22,13 @@ use basalt_idl::wire::{
 };
 use bytes::{Bytes, BytesMut};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use crate::error::{CONNECTING, Error, Result, Thrown, from_call};
+use crate::error::{Error, Result, Thrown, from_call};
 use crate::options::FailureKind;
+use crate::sasl;
+use crate::security::Security;
+use crate::stream::{self, Stream};
 
 /// How much the receive buffer grows at a time, in bytes.
 const READ_BYTES: usize = 16 << 10;
@@ -50,12 +53,14 @@ pub struct ConnectionOptions {
     pub codec: Codec,
     /// Whether messages carry their length: `hbase.regionserver.thrift.framed`. Default false.
     pub framed: bool,
-    /// Longest time to connect, over all addresses of the name. Default 10 s.
+    /// Longest time to connect, over all addresses of the name, with TLS handshake and login. Default 10 s.
     pub connect_timeout: Duration,
     /// Longest time from the first byte sent to the last byte received. Default 60 s, as HBase's RPC timeout.
     pub call_timeout: Duration,
     /// Longest reply in bytes. Default 256 MiB.
     pub reply_bytes_max: usize,
+    /// TLS and the login. Default neither.
+    pub security: Security,
 }
 
 impl Default for ConnectionOptions {
@@ -66,6 +71,7 @@ impl Default for ConnectionOptions {
             connect_timeout: Duration::from_secs(10),
             call_timeout: Duration::from_mins(1),
             reply_bytes_max: 256 << 20,
+            security: Security::none(),
         }
     }
 }
@@ -73,9 +79,11 @@ impl Default for ConnectionOptions {
 /// One socket to a Thrift 2 server, one call at a time.
 #[derive(Debug)]
 pub struct Connection {
-    stream: TcpStream,
+    stream: Stream,
     target: String,
     options: ConnectionOptions,
+    /// Whether messages carry their length: by the options, or because SASL demands it.
+    framed: bool,
     /// The last sequence id used.
     seqid: i32,
     /// True from the first byte of a call until its reply is complete, and for good after a failure.
@@ -87,28 +95,14 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// Connects to `target`, a `host:port`.
+    /// Connects to `target`, a `host:port`, and logs in.
     pub async fn open(target: &str, options: ConnectionOptions) -> Result<Connection> {
-        let connecting = timeout(options.connect_timeout, TcpStream::connect(target));
-        let failed = |source| Error::Connect {
-            target: target.to_owned(),
-            source,
-        };
-        let stream = match connecting.await {
-            Ok(connected) => connected.map_err(failed)?,
-            Err(_) => {
-                return Err(Error::Timeout {
-                    what: CONNECTING,
-                    target: target.to_owned(),
-                    limit: options.connect_timeout,
-                });
-            }
-        };
-        // Calls are small and wait for their reply, so holding bytes back would only add a delay.
-        stream.set_nodelay(true).map_err(failed)?;
+        let opening = open_stream(target, &options.security);
+        let stream = stream::within(options.connect_timeout, target, opening).await?;
         Ok(Connection {
             stream,
             target: target.to_owned(),
+            framed: options.framed || options.security.login.is_some(),
             options,
             seqid: 0,
             broken: false,
@@ -119,12 +113,8 @@ impl Connection {
 
     /// Whether another call can be made, as far as is known locally. Detects a close by the server
     /// that has already arrived.
-    pub fn is_usable(&self) -> bool {
-        if self.broken {
-            return false;
-        }
-        let nothing = self.stream.try_read(&mut [0; 1]);
-        matches!(nothing, Err(error) if error.kind() == io::ErrorKind::WouldBlock)
+    pub fn is_usable(&mut self) -> bool {
+        !self.broken && self.stream.is_silent()
     }
 
     /// Makes a call and waits for its reply. Never tries again by itself.
@@ -157,7 +147,10 @@ impl Connection {
                 | FailureKind::WRONG_METHOD_NAME
                 | FailureKind::INVALID_MESSAGE_TYPE
         )));
-        reply.map_err(|error| from_call(error, method))
+        reply.map_err(|error| match from_call(error, method) {
+            Error::Server { message, .. } if message == sasl::NO_LOGIN => sasl::wants_login(&self.target),
+            error => error,
+        })
     }
 
     /// Writes the call into `out`.
@@ -166,7 +159,7 @@ impl Connection {
             self.out = Vec::new();
         }
         self.out.clear();
-        let frame = self.options.framed.then(|| wire::begin_frame(&mut self.out));
+        let frame = self.framed.then(|| wire::begin_frame(&mut self.out));
         match self.options.codec {
             Codec::Binary => write_call(&mut BinaryWriter::new(&mut self.out), self.seqid, args),
             Codec::Compact => write_call(&mut CompactWriter::new(&mut self.out), self.seqid, args),
@@ -191,7 +184,10 @@ impl Connection {
     async fn exchange(&mut self, method: &'static str) -> Result<Bytes> {
         let sent = self.stream.write_all(&self.out).await;
         sent.map_err(|source| self.io(method, source))?;
-        let len = if self.options.framed {
+        // TLS keeps what the socket did not take.
+        let flushed = self.stream.flush().await;
+        flushed.map_err(|source| self.io(method, source))?;
+        let len = if self.framed {
             self.receive_frame(method).await?
         } else {
             self.receive_unframed(method).await?
@@ -259,10 +255,18 @@ impl Connection {
     }
 
     fn io(&self, method: &'static str, source: io::Error) -> Error {
-        Error::Io {
-            target: self.target.clone(),
-            method,
-            source,
-        }
+        stream::broken(&self.target, method, source)
     }
+}
+
+/// Connects and logs in. The caller bounds the time.
+async fn open_stream(target: &str, security: &Security) -> Result<Stream> {
+    let mut stream = Stream::connect(target, security).await?;
+    if let Some(login) = &security.login {
+        if !stream.is_private() {
+            return Err(sasl::in_clear(target));
+        }
+        sasl::log_in_thrift(&mut stream, target, login).await?;
+    }
+    Ok(stream)
 }

@@ -97,6 +97,18 @@ pub enum Error {
         /// How long the call waited.
         waited: Duration,
     },
+    /// TLS or the login failed, or the server wants a login. Nothing was carried out, and nothing will be until
+    /// the set-up of the client or the server is another one.
+    #[error("cannot log in at {target}: {what}")]
+    Login {
+        /// The address as given.
+        target: String,
+        /// The cause and the remedy. Contains no secret.
+        what: String,
+    },
+    /// A file of certificates, a token or a password cannot be used. The text says why, and contains no secret.
+    #[error("{0}")]
+    Credentials(String),
     /// The request cannot be right, so it was not sent.
     #[error("{0}")]
     InvalidRequest(String),
@@ -154,7 +166,7 @@ pub enum ErrorKind {
     Retry,
     /// Find out before trying again: the request may have been carried out.
     Unknown,
-    /// Look at addresses, protocol settings and versions.
+    /// Look at addresses, protocol settings, credentials and versions.
     Setup,
 }
 
@@ -167,7 +179,11 @@ impl Error {
             }
             Error::Timeout { what, .. } if *what == CONNECTING => ErrorKind::Retry,
             Error::Timeout { .. } | Error::Io { .. } => ErrorKind::Unknown,
-            Error::Protocol { .. } | Error::Malformed { .. } | Error::Registry { .. } => ErrorKind::Setup,
+            Error::Protocol { .. }
+            | Error::Malformed { .. }
+            | Error::Registry { .. }
+            | Error::Login { .. }
+            | Error::Credentials(_) => ErrorKind::Setup,
             Error::Remote(exception) => match exception.advice() {
                 Advice::Final => ErrorKind::Request,
                 _ => ErrorKind::Retry,

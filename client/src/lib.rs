@@ -27,6 +27,7 @@
 //! | [`RowStream`] | the rows of a scan; its scanner is closed however the stream ends |
 //! | [`Error`] | why a call had no result, and by [`Error::kind`] the remedy |
 //! | [`native`] | the same calls over HBase's native protocol, to Basalt or to a cluster of HBase |
+//! | [`security`] | TLS, and the login by certificate, password or token |
 //! | [`admin`] | calls that only Basalt has |
 //! | [`Durability`], [`Compression`], ... | options of requests and schemas |
 //! | [`keys`] | row-key designs, their scan ranges, and pre-splits |
@@ -53,9 +54,12 @@ mod pool;
 mod remote;
 mod request;
 mod row;
+mod sasl;
 mod scan;
 mod schema;
+pub mod security;
 mod server_name;
+mod stream;
 mod table;
 mod tables;
 
@@ -74,5 +78,6 @@ pub use request::{
 pub use row::{Cell, CellKind, Row, counter_from_value};
 pub use scan::RowStream;
 pub use schema::{FamilySchema, TableSchema};
+pub use security::Security;
 pub use table::{RegionLocation, Table};
 pub use tables::Namespace;

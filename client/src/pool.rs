@@ -169,7 +169,11 @@ impl Pool {
     /// The connection used last that is still good. Those used before it are older still.
     fn take_idle(&self) -> Option<Connection> {
         let mut idle = self.idle();
-        while let Some(Idle { connection, since }) = idle.pop() {
+        while let Some(Idle {
+            mut connection,
+            since,
+        }) = idle.pop()
+        {
             if since.elapsed() > self.shared.options.idle_max {
                 idle.clear();
             } else if connection.is_usable() {
@@ -201,7 +205,7 @@ impl DerefMut for Pooled {
 
 impl Drop for Pooled {
     fn drop(&mut self) {
-        let Some(connection) = self.connection.take() else {
+        let Some(mut connection) = self.connection.take() else {
             return;
         };
         let mut idle = self.pool.idle();

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use basalt_client::admin::{Admin, ServerStatus};
 use basalt_client::native::{BASE_ZNODE, Cluster, ClusterOptions, Registry, ZOOKEEPER_PORT};
-use basalt_client::{Client, PoolOptions};
+use basalt_client::security::SecurityArguments;
+use basalt_client::{Client, ConnectionOptions, PoolOptions};
 use clap::ValueEnum;
 
 use crate::error::{During, Error, Result};
@@ -22,6 +23,9 @@ pub struct TargetOptions {
     /// The interface to call.
     #[arg(long, default_value = "thrift2")]
     pub api: Api,
+    /// TLS and the login.
+    #[command(flatten)]
+    pub security: SecurityArguments,
 }
 
 /// HBase's interfaces.
@@ -64,6 +68,17 @@ impl TargetOptions {
                 "{workload} sends ready-made messages of Thrift 2: use --api thrift2"
             ))),
         }
+    }
+
+    /// Fails with TLS or a login, for a workload that writes ready-made messages to plain sockets.
+    pub(crate) fn need_plain(&self, workload: &str) -> Result<()> {
+        if self.security.is_none() {
+            return Ok(());
+        }
+        Err(Error::Usage(format!(
+            "{workload} sends ready-made messages without TLS and without a login: leave these options out, and \
+             measure a server without users"
+        )))
     }
 
     /// Fails with native RPC, for a workload that does not support it.
@@ -112,6 +127,7 @@ impl Target {
             Ok(status) => (true, basalt_name(&status)),
             Err(error) if error.is_unknown_method() => (false, format!("HBase {}", options.api.name())),
             // A cluster's ZooKeeper does not answer Thrift calls.
+            Err(error @ basalt_client::Error::Login { .. }) => return Err(error).during(connecting),
             Err(_) if cluster.is_some() => (false, format!("HBase {}", options.api.name())),
             Err(basalt_client::Error::Connect { source, .. }) => {
                 return Err(Error::NoServer {
@@ -134,11 +150,16 @@ impl Target {
 
 /// A client with room for `connections` connections.
 pub(crate) fn client(options: &TargetOptions, connections: usize) -> Result<Client> {
+    let during = || format!("connecting to {}", options.target);
     let pool = PoolOptions {
         connections_max: connections,
+        connection: ConnectionOptions {
+            security: options.security.security().during(during)?,
+            ..ConnectionOptions::default()
+        },
         ..PoolOptions::default()
     };
-    Client::new(options.target.as_str(), pool).during(|| format!("connecting to {}", options.target))
+    Client::new(options.target.as_str(), pool).during(during)
 }
 
 /// A client of the native protocol, with connections of its own.
@@ -147,6 +168,7 @@ pub(crate) fn cluster(options: &TargetOptions) -> Result<Cluster> {
     let registry = Registry::zookeeper(&options.target, ZOOKEEPER_PORT, BASE_ZNODE).during(during)?;
     let mut cluster = ClusterOptions::new(registry);
     cluster.operation_timeout = OPERATION_TIMEOUT;
+    cluster.security = options.security.security().during(during)?;
     Ok(Cluster::new(cluster))
 }
 

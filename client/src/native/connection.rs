@@ -1,7 +1,8 @@
 //! One socket to one service of one server, with many calls in flight.
 //!
-//! 1. [`Connection::open`] connects, sends preamble and connection header, and starts two tasks: a writer
-//!    that joins waiting frames, and a reader that gives each response to the call with its id.
+//! 1. [`Connection::open`] connects, with TLS if that is wanted, sends preamble and connection header, with the
+//!    login by token in between, and starts two tasks: a writer that joins waiting frames, and a reader that
+//!    gives each response to the call with its id.
 //! 2. [`Connection::call`] waits for a permit, registers, hands its frame to the writer, and waits for its
 //!    response until the deadline.
 //!
@@ -22,20 +23,24 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use basalt_idl::native::compress::{Compressor, Room};
+use basalt_idl::native::exception::ExceptionClass;
 use basalt_idl::native::frame::{CONNECTION_CALL_ID, Request, Response, put_connection_header};
-use basalt_idl::native::messages::{ConnectionHeader, RequestHeader, UserInformation, VersionInfo};
+use basalt_idl::native::messages::{
+    ConnectionHeader, ExceptionResponse, RequestHeader, UserInformation, VersionInfo,
+};
 use bytes::{Bytes, BytesMut};
 use prost::Message;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
-use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::task::AbortHandle;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::options::ClusterOptions;
-use crate::error::{CONNECTING, Error, Result};
+use crate::error::{Error, Result};
 use crate::remote::{Origin, RemoteException};
+use crate::sasl;
+use crate::security::{Login, Token, alert};
+use crate::stream::{self, ReadHalf, Stream, WriteHalf};
 
 /// A service of a server. A connection belongs to one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -64,6 +69,9 @@ impl Service {
 
 /// "HBas", version 0, authentication SIMPLE.
 const PREAMBLE: &[u8] = b"HBas\0\x50";
+
+/// "HBas", version 0, authentication DIGEST-MD5.
+const PREAMBLE_DIGEST: &[u8] = b"HBas\0\x52";
 
 /// The codec of cell blocks.
 const CODEC: &str = "org.apache.hadoop.hbase.codec.KeyValueCodec";
@@ -160,8 +168,10 @@ struct Calls {
 enum Lost {
     Io(io::ErrorKind, String),
     /// The server ended it with an exception.
-    Exception(Box<basalt_idl::native::messages::ExceptionResponse>),
+    Exception(Box<ExceptionResponse>),
     Malformed(String),
+    /// The server has rejected the client's certificate.
+    Rejected(String),
 }
 
 impl Connection {
@@ -172,14 +182,8 @@ impl Connection {
         options: &ClusterOptions,
     ) -> Result<Connection> {
         let compressor = compressor(options)?;
-        let mut stream = connect(&target, options).await?;
-        let mut opening = PREAMBLE.to_vec();
-        put_connection_header(&header(service, options), &mut opening);
-        let sent = stream.write_all(&opening).await;
-        sent.map_err(|source| Error::Connect {
-            target: target.to_string(),
-            source,
-        })?;
+        let opening = open_stream(&target, service, options);
+        let stream = stream::within(options.connect_timeout, &target, opening).await?;
         let (read, write) = stream.into_split();
         let shared = Arc::new(Shared {
             calls: Mutex::new(Calls {
@@ -346,11 +350,16 @@ impl Connection {
                 method: call.method,
                 source: io::Error::new(kind, text),
             },
+            Lost::Exception(exception) if wants_login(&exception) => sasl::wants_login(self.target()),
             Lost::Exception(exception) => Error::Remote(Box::new(RemoteException::of_response(
                 *exception,
                 self.origin(call),
             ))),
             Lost::Malformed(what) => self.malformed(call, &what),
+            Lost::Rejected(what) => Error::Login {
+                target: self.target().to_owned(),
+                what,
+            },
         }
     }
 
@@ -376,6 +385,13 @@ impl Connection {
 impl Lost {
     fn closed(text: &str) -> Lost {
         Lost::Io(io::ErrorKind::UnexpectedEof, text.to_owned())
+    }
+
+    fn of_socket(error: &io::Error) -> Lost {
+        match alert(error) {
+            Some(what) => Lost::Rejected(what),
+            None => Lost::Io(error.kind(), error.to_string()),
+        }
     }
 }
 
@@ -462,7 +478,8 @@ fn compressor(options: &ClusterOptions) -> Result<Option<Compressor>> {
 
 fn header(service: Service, options: &ClusterOptions) -> ConnectionHeader {
     ConnectionHeader {
-        user_info: Some(UserInformation {
+        // A token names its user.
+        user_info: options.security.login.is_none().then(|| UserInformation {
             effective_user: options.user.clone(),
             ..UserInformation::default()
         }),
@@ -479,40 +496,75 @@ fn header(service: Service, options: &ClusterOptions) -> ConnectionHeader {
     }
 }
 
-/// Connects a socket within the limit.
-pub(super) async fn connect(target: &str, options: &ClusterOptions) -> Result<TcpStream> {
-    let failed = |source| Error::Connect {
-        target: target.to_owned(),
-        source,
-    };
-    let Ok(connected) = timeout(options.connect_timeout, TcpStream::connect(target)).await else {
-        return Err(Error::Timeout {
-            what: CONNECTING,
-            target: target.to_owned(),
-            limit: options.connect_timeout,
-        });
-    };
-    let stream = connected.map_err(failed)?;
-    stream.set_nodelay(true).map_err(failed)?;
+/// Connects, logs in and sends the connection header. The caller bounds the time.
+async fn open_stream(target: &str, service: Service, options: &ClusterOptions) -> Result<Stream> {
+    let token = token(target, options)?;
+    let mut stream = Stream::connect(target, &options.security).await?;
+    let mut opening = Vec::new();
+    match token {
+        None => opening.extend_from_slice(PREAMBLE),
+        Some(token) => {
+            let sent = stream.write_all(PREAMBLE_DIGEST).await;
+            sent.map_err(|source| not_sent(target, source))?;
+            sasl::log_in_native(&mut stream, target, token).await?;
+        }
+    }
+    put_connection_header(&header(service, options), &mut opening);
+    let sent = stream.write_all(&opening).await;
+    sent.map_err(|source| not_sent(target, source))?;
+    let flushed = stream.flush().await;
+    flushed.map_err(|source| not_sent(target, source))?;
     Ok(stream)
 }
 
-async fn write_frames(mut stream: OwnedWriteHalf, mut frames: mpsc::Receiver<Vec<u8>>, shared: Arc<Shared>) {
+/// The token to log in with.
+fn token<'a>(target: &str, options: &'a ClusterOptions) -> Result<Option<&'a Token>> {
+    match &options.security.login {
+        None => Ok(None),
+        Some(Login::Token(token)) => Ok(Some(token)),
+        Some(Login::Password { .. }) => Err(Error::Login {
+            target: target.to_owned(),
+            what: "HBase's native protocol takes no passwords: give a token or a client certificate, or use Thrift"
+                .to_owned(),
+        }),
+    }
+}
+
+fn not_sent(target: &str, source: io::Error) -> Error {
+    Error::Connect {
+        target: target.to_owned(),
+        source,
+    }
+}
+
+/// Whether a server ended the connection because there was no login.
+fn wants_login(exception: &ExceptionResponse) -> bool {
+    let class = exception.exception_class_name.as_deref();
+    let text = exception.stack_trace.as_deref().unwrap_or_default();
+    class == Some(ExceptionClass::AccessDenied.name()) && text.contains(sasl::NO_LOGIN)
+}
+
+async fn write_frames(mut stream: WriteHalf, mut frames: mpsc::Receiver<Vec<u8>>, shared: Arc<Shared>) {
     while let Some(mut bytes) = frames.recv().await {
         while bytes.len() < WRITE_BYTES
             && let Ok(more) = frames.try_recv()
         {
             bytes.extend_from_slice(&more);
         }
-        if let Err(error) = stream.write_all(&bytes).await {
-            shared.fail(&Lost::Io(error.kind(), error.to_string()));
+        let sent = async {
+            stream.write_all(&bytes).await?;
+            // TLS keeps what the socket did not take.
+            stream.flush().await
+        };
+        if let Err(error) = sent.await {
+            shared.fail(&Lost::of_socket(&error));
             return;
         }
     }
 }
 
 struct Reader {
-    stream: OwnedReadHalf,
+    stream: ReadHalf,
     shared: Arc<Shared>,
     received: BytesMut,
     reply_bytes_max: usize,
@@ -538,7 +590,7 @@ impl Reader {
             match timeout(self.idle_timeout, self.stream.read_buf(&mut self.received)).await {
                 Ok(Ok(0)) => break Lost::closed("the server closed it"),
                 Ok(Ok(_)) => self.shared.lock().received = Instant::now(),
-                Ok(Err(error)) => break Lost::Io(error.kind(), error.to_string()),
+                Ok(Err(error)) => break Lost::of_socket(&error),
                 Err(_) if self.shared.close_if_idle() => return,
                 Err(_) => {}
             }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::error::{Error, Result};
+use crate::security::Security;
 
 /// Port of ZooKeeper where an entry of the quorum names none.
 pub const ZOOKEEPER_PORT: u16 = 2181;
@@ -76,9 +77,13 @@ fn address(what: &str, entry: &str, default_port: Option<u16>) -> Result<String>
 pub struct ClusterOptions {
     /// The registry that names the servers.
     pub registry: Registry,
-    /// The user as whom calls are made. Default: `USER` of the environment, else `basalt`.
+    /// The user as whom calls are made. Default: `USER` of the environment, else `basalt`. A server with users
+    /// takes the user from the login instead.
     pub user: String,
-    /// Longest time to connect to one server. Default 10 s.
+    /// TLS and the login: a client certificate or a token. TLS is also that of the connections to ZooKeeper,
+    /// which Basalt answers on the same port. Default neither.
+    pub security: Security,
+    /// Longest time to connect to one server, with TLS handshake and login. Default 10 s.
     pub connect_timeout: Duration,
     /// Longest time of one RPC, `hbase.rpc.timeout`. Default 60 s.
     pub call_timeout: Duration,
@@ -115,6 +120,7 @@ impl ClusterOptions {
         ClusterOptions {
             registry,
             user: std::env::var("USER").unwrap_or_else(|_| "basalt".to_owned()),
+            security: Security::none(),
             connect_timeout: Duration::from_secs(10),
             call_timeout: Duration::from_mins(1),
             operation_timeout: Duration::from_mins(20),

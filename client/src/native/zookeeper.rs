@@ -7,11 +7,10 @@ use std::io;
 
 use bytes::{Buf, BufMut, Bytes};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
 
-use super::connection::connect;
 use super::options::ClusterOptions;
 use crate::error::{Error, Result};
+use crate::stream::{self, Stream};
 
 const GET_DATA: i32 = 4;
 const CLOSE: i32 = -11;
@@ -26,7 +25,8 @@ const METHOD: &str = "getData";
 
 /// The data of a node.
 pub(super) async fn get_data(server: &str, path: &str, options: &ClusterOptions) -> Result<Bytes> {
-    let stream = connect(server, options).await?;
+    let connecting = Stream::connect(server, &options.security);
+    let stream = stream::within(options.connect_timeout, server, connecting).await?;
     let mut session = Session { server, stream };
     session.open().await?;
     let data = session.get_data(path).await;
@@ -36,7 +36,7 @@ pub(super) async fn get_data(server: &str, path: &str, options: &ClusterOptions)
 
 struct Session<'a> {
     server: &'a str,
-    stream: TcpStream,
+    stream: Stream,
 }
 
 impl Session<'_> {
@@ -98,7 +98,9 @@ impl Session<'_> {
         let mut bytes = Vec::with_capacity(4 + packet.len());
         put_buffer(packet, &mut bytes);
         let sent = self.stream.write_all(&bytes).await;
-        sent.map_err(|error| self.io(error))
+        sent.map_err(|error| self.io(error))?;
+        let flushed = self.stream.flush().await;
+        flushed.map_err(|error| self.io(error))
     }
 
     async fn receive(&mut self) -> Result<Bytes> {
@@ -117,11 +119,7 @@ impl Session<'_> {
     }
 
     fn io(&self, source: io::Error) -> Error {
-        Error::Io {
-            target: format!("ZooKeeper at {}", self.server),
-            method: METHOD,
-            source,
-        }
+        stream::broken(&format!("ZooKeeper at {}", self.server), METHOD, source)
     }
 
     fn malformed(&self, what: &(impl ToString + ?Sized)) -> Error {

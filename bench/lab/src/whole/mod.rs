@@ -149,6 +149,11 @@ struct CommandLine {
 
 /// Runs the sections and writes the report.
 pub async fn run(arguments: Arguments) -> Result<()> {
+    if arguments.target.security.asks_for_password() {
+        return Err(Error::Usage(
+            "report would ask for the password before each of its runs: give --password-file".to_owned(),
+        ));
+    }
     let target = Target::connect(&arguments.target, 1).await?;
     report::create_dir(&arguments.out)?;
     let head = Head::new("report", &target, &arguments.target);
@@ -212,6 +217,7 @@ fn command(section: SectionName, run: &Run, arguments: &Arguments) -> Vec<OsStri
     if arguments.target.api != Api::Thrift2 {
         words.extend(["--api", arguments.target.api.option()].map(OsString::from));
     }
+    words.extend(arguments.target.security.words());
     if let Some(path) = &arguments.data.input {
         words.extend(["--input".into(), path.into()]);
     }
@@ -379,6 +385,7 @@ fn markdown(title: &str, whole: &WholeReport, measured: &[(&str, Measured)]) -> 
 mod tests {
     use std::collections::BTreeSet;
 
+    use basalt_client::security::SecurityArguments;
     use clap::ValueEnum;
 
     use super::*;
@@ -388,6 +395,7 @@ mod tests {
             target: TargetOptions {
                 target: "127.0.0.1:1".to_owned(),
                 api,
+                security: SecurityArguments::default(),
             },
             data: DataOptions {
                 input: input.map(Into::into),

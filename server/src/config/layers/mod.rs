@@ -22,17 +22,23 @@ use super::{Address, Config, ConfigError, TEXT_BYTES_MAX, memory};
 
 /// Variables with our prefix that are no settings: options of the command line, and variables of
 /// the build and the tests.
-const OTHER_VARIABLES: [&str; 10] = [
+const OTHER_VARIABLES: [&str; 16] = [
     "BASALT_BINARY",
+    "BASALT_CLIENT_CA",
+    "BASALT_CLIENT_CERTIFICATE",
+    "BASALT_CLIENT_SERVER_NAME",
     "BASALT_COMMIT",
     "BASALT_CONFIG",
     "BASALT_EPHEMERAL",
     "BASALT_GENERATE",
     "BASALT_GRAFANA",
+    "BASALT_PASSWORD_FILE",
     "BASALT_PROGRAM",
     "BASALT_PROGRAMS",
     "BASALT_SETTINGS",
     "BASALT_TARGET",
+    "BASALT_TOKEN_FILE",
+    "BASALT_USER",
 ];
 
 /// Variables that Kubernetes sets in every container for a service called `basalt`.

@@ -248,6 +248,7 @@ pub async fn run(arguments: Arguments) -> Result<()> {
 
 /// Fails if the arguments need something that the interface does not have.
 fn check(arguments: &Arguments) -> Result<()> {
+    arguments.target.need_plain("roundtrip")?;
     let is_native = arguments.target.api == Api::Native;
     if !is_native {
         arguments.target.need_thrift2("roundtrip")?;

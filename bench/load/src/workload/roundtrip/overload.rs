@@ -96,6 +96,7 @@ struct PhaseReport {
 /// Runs all phases and prints a table.
 pub async fn run(arguments: Arguments) -> Result<()> {
     arguments.target.need_thrift2("overload")?;
+    arguments.target.need_plain("overload")?;
     if let Some(out) = &arguments.out {
         report::create_dir(out)?;
     }

@@ -21,6 +21,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use basalt_client::native::{BASE_ZNODE, Cluster, ClusterOptions, Registry, ZOOKEEPER_PORT};
+use basalt_client::security::SecurityArguments;
 use basalt_client::{Client, Codec, ConnectionOptions, PoolOptions};
 use basalt_shell::backend::{self, Backend};
 use basalt_shell::output::{Output, Style};
@@ -46,6 +47,8 @@ struct Options {
         env = "BASALT_TARGET"
     )]
     target: String,
+    #[command(flatten)]
+    security: SecurityArguments,
     /// Interface to call. Commands that only Basalt has use Thrift with either.
     #[arg(long, value_enum, default_value_t = Api::Thrift2)]
     api: Api,
@@ -184,11 +187,12 @@ fn run(options: &Options) -> ShellResult<ExitCode> {
 }
 
 fn backend(options: &Options) -> ShellResult<Backend> {
-    let client = Client::new(options.target.clone(), pool(options))?;
+    let client = Client::new(options.target.clone(), pool(options)?)?;
     let registry = Registry::zookeeper(&options.target, ZOOKEEPER_PORT, BASE_ZNODE)?;
     let mut cluster = ClusterOptions::new(registry);
     cluster.call_timeout = Duration::from_secs(options.timeout);
     cluster.operation_timeout = cluster.call_timeout;
+    cluster.security = options.security.security()?;
     let cluster = Cluster::new(cluster);
     let api = match options.api {
         Api::Thrift2 => backend::Api::Thrift,
@@ -203,8 +207,8 @@ fn backend(options: &Options) -> ShellResult<Backend> {
     })
 }
 
-fn pool(options: &Options) -> PoolOptions {
-    PoolOptions {
+fn pool(options: &Options) -> ShellResult<PoolOptions> {
+    Ok(PoolOptions {
         connections_max: 4,
         connection: ConnectionOptions {
             codec: match options.protocol {
@@ -213,10 +217,11 @@ fn pool(options: &Options) -> PoolOptions {
             },
             framed: options.framed,
             call_timeout: Duration::from_secs(options.timeout),
+            security: options.security.security()?,
             ..ConnectionOptions::default()
         },
         ..PoolOptions::default()
-    }
+    })
 }
 
 fn print_error(error: &dyn std::fmt::Display) {

@@ -1,0 +1,74 @@
+//! TLS and the login of a client, the same for Thrift and HBase's native protocol.
+//!
+//! | login | Thrift | native protocol |
+//! | --- | --- | --- |
+//! | client certificate | in the TLS handshake | in the TLS handshake |
+//! | user and password | SASL PLAIN | none: HBase has no mechanism for it |
+//! | token | SASL PLAIN, its text as the password | SASL DIGEST-MD5 |
+//!
+//! - The CA file is never optional: without it a client could not tell the server from an impostor, and the
+//!   system's authorities do not sign Basalt's certificates.
+//! - A secret is sent in clear to this machine only. DIGEST-MD5 sends none, so it works without TLS.
+//! - Secrets are not printed by `Debug` and not part of errors.
+//!
+//! The SASL messages are in `crate::sasl`.
+
+#[cfg(feature = "arguments")]
+mod arguments;
+mod login;
+mod tls;
+
+#[cfg(feature = "arguments")]
+pub use arguments::SecurityArguments;
+pub use basalt_security::Secret;
+pub use basalt_security::token::Token;
+pub use login::Login;
+pub use tls::Tls;
+pub(crate) use tls::alert;
+
+/// TLS and the login of a client. The default has neither.
+///
+/// ```no_run
+/// # fn example() -> basalt_client::Result<()> {
+/// use basalt_client::security::{Login, Secret, Security, Tls};
+/// use basalt_client::{Client, ConnectionOptions, PoolOptions};
+///
+/// let security = Security::none()
+///     .tls(Tls::new("ca.crt")?)
+///     .login(Login::password("ada", Secret::new("open sesame"))?);
+/// let connection = ConnectionOptions { security, ..ConnectionOptions::default() };
+/// let client = Client::new("db.example:9090", PoolOptions { connection, ..PoolOptions::default() })?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Security {
+    pub(crate) tls: Option<Tls>,
+    pub(crate) login: Option<Login>,
+}
+
+impl Security {
+    /// Plain connections without a login.
+    pub fn none() -> Security {
+        Security::default()
+    }
+
+    /// Encrypts connections.
+    #[must_use]
+    pub fn tls(mut self, tls: Tls) -> Security {
+        self.tls = Some(tls);
+        self
+    }
+
+    /// Logs in on every connection.
+    #[must_use]
+    pub fn login(mut self, login: Login) -> Security {
+        self.login = Some(login);
+        self
+    }
+
+    /// Whether connections are plain and without a login.
+    pub fn is_none(&self) -> bool {
+        self.tls.is_none() && self.login.is_none()
+    }
+}
