@@ -245,12 +245,14 @@ impl Connection {
     async fn receive_some(&mut self, method: &'static str) -> Result<()> {
         self.received.reserve(READ_BYTES);
         match self.stream.read_buf(&mut self.received).await {
-            Ok(0) => {
-                let source = io::Error::new(io::ErrorKind::UnexpectedEof, "the server closed it");
+            Ok(1..) => Ok(()),
+            Err(source) if source.kind() != io::ErrorKind::UnexpectedEof => Err(self.io(method, source)),
+            // TLS reports a close without its closing message as an error.
+            Ok(0) | Err(_) => {
+                let text = stream::closed_text(self.seqid > 1);
+                let source = io::Error::new(io::ErrorKind::UnexpectedEof, text);
                 Err(self.io(method, source))
             }
-            Ok(_) => Ok(()),
-            Err(source) => Err(self.io(method, source)),
         }
     }
 

@@ -100,6 +100,16 @@ fn is_local(ip: IpAddr) -> bool {
     ip.to_canonical().is_loopback()
 }
 
+/// The text for a connection that the server has closed. A server closes before its first answer if it does
+/// not accept the client, and does not always send the cause.
+pub(crate) fn closed_text(has_answered: bool) -> &'static str {
+    if has_answered {
+        "the server closed it"
+    } else {
+        "the server closed it before its first answer; its log has the cause, such as missing TLS or an unknown user"
+    }
+}
+
 /// Connects within a limit.
 pub(crate) async fn within<T>(
     limit: Duration,

@@ -573,9 +573,11 @@ struct Reader {
 
 impl Reader {
     async fn run(mut self) {
+        let mut has_answered = false;
         let lost = loop {
             match self.take_frame() {
                 Ok(Some(frame)) => {
+                    has_answered = true;
                     let responded = Response::decode(frame)
                         .map_err(|error| Lost::Malformed(error.to_string()))
                         .and_then(|response| self.shared.respond(response));
@@ -588,9 +590,12 @@ impl Reader {
                 Err(lost) => break lost,
             }
             match timeout(self.idle_timeout, self.stream.read_buf(&mut self.received)).await {
-                Ok(Ok(0)) => break Lost::closed("the server closed it"),
-                Ok(Ok(_)) => self.shared.lock().received = Instant::now(),
-                Ok(Err(error)) => break Lost::of_socket(&error),
+                Ok(Ok(1..)) => self.shared.lock().received = Instant::now(),
+                Ok(Err(error)) if error.kind() != io::ErrorKind::UnexpectedEof => {
+                    break Lost::of_socket(&error);
+                }
+                // TLS reports a close without its closing message as an error.
+                Ok(Ok(0) | Err(_)) => break Lost::closed(stream::closed_text(has_answered)),
                 Err(_) if self.shared.close_if_idle() => return,
                 Err(_) => {}
             }

@@ -146,7 +146,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Exchange<'_, S> {
 
     fn refused(&self, text: &str) -> Error {
         self.failed(&format!(
-            "the server says '{text}': check user and password, or create a new token"
+            "the server says '{text}': check user and password, or create another token, which is valid within seconds"
         ))
     }
 

@@ -156,7 +156,7 @@ async fn refusals_over_the_native_protocol_name_class_and_remedy() {
     for (answer, parts) in [
         (
             refused,
-            ["InvalidToken: authentication failed", "create a new token"],
+            ["InvalidToken: authentication failed", "create another token"],
         ),
         (simple, ["has no users", "give none"]),
         (no_md5, ["DIGEST-MD5 challenge", ""]),

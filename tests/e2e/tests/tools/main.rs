@@ -2,6 +2,7 @@
 
 mod lab;
 mod load;
+mod security;
 mod shell;
 mod shell_forms;
 mod shell_terminal;

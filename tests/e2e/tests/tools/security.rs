@@ -1,0 +1,315 @@
+//! `basalt-shell`, `basalt-bench` and the library's native client against a server whose users must log in.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use basalt_client::native::{Cluster, ClusterOptions, Registry};
+use basalt_client::security::{Login, Security, Tls};
+use basalt_client::{Error, Get, Put};
+use basalt_test_support::{Server, binary};
+use tempfile::TempDir;
+use tokio::runtime::Runtime;
+
+use super::text;
+
+/// A server with an authority and a superuser `ada`, and a folder with each of her credentials.
+struct Secured {
+    server: Server,
+    dir: TempDir,
+}
+
+impl Secured {
+    fn start(settings: &[&str]) -> Self {
+        let dir = tempfile::tempdir().expect("a temporary folder");
+        let folder = dir.path().to_str().expect("a readable path").to_owned();
+        let (data, other) = (dir.path().join("data"), dir.path().join("other"));
+        let write = |name: &str, bytes: &[u8]| {
+            std::fs::write(dir.path().join(name), bytes).expect("there is space");
+        };
+        for data in [&data, &other] {
+            basalt(
+                data,
+                &["certificate", "create", "--name", "localhost,127.0.0.1"],
+                "",
+            );
+        }
+        basalt(&data, &["user", "create", "ada", "--superuser"], "open sesame\n");
+        basalt(&data, &["certificate", "client", "ada", "--to", &folder], "");
+        write("password", b"open sesame\n");
+        write("wrong", b"open barley\n");
+        // The first start makes the id to which tokens belong, and the next one reads the tokens.
+        Server::start(&data, &[]).stop();
+        write("ada.token", &basalt(&data, &["token", "create", "ada"], ""));
+        write(
+            "ada.text",
+            &basalt(&data, &["token", "create", "ada", "--text"], ""),
+        );
+        let server = Server::start(&data, settings);
+        Self { server, dir }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    fn ca(&self) -> PathBuf {
+        self.path("data/security/ca.crt")
+    }
+
+    fn target(&self) -> String {
+        self.server.thrift.to_string()
+    }
+
+    /// Runs a program with these options, in which a name behind `@` is a file of the folder.
+    fn run(&self, program: &str, options: &str, arguments: &[&str]) -> Output {
+        let mut command = Command::new(binary(program));
+        command.args(arguments).args(["--target", &self.target()]);
+        for option in options.split_whitespace() {
+            match option.strip_prefix('@') {
+                Some(name) => command.arg(self.path(name)),
+                None => command.arg(option),
+            };
+        }
+        command
+            .stdin(Stdio::null())
+            .output()
+            .expect("the binary was built")
+    }
+
+    fn shell(&self, options: &str, commands: &[&str]) -> Output {
+        let arguments: Vec<&str> = commands.iter().flat_map(|command| ["-e", command]).collect();
+        self.run("basalt-shell", options, &arguments)
+    }
+
+    /// The output of the shell; panics when a command fails.
+    fn says(&self, options: &str, commands: &[&str]) -> String {
+        let output = self.shell(options, commands);
+        assert!(output.status.success(), "{options}: {output:?}");
+        text(&output.stdout)
+    }
+
+    /// The error of the shell; panics when all commands succeed.
+    fn fails(&self, options: &str, command: &str) -> String {
+        let output = self.shell(options, &[command]);
+        assert!(!output.status.success(), "{options}: {output:?}");
+        text(&output.stderr)
+    }
+
+    /// Options of a client of the native protocol.
+    fn native(&self, registry: &str, security: Security) -> ClusterOptions {
+        let registry = match registry {
+            "zookeeper" => Registry::zookeeper(&self.target(), 2181, "/hbase"),
+            _ => Registry::bootstrap(&self.target()),
+        };
+        let mut options = ClusterOptions::new(registry.expect("an address"));
+        options.security = security;
+        options
+    }
+
+    fn audit_log(&self) -> String {
+        std::fs::read_to_string(self.path("data/security/audit.log")).expect("it is there")
+    }
+}
+
+/// Runs a command on a data directory, with these lines on its standard input.
+fn basalt(data: &Path, arguments: &[&str], input: &str) -> Vec<u8> {
+    let mut child = Command::new(binary("basalt"))
+        .args(arguments)
+        .arg("--data-dir")
+        .arg(data)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the binary was built");
+    let mut stdin = child.stdin.take().expect("it is piped");
+    stdin.write_all(input.as_bytes()).expect("it reads");
+    drop(stdin);
+    let output = child.wait_with_output().expect("it ends");
+    assert!(output.status.success(), "{arguments:?}: {output:?}");
+    output.stdout
+}
+
+/// The logins in an audit log by this means and over this protocol.
+fn logins(log: &str, means: &str, door: &str) -> usize {
+    let parts = [
+        r#""event":"authenticated""#.to_owned(),
+        r#""user":"ada""#.to_owned(),
+        format!(r#""authentication":"{means}""#),
+        door.to_owned(),
+    ];
+    let is_one = |line: &&str| parts.iter().all(|part| line.contains(part));
+    log.lines().filter(is_one).count()
+}
+
+const CA: &str = "--tls-ca @data/security/ca.crt";
+
+/// Goal: the shell logs in over Thrift by each means, and is the user that it proved to be.
+#[test]
+fn the_shell_logs_in_by_certificate_password_and_token() {
+    let secured = Secured::start(&[]);
+    let certificate = format!("{CA} --tls-certificate @client-ada.pem");
+    secured.says(&certificate, &["create 't', 'f'", "put 't', 'r', 'f:q', 'seen'"]);
+    let password = "--user ada --password-file @password";
+    for options in [
+        password.to_owned(),
+        format!("{CA} {password}"),
+        "--token @ada.token".to_owned(),
+        format!("{CA} --token @ada.token"),
+        format!("{CA} --token @ada.text"),
+        certificate,
+        format!("{CA} --api native --token @ada.token"),
+        "--api native --token @ada.token".to_owned(),
+        format!("{CA} --tls-certificate @client-ada.pem --api native"),
+    ] {
+        let scanned = secured.says(&options, &["scan 't'"]);
+        assert!(scanned.contains("value=seen"), "{options}: {scanned}");
+    }
+    let log = secured.audit_log();
+    for (means, count) in [("certificate", 2), ("password", 2), ("token", 3)] {
+        assert!(
+            logins(&log, means, "thrift") + logins(&log, means, "main") >= count,
+            "{means}: {log}"
+        );
+    }
+    assert!(logins(&log, "token", "native") >= 2, "{log}");
+    assert!(!log.contains("sesame"), "{log}");
+}
+
+/// Goal: an error names the cause and the remedy, and no secret.
+#[test]
+fn logins_that_fail_have_clear_errors() {
+    let secured = Secured::start(&[]);
+    let wrong = "--user ada --password-file @wrong";
+    for (options, parts) in [
+        ("", ["the server wants a login", "client certificate"]),
+        (CA, ["the server wants a login", "or a token"]),
+        ("--api native", ["the server wants a login", "or a token"]),
+        (wrong, ["authentication failed", "check user and password"]),
+        (
+            &format!("{CA} {wrong}"),
+            ["authentication failed", "check user and password"],
+        ),
+        (
+            "--tls-ca @other/security/ca.crt",
+            ["invalid peer certificate", "give the CA file of this server"],
+        ),
+        (
+            "--tls-ca @other/security/ca.crt --api native",
+            ["invalid peer certificate", "give the CA file of this server"],
+        ),
+        (
+            &format!("{CA} --tls-server-name db.example"),
+            ["db.example", "give one as the server name"],
+        ),
+        (
+            &format!("{CA} --api native --user ada --password-file @password"),
+            ["takes no passwords", "give a token or a client certificate"],
+        ),
+        (
+            "--user ada",
+            ["standard input is no terminal", "give --password-file"],
+        ),
+        (
+            "--tls-ca @nowhere.crt",
+            ["nowhere.crt", "check that the file exists"],
+        ),
+        ("--token @password", ["it is no token", "basalt token create"]),
+        ("--tls-certificate @client-ada.pem", ["--tls-ca", ""]),
+    ] {
+        let error = secured.fails(options, "scan 't'");
+        assert!(
+            parts.iter().all(|part| error.contains(part)),
+            "{options}: {error}"
+        );
+        assert!(!error.contains("sesame") && !error.contains("barley"), "{error}");
+    }
+    let refused = secured.run("basalt-bench", "", &["pe", "sequentialWrite", "--out", "unused"]);
+    assert!(!refused.status.success());
+    let error = text(&refused.stderr);
+    assert!(error.contains("the server wants a login"), "{error}");
+}
+
+/// Goal: a server that accepts TLS only is reached by TLS only, also through ZooKeeper.
+#[test]
+fn plain_connections_end_where_tls_is_demanded() {
+    let secured = Secured::start(&["server.plaintext=refuse"]);
+    let certificate = format!("{CA} --tls-certificate @client-ada.pem");
+    for api in ["thrift2", "native"] {
+        let options = format!("{certificate} --api {api}");
+        secured.says(&options, &["list"]);
+    }
+    let error = secured.fails("", "list");
+    assert!(error.contains("before its first answer"), "{error}");
+    let error = secured.fails("--token @ada.token", "list");
+    assert!(
+        error.contains("closed the connection") && error.contains("needs TLS"),
+        "{error}"
+    );
+}
+
+/// Goal: the load generator logs in with the same options.
+#[test]
+fn the_load_generator_logs_in() {
+    let secured = Secured::start(&[]);
+    let out = secured.path("report");
+    let out = out.to_str().expect("a readable path");
+    for (options, means) in [
+        (format!("{CA} --user ada --password-file @password"), "password"),
+        (format!("{CA} --api native --token @ada.token"), "token"),
+    ] {
+        let run = [
+            "pe",
+            "sequentialWrite",
+            "randomRead",
+            "--rows",
+            "20",
+            "--threads",
+            "2",
+        ];
+        let arguments = [&run[..], &["--replace-tables", "--out", out]].concat();
+        let output = secured.run("basalt-bench", &options, &arguments);
+        assert!(output.status.success(), "{options}: {output:?}");
+        assert!(logins(&secured.audit_log(), means, "") >= 2, "{options}");
+    }
+}
+
+/// Goal: the library's native client logs in by token and by certificate, through both registries.
+#[test]
+fn the_native_client_logs_in_by_token_and_certificate() {
+    let secured = Secured::start(&[]);
+    secured.says("--token @ada.token", &["create 't', 'f'"]);
+    let (ca, own) = (secured.ca(), secured.path("client-ada.pem"));
+    let tls = || Tls::new(&ca).expect("the authority");
+    let token = || Login::token_file(secured.path("ada.token")).expect("a token");
+    let certificate = Tls::with_certificate(&ca, &own).expect("a certificate");
+    let runtime = Runtime::new().expect("a runtime");
+    for registry in ["zookeeper", "rpc"] {
+        for (name, security) in [
+            ("token", Security::none().login(token())),
+            ("token inside TLS", Security::none().tls(tls()).login(token())),
+            ("certificate", Security::none().tls(certificate.clone())),
+        ] {
+            let options = secured.native(registry, security);
+            let read = runtime.block_on(async {
+                let table = Cluster::connect(options).await?.table("t")?;
+                table.put(Put::new(name).cell("f", "q", registry)).await?;
+                table.get(Get::new(name)).await
+            });
+            let row = read.unwrap_or_else(|error| panic!("{name}, {registry}: {error}"));
+            let row = row.expect("it was written");
+            assert_eq!(row.value("f", "q").expect("it was written"), registry, "{name}");
+        }
+        let nobody = Cluster::new(secured.native(registry, Security::none()));
+        let table = nobody.table("t").expect("a name");
+        let error = runtime
+            .block_on(table.get(Get::new("r")))
+            .expect_err("nobody logs in");
+        let text = error.to_string();
+        assert!(
+            matches!(error, Error::Login { .. }) && text.contains("wants a login"),
+            "{registry}: {text}"
+        );
+    }
+}
