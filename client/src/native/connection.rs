@@ -250,8 +250,7 @@ impl Connection {
         };
         let response = response?;
         if let Some(exception) = response.header.exception {
-            let exception = RemoteException::of_response(exception, self.origin(call));
-            return Err(Error::Remote(Box::new(exception)));
+            return Err(self.refused(exception, call));
         }
         let message = M::decode(response.result).map_err(|error| self.malformed(call, &error))?;
         Ok(Reply {
@@ -350,17 +349,24 @@ impl Connection {
                 method: call.method,
                 source: io::Error::new(kind, text),
             },
-            Lost::Exception(exception) if wants_login(&exception) => sasl::wants_login(self.target()),
-            Lost::Exception(exception) => Error::Remote(Box::new(RemoteException::of_response(
-                *exception,
-                self.origin(call),
-            ))),
+            Lost::Exception(exception) => self.refused(*exception, call),
             Lost::Malformed(what) => self.malformed(call, &what),
             Lost::Rejected(what) => Error::Login {
                 target: self.target().to_owned(),
                 what,
             },
         }
+    }
+
+    /// The error for an exception that the server sent.
+    fn refused(&self, exception: ExceptionResponse, call: &Call<'_>) -> Error {
+        if wants_login(&exception) {
+            return sasl::wants_login(self.target());
+        }
+        Error::Remote(Box::new(RemoteException::of_response(
+            exception,
+            self.origin(call),
+        )))
     }
 
     /// The error for an answer that cannot be read.
@@ -537,7 +543,7 @@ fn not_sent(target: &str, source: io::Error) -> Error {
     }
 }
 
-/// Whether a server ended the connection because there was no login.
+/// Whether a server refuses a connection or a call because there was no login.
 fn wants_login(exception: &ExceptionResponse) -> bool {
     let class = exception.exception_class_name.as_deref();
     let text = exception.stack_trace.as_deref().unwrap_or_default();

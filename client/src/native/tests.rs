@@ -18,6 +18,7 @@ use super::connection::Service;
 use super::fake::{Answer, Fakes, Seen, Shared, cell, get_response, name};
 use super::{Action, Cluster, ClusterOptions, Region, Registry, ServerName};
 use crate::error::{Error, ErrorKind};
+use crate::security::{Login, Secret, Security};
 use crate::{Check, Get, Increment, Put, Scan};
 
 /// A region of the table `t` on no server.
@@ -98,6 +99,33 @@ async fn a_missing_table_is_a_final_error() {
     let error = table.get(Get::new("r")).await.unwrap_err();
     assert_eq!(error.remote().unwrap().class_name(), "TableNotFoundException");
     assert!(error.to_string().contains("table u"), "{error}");
+}
+
+#[tokio::test]
+async fn a_server_that_wants_a_login_says_so_at_once() {
+    let denied = Answer::exception("security.AccessDeniedException", "Authentication is required");
+    let fakes = one_region(vec![denied]).await;
+    let table = fakes.cluster(|_| {}).table("t").unwrap();
+    let error = table.get(Get::new("r")).await.unwrap_err();
+    assert!(matches!(error, Error::Login { .. }), "{error}");
+    assert_eq!(error.kind(), ErrorKind::Setup);
+    assert!(error.to_string().contains("or a token"), "{error}");
+    assert_eq!(fakes.log(), ["meta server", "look-up", "Get"]);
+}
+
+/// The servers are not reached, since the protocol has no login by password.
+#[tokio::test]
+async fn a_password_is_refused_before_connecting() {
+    let fakes = one_region(Vec::new()).await;
+    let login = Login::password("ada", Secret::new("open sesame")).unwrap();
+    let cluster = fakes.cluster(|options| options.security = Security::none().login(login));
+    let error = cluster.table("t").unwrap().get(Get::new("r")).await.unwrap_err();
+    let text = error.to_string();
+    assert!(
+        text.contains("takes no passwords") && !text.contains("sesame"),
+        "{text}"
+    );
+    assert!(fakes.log().is_empty());
 }
 
 /// The exception names the new server: neither meta nor a pause is needed.
