@@ -1,7 +1,7 @@
 //! One socket to a Thrift 2 server, one call at a time.
 //!
-//! 1. [`Connection::open`] resolves, connects, switches off Nagle's algorithm, and runs the TLS handshake and
-//!    the login, as [`ConnectionOptions::security`] demands.
+//! 1. [`Connection::open`] resolves, connects, switches off Nagle's algorithm, and runs the TLS
+//!    handshake and the login, as [`ConnectionOptions::security`] demands.
 //! 2. [`Connection::call`] encodes the call into one buffer, writes it, and reads until the reply is whole:
 //!    by its announced length when framed, else by walking the bytes with [`MessageScanner`].
 //! 3. The reply is decoded from a buffer of its own, so that values are slices and not copies.
@@ -53,7 +53,8 @@ pub struct ConnectionOptions {
     pub codec: Codec,
     /// Whether messages carry their length: `hbase.regionserver.thrift.framed`. Default false.
     pub framed: bool,
-    /// Longest time to connect, over all addresses of the name, with TLS handshake and login. Default 10 s.
+    /// Longest time to connect, over all addresses of the name, with TLS handshake and login.
+    /// Default 10 s.
     pub connect_timeout: Duration,
     /// Longest time from the first byte sent to the last byte received. Default 60 s, as HBase's RPC timeout.
     pub call_timeout: Duration,

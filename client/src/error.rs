@@ -97,8 +97,8 @@ pub enum Error {
         /// How long the call waited.
         waited: Duration,
     },
-    /// TLS or the login failed, or the server wants a login. Nothing was carried out, and nothing will be until
-    /// the set-up of the client or the server is another one.
+    /// TLS or the login failed, or the server wants a login. The request was not carried out, and
+    /// an unchanged set-up fails again.
     #[error("cannot log in at {target}: {what}")]
     Login {
         /// The address as given.
@@ -106,7 +106,8 @@ pub enum Error {
         /// The cause and the remedy. Contains no secret.
         what: String,
     },
-    /// A file of certificates, a token or a password cannot be used. The text says why, and contains no secret.
+    /// A file of certificates, a token or a password cannot be used. The text says why, and
+    /// contains no secret.
     #[error("{0}")]
     Credentials(String),
     /// The request cannot be right, so it was not sent.

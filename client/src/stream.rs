@@ -55,7 +55,8 @@ impl Stream {
         })
     }
 
-    /// Whether nothing has arrived and the server has not closed the connection, as far as is known locally.
+    /// Whether nothing has arrived and the server has not closed the connection, as far as is known
+    /// locally.
     pub(crate) fn is_silent(&mut self) -> bool {
         let mut byte = [0; 1];
         match self {
@@ -63,7 +64,8 @@ impl Stream {
                 let nothing = stream.try_read(&mut byte);
                 matches!(nothing, Err(error) if error.kind() == io::ErrorKind::WouldBlock)
             }
-            // A TLS 1.3 server sends session tickets, so arrived bytes alone mean nothing: they are decrypted.
+            // A TLS 1.3 server sends session tickets, so arrived bytes alone mean nothing: they are
+            // decrypted.
             Stream::Tls(stream) => {
                 let mut context = Context::from_waker(Waker::noop());
                 Pin::new(stream)
@@ -100,8 +102,8 @@ fn is_local(ip: IpAddr) -> bool {
     ip.to_canonical().is_loopback()
 }
 
-/// The text for a connection that the server has closed. A server closes before its first answer if it does
-/// not accept the client, and does not always send the cause.
+/// The text for a connection that the server has closed. A server closes before its first answer if
+/// it does not accept the client, and does not always send the cause.
 pub(crate) fn closed_text(has_answered: bool) -> &'static str {
     if has_answered {
         "the server closed it"
@@ -125,7 +127,8 @@ pub(crate) async fn within<T>(
     })
 }
 
-/// The error for a broken connection: the login's if the server has rejected the client's certificate.
+/// The error for a broken connection: the login's if the server has rejected the client's
+/// certificate.
 pub(crate) fn broken(target: &str, method: &'static str, source: io::Error) -> Error {
     match alert(&source) {
         Some(what) => Error::Login {

@@ -1,8 +1,8 @@
 //! One socket to one service of one server, with many calls in flight.
 //!
-//! 1. [`Connection::open`] connects, with TLS if that is wanted, sends preamble and connection header, with the
-//!    login by token in between, and starts two tasks: a writer that joins waiting frames, and a reader that
-//!    gives each response to the call with its id.
+//! 1. [`Connection::open`] connects, with TLS if that is wanted, sends preamble and connection
+//!    header, with the login by token in between, and starts two tasks: a writer that joins waiting
+//!    frames, and a reader that gives each response to the call with its id.
 //! 2. [`Connection::call`] waits for a permit, registers, hands its frame to the writer, and waits for its
 //!    response until the deadline.
 //!

@@ -57,8 +57,8 @@
 //!
 //! Connections are tasks of the runtime in which they were opened, so use a cluster in one runtime.
 //!
-//! Nothing here is specific to Basalt: a cluster of HBase 2.5 to 3.0 answers the same calls. [`crate::security`] has TLS, and
-//! the logins by certificate and by token; there is no Kerberos.
+//! Nothing here is specific to Basalt: a cluster of HBase 2.5 to 3.0 answers the same calls.
+//! [`crate::security`] has TLS, and the logins by certificate and by token; there is no Kerberos.
 
 mod admin;
 mod advice;

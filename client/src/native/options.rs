@@ -77,11 +77,11 @@ fn address(what: &str, entry: &str, default_port: Option<u16>) -> Result<String>
 pub struct ClusterOptions {
     /// The registry that names the servers.
     pub registry: Registry,
-    /// The user as whom calls are made. Default: `USER` of the environment, else `basalt`. A server with users
-    /// takes the user from the login instead.
+    /// The user as whom calls are made. Default: `USER` of the environment, else `basalt`. A server
+    /// with users takes the user from the login instead.
     pub user: String,
-    /// TLS and the login: a client certificate or a token. TLS is also that of the connections to ZooKeeper,
-    /// which Basalt answers on the same port. Default neither.
+    /// TLS and the login: a client certificate or a token. Connections to ZooKeeper have the same
+    /// TLS, since Basalt answers them on the same port. Default neither.
     pub security: Security,
     /// Longest time to connect to one server, with TLS handshake and login. Default 10 s.
     pub connect_timeout: Duration,

@@ -119,6 +119,10 @@ impl Session<'_> {
     }
 
     fn io(&self, source: io::Error) -> Error {
+        let source = match source.kind() {
+            kind @ io::ErrorKind::UnexpectedEof => io::Error::new(kind, stream::closed_text(false)),
+            _ => source,
+        };
         stream::broken(&format!("ZooKeeper at {}", self.server), METHOD, source)
     }
 

@@ -30,7 +30,8 @@ fn password() -> Login {
     Login::password("ada", Secret::new("open sesame")).unwrap()
 }
 
-/// A login over Thrift against a server that sends `answer` and closes. Also returns the client's bytes.
+/// A login over Thrift against a server that sends `answer` and closes. Also returns the client's
+/// bytes.
 async fn over_thrift(answer: &[u8]) -> (Result<()>, Vec<u8>) {
     let (mut client, mut server) = tokio::io::duplex(ROOM);
     server.write_all(answer).await.unwrap();
@@ -101,7 +102,8 @@ async fn receive(server: &mut DuplexStream) -> Vec<u8> {
     bytes
 }
 
-/// The server's side of DIGEST-MD5. `last` makes the answer to the client's message from the right one.
+/// The server's side of DIGEST-MD5. `last` makes the answer to the client's message from the right
+/// one.
 async fn serve_digest(mut server: DuplexStream, last: impl FnOnce(Vec<u8>) -> Vec<u8>) -> DuplexStream {
     assert_eq!(receive(&mut server).await, b"");
     let exchange = Server::new().unwrap();

@@ -13,8 +13,8 @@ use crate::error::{Error, Result};
 /// TLS and the login.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct SecurityArguments {
-    /// Encrypt connections, and trust servers whose certificate an authority of this PEM file has signed. Basalt's
-    /// authority is security/ca.crt in the data directory.
+    /// Encrypt connections, and trust servers whose certificate an authority of this PEM file has
+    /// signed. Basalt's authority is security/ca.crt in the data directory.
     #[arg(long, value_name = "FILE", env = "BASALT_CLIENT_CA")]
     tls_ca: Option<PathBuf>,
     /// Name in the server's certificate, if it is not the host of the address.
@@ -25,7 +25,8 @@ pub struct SecurityArguments {
         requires = "tls_ca"
     )]
     tls_server_name: Option<String>,
-    /// Log in with this certificate: a PEM file with certificate and key, from `basalt certificate client`.
+    /// Log in with this certificate: a PEM file with certificate and key, from `basalt certificate
+    /// client`.
     #[arg(
         long,
         value_name = "FILE",
@@ -48,7 +49,8 @@ pub struct SecurityArguments {
 }
 
 impl SecurityArguments {
-    /// The value of the options. The first call reads the files, and asks for a password that no file has.
+    /// The value of the options. The first call reads the files, and asks for a password that no
+    /// file has.
     pub fn security(&self) -> Result<Security> {
         if let Some(loaded) = self.loaded.get() {
             return Ok(loaded.clone());

@@ -25,8 +25,8 @@ pub enum Login {
 }
 
 impl Login {
-    /// Logs in with a password. Name and password have 1 to 1,024 bytes and no zero byte, which PLAIN uses as
-    /// the separator.
+    /// Logs in with a password. Name and password have 1 to 1,024 bytes and no zero byte, which
+    /// PLAIN uses as the separator.
     pub fn password(user: impl Into<String>, password: Secret) -> Result<Login> {
         let user = user.into();
         for (what, bytes) in [
@@ -43,8 +43,8 @@ impl Login {
         Ok(Login::Password { user, password })
     }
 
-    /// Logs in with a token of a file: a token file of Hadoop, as `basalt token create` writes it, or one with
-    /// the token as text (`basalt token create --text`).
+    /// Logs in with a token of a file: a token file of Hadoop, as `basalt token create` writes it,
+    /// or one with the token as text (`basalt token create --text`).
     pub fn token_file(path: impl AsRef<Path>) -> Result<Login> {
         let path = path.as_ref();
         let unusable = |what: &dyn std::fmt::Display| {
@@ -64,7 +64,8 @@ impl Login {
         Ok(Login::Token(token))
     }
 
-    /// A token in either form. Of a token file it is the one for registries, else the first of HBase.
+    /// A token in either form. Of a token file it is the one for registries, else the first of
+    /// HBase.
     fn token_bytes(bytes: &Secret) -> Result<Login> {
         if let Some(text) = bytes.expose_str().filter(|text| !text.starts_with("HDTS")) {
             return Login::token_text(text);

@@ -6,9 +6,10 @@
 //! | user and password | SASL PLAIN | none: HBase has no mechanism for it |
 //! | token | SASL PLAIN, its text as the password | SASL DIGEST-MD5 |
 //!
-//! - The CA file is never optional: without it a client could not tell the server from an impostor, and the
-//!   system's authorities do not sign Basalt's certificates.
-//! - A secret is sent in clear to this machine only. DIGEST-MD5 sends none, so it works without TLS.
+//! - The CA file is never optional: without it a client could not tell the server from an impostor,
+//!   and the system's authorities do not sign Basalt's certificates.
+//! - A secret is sent in clear to this machine only. DIGEST-MD5 sends none, so it works without
+//!   TLS.
 //! - Secrets are not printed by `Debug` and not part of errors.
 //!
 //! The SASL messages are in `crate::sasl`.
@@ -37,7 +38,8 @@ pub(crate) use tls::alert;
 ///     .tls(Tls::new("ca.crt")?)
 ///     .login(Login::password("ada", Secret::new("open sesame"))?);
 /// let connection = ConnectionOptions { security, ..ConnectionOptions::default() };
-/// let client = Client::new("db.example:9090", PoolOptions { connection, ..PoolOptions::default() })?;
+/// let pool = PoolOptions { connection, ..PoolOptions::default() };
+/// let client = Client::new("db.example:9090", pool)?;
 /// # Ok(())
 /// # }
 /// ```

@@ -33,14 +33,14 @@ impl fmt::Debug for Tls {
 }
 
 impl Tls {
-    /// Trusts the authorities of a PEM file. Basalt's own authority is `security/ca.crt` in its data
-    /// directory.
+    /// Trusts the authorities of a PEM file. Basalt's own authority is `security/ca.crt` in its
+    /// data directory.
     pub fn new(ca: impl AsRef<Path>) -> Result<Tls> {
         Tls::load(ca.as_ref(), None)
     }
 
-    /// Trusts the authorities of a PEM file, and logs in with the certificate of another PEM file, which has
-    /// its chain and its key, as `basalt certificate client` writes it.
+    /// Trusts the authorities of a PEM file, and logs in with the certificate of another PEM file,
+    /// which has its chain and its key, as `basalt certificate client` writes it.
     pub fn with_certificate(ca: impl AsRef<Path>, certificate: impl AsRef<Path>) -> Result<Tls> {
         Tls::load(ca.as_ref(), Some(certificate.as_ref()))
     }
@@ -54,8 +54,8 @@ impl Tls {
         })
     }
 
-    /// The name or IP address that certificates of servers must have, in place of the host that the client
-    /// connects to.
+    /// The name or IP address that certificates of servers must have, in place of the host that the
+    /// client connects to.
     pub fn server_name(mut self, name: &str) -> Result<Tls> {
         self.server_name = Some(server_name(name)?);
         Ok(self)

@@ -1,4 +1,5 @@
-//! `basalt-shell`, `basalt-bench` and the library's native client against a server whose users must log in.
+//! `basalt-shell`, `basalt-bench` and the library's native client against a server whose users must
+//! log in.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -35,7 +36,9 @@ impl Secured {
             );
         }
         basalt(&data, &["user", "create", "ada", "--superuser"], "open sesame\n");
-        basalt(&data, &["certificate", "client", "ada", "--to", &folder], "");
+        for user in ["ada", "nobody"] {
+            basalt(&data, &["certificate", "client", user, "--to", &folder], "");
+        }
         write("password", b"open sesame\n");
         write("wrong", b"open barley\n");
         // The first start makes the id to which tokens belong, and the next one reads the tokens.
@@ -242,6 +245,12 @@ fn plain_connections_end_where_tls_is_demanded() {
     }
     let error = secured.fails("", "list");
     assert!(error.contains("before its first answer"), "{error}");
+    let unknown = format!("{CA} --tls-certificate @client-nobody.pem");
+    let error = secured.fails(&unknown, "list");
+    assert!(
+        error.contains("before its first answer") && error.contains("unknown user"),
+        "{error}"
+    );
     let error = secured.fails("--token @ada.token", "list");
     assert!(
         error.contains("closed the connection") && error.contains("needs TLS"),
