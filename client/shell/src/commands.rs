@@ -888,7 +888,7 @@ pub(super) const GROUPS: &[Group] = &[
         )],
         absent: &[absent(
             &["grant", "revoke", "user_permission"],
-            "there is no access control, and every client may do everything; limit who reaches the port (docs/security.md)",
+            "this shell does not change rights; HBase's own shell grants and revokes here (docs/security.md)",
         )],
     },
     Group {
