@@ -3,7 +3,8 @@
 //! | module | contents |
 //! | --- | --- |
 //! | `caller` | the sender of a connection's calls: user, address, owner of scanners |
-//! | `access` | actions, targets, and the decision |
+//! | `request` | actions and targets of requests, refusals |
+//! | `access` | who may do what: everybody everything, or by rights |
 //! | `guard` | users, rights and certificates of a running server; logins |
 //! | `live` | a value in a file that the command line changes |
 //!
@@ -13,7 +14,9 @@ mod access;
 mod caller;
 mod guard;
 mod live;
+mod request;
 
-pub(crate) use access::{Access, Action, Columns, Refused, Target, Visit, narrow, visit_spec};
+pub(crate) use access::Access;
 pub(crate) use caller::{Caller, Login, Owner, User};
 pub(crate) use guard::{CLUSTER_ID_FILE, Registered, Security};
+pub(crate) use request::{Action, Columns, Refused, Target, Visit, narrow, visit_spec};

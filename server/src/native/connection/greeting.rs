@@ -16,6 +16,7 @@ use basalt_idl::native::preamble::{
     Authentication, EXPECTED_HEADER, PREAMBLE_BYTES, Preamble, SWITCH_TO_SIMPLE,
 };
 
+use super::sasl::Greeted;
 use super::{End, Input, sasl};
 use crate::native::peer::Peer;
 use crate::security::{Login, User};
@@ -25,14 +26,6 @@ use crate::socket::WriteHalf;
 
 /// Longest connection header or SASL frame.
 const HEADER_BYTES_MAX: usize = 64 << 10;
-
-/// What is known of a client before its first byte.
-pub(super) struct Greeted {
-    pub(super) address: Option<SocketAddr>,
-    pub(super) is_encrypted: bool,
-    /// The login of its certificate.
-    pub(super) login: Option<Login>,
-}
 
 /// Who a connection's calls are from.
 pub(super) enum Identity {

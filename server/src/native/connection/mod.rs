@@ -46,9 +46,10 @@ mod output;
 mod sasl;
 
 use calls::Calls;
-use greeting::{Greeted, Identity};
+use greeting::Identity;
 use input::{Arrival, Input};
 use output::{Output, Response};
+use sasl::Greeted;
 
 /// Most calls of a connection that are unanswered, or whose responses are unsent. Java's client has
 /// at most a hundred by default.

@@ -13,12 +13,12 @@
 //!
 //! Java's clients before 3.0 read nothing after PLAIN, so nothing is sent.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use basalt_security::sasl::{MESSAGE_BYTES_MAX, digest, plain};
 use basalt_security::{Reason, Refused};
 
-use super::greeting::Greeted;
 use super::{End, Input};
 use crate::security::{Login, Security};
 use crate::server::Server;
@@ -30,6 +30,14 @@ pub(super) const SHADE: u8 = 15;
 pub(super) const SASL_EXCEPTION: &str = "javax.security.sasl.SaslException";
 /// Class of a refused token.
 const INVALID_TOKEN: &str = "org.apache.hadoop.security.token.SecretManager$InvalidToken";
+
+/// What is known of a client before its first byte.
+pub(super) struct Greeted {
+    pub(super) address: Option<SocketAddr>,
+    pub(super) is_encrypted: bool,
+    /// The login of its certificate.
+    pub(super) login: Option<Login>,
+}
 
 /// A login by token; `None` when the client leaves.
 pub(super) async fn by_token(

@@ -28,7 +28,7 @@ pub(crate) fn drop(call: &AdminCall, name: &str) -> Result<(), Failure> {
     run_admin(call, Action::Admin, Target::Namespace(name), |backend| {
         backend.drop_namespace(name)?;
         let is_of = |scope: &Scope| matches!(scope, Scope::Namespace(other) if other == name);
-        super::tables::drop_rights(call, is_of, |rights| rights.drop_namespace(name))?;
+        super::rights::drop_rights(call, is_of, |rights| rights.drop_namespace(name))?;
         quotas::remove_for_namespace(call.server(), name)
     })
 }

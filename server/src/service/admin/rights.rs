@@ -4,7 +4,7 @@
 //! allowed to everybody, and grants are refused: they would have no effect.
 
 use basalt_engine::schema::TableName;
-use basalt_security::rights::{Actions, Entry, Grantee, Listed, Scope, Subject, Target as On};
+use basalt_security::rights::{Actions, Entry, Grantee, Listed, Rights, Scope, Subject, Target as On};
 use basalt_security::users::Users;
 
 use super::{AdminCall, run_admin};
@@ -178,4 +178,31 @@ pub(crate) fn has(
         };
         Ok(asked.iter().map(has_all).collect())
     })
+}
+
+/// Gives the creator of a table all rights to it, as HBase does.
+pub(super) fn own(call: &AdminCall, table: &TableName) -> Result<(), Failure> {
+    let security = call.server().security();
+    if !security.authenticates() {
+        return Ok(());
+    }
+    let owned = security.own(call.caller(), table);
+    owned.map_err(|error| {
+        Failure::plain_io(format!(
+            "{table} was created, and its owner has no rights: {error}"
+        ))
+    })
+}
+
+/// Drops the rights to what is gone.
+pub(super) fn drop_rights(
+    call: &AdminCall,
+    is_of: impl Fn(&Scope) -> bool,
+    drop: impl FnOnce(&mut Rights),
+) -> Result<(), Failure> {
+    let dropped = call
+        .server()
+        .security()
+        .drop_rights(call.caller(), |entry| is_of(&entry.scope), drop);
+    dropped.map_err(|error| Failure::plain_io(format!("the rights to it remain: {error}")))
 }

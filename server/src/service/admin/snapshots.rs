@@ -40,7 +40,7 @@ pub(crate) fn clone(call: &AdminCall, name: &str, table: &TableName) -> Result<(
     call.note(Target::Table(table));
     run_admin(call, Action::Admin, Target::Server, |backend| {
         backend.engine()?.clone_snapshot(name, table)?;
-        super::tables::own(call, table)
+        super::rights::own(call, table)
     })
 }
 
@@ -80,7 +80,7 @@ pub(crate) fn restore_or_clone(
             Ok(engine.restore_snapshot(name)?)
         } else {
             engine.clone_snapshot_with(name, table, change)?;
-            super::tables::own(call, table)
+            super::rights::own(call, table)
         }
     })
 }

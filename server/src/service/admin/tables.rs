@@ -5,8 +5,9 @@ use std::sync::Arc;
 use basalt_engine::Error;
 use basalt_engine::engine::{RegionInfo, ServerName};
 use basalt_engine::schema::{FamilyDescriptor, TableDescriptor, TableName, TableState};
-use basalt_security::rights::{Rights, Scope};
+use basalt_security::rights::Scope;
 
+use super::rights::{drop_rights, own};
 use super::{AdminCall, run_admin};
 use crate::security::{Action, Target};
 use crate::service::backend::Described;
@@ -27,20 +28,6 @@ pub(crate) fn create(call: &AdminCall, table: TableDescriptor, splits: Vec<Vec<u
             own(call, &name)
         },
     )
-}
-
-/// Gives the creator of a table all rights to it, as HBase does.
-pub(super) fn own(call: &AdminCall, table: &TableName) -> Result<(), Failure> {
-    let security = call.server().security();
-    if !security.authenticates() {
-        return Ok(());
-    }
-    let owned = security.own(call.caller(), table);
-    owned.map_err(|error| {
-        Failure::plain_io(format!(
-            "{table} was created, and its owner has no rights: {error}"
-        ))
-    })
 }
 
 /// Logs the options that are kept and do nothing: native clients and Thrift have no answer for them.
@@ -118,19 +105,6 @@ pub(crate) fn drop_family(call: &AdminCall, table: &TableName, family: &[u8]) ->
         };
         drop_rights(call, is_of, |rights| rights.drop_family(table, family))
     })
-}
-
-/// Drops the rights to what is gone.
-pub(super) fn drop_rights(
-    call: &AdminCall,
-    is_of: impl Fn(&Scope) -> bool,
-    drop: impl FnOnce(&mut Rights),
-) -> Result<(), Failure> {
-    let dropped = call
-        .server()
-        .security()
-        .drop_rights(call.caller(), |entry| is_of(&entry.scope), drop);
-    dropped.map_err(|error| Failure::plain_io(format!("the rights to it remain: {error}")))
 }
 
 /// Flushes all regions of a table, and waits. The families, if some are named, must exist.
