@@ -6,7 +6,10 @@ from queries import quantile, share, summed, total, worst
 UID = "basalt-clients"
 TITLE = "Basalt: clients and errors"
 DESCRIPTION = "Exceptions, latency by method, connections, scanners, calls that are refused or held back."
-ALERTS = ["BasaltDown", "BasaltErrorRate", "BasaltCallsRefused", "BasaltConnectionsRefused", "BasaltLogLinesLost"]
+ALERTS = [
+    "BasaltDown", "BasaltErrorRate", "BasaltReadsSlow", "BasaltPutsSlow", "BasaltCallsRefused", "BasaltConnectionsRefused",
+    "BasaltLogLinesLost", "BasaltLoginsFail", "BasaltCertificateExpires", "BasaltAuditLost",
+]
 
 ERRORS = [
     graph(

@@ -53,9 +53,9 @@ fn parse(text: &str) -> BTreeMap<String, Counters> {
             continue;
         };
         let set: fn(&mut Counters, f64) = match name {
-            "basalt_thrift_requests_total" => |counters, value| counters.calls = value,
-            "basalt_thrift_failed_requests_total" => |counters, value| counters.errors = value,
-            "basalt_thrift_request_duration_seconds_sum" => |counters, value| counters.seconds = value,
+            "basalt_requests_total" => |counters, value| counters.calls = value,
+            "basalt_failed_requests_total" => |counters, value| counters.errors = value,
+            "basalt_request_duration_seconds_sum" => |counters, value| counters.seconds = value,
             _ => continue,
         };
         let Some((labels, value)) = rest.rsplit_once("} ") else {
@@ -86,13 +86,13 @@ mod tests {
 
     #[test]
     fn counters_are_read_by_method() {
-        let text = "# TYPE basalt_thrift_requests_total counter\n\
-                    basalt_thrift_requests_total{api=\"thrift2\",method=\"get\"} 7\n\
-                    basalt_thrift_failed_requests_total{method=\"get\",api=\"thrift2\"} 2\n\
-                    basalt_thrift_request_duration_seconds_bucket{api=\"thrift2\",method=\"get\",le=\"1\"} 7\n\
-                    basalt_thrift_request_duration_seconds_sum{api=\"thrift2\",method=\"get\"} 0.5\n\
-                    basalt_thrift_requests_total{api=\"native\",method=\"Scan\"} 1\n\
-                    basalt_regions 3\nbasalt_thrift_requests_total{broken\n";
+        let text = "# TYPE basalt_requests_total counter\n\
+                    basalt_requests_total{api=\"thrift2\",method=\"get\"} 7\n\
+                    basalt_failed_requests_total{method=\"get\",api=\"thrift2\"} 2\n\
+                    basalt_request_duration_seconds_bucket{api=\"thrift2\",method=\"get\",le=\"1\"} 7\n\
+                    basalt_request_duration_seconds_sum{api=\"thrift2\",method=\"get\"} 0.5\n\
+                    basalt_requests_total{api=\"native\",method=\"Scan\"} 1\n\
+                    basalt_regions 3\nbasalt_requests_total{broken\n";
         let methods = parse(text);
         let get = Counters {
             calls: 7.0,

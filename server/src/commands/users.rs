@@ -47,7 +47,7 @@ pub(super) fn user(command: UserCommand) -> Outcome {
                      (security.authentication).",
                 );
             }
-            done()
+            Ok(ExitCode::SUCCESS)
         }
         UserCommand::Change {
             name,
@@ -76,7 +76,7 @@ pub(super) fn user(command: UserCommand) -> Outcome {
                 }
                 Ok(())
             })?;
-            done()
+            Ok(ExitCode::SUCCESS)
         }
         UserCommand::Remove { name, dir } => {
             users(&dir.data_dir)?.update(|users| users.remove_user(&name))?;
@@ -85,7 +85,7 @@ pub(super) fn user(command: UserCommand) -> Outcome {
                 rights.drop_grantee(&Grantee::User(name));
                 Ok(())
             })?;
-            done()
+            Ok(ExitCode::SUCCESS)
         }
         UserCommand::List { dir } => {
             let (users, _) = users(&dir.data_dir)?.load()?;
@@ -115,16 +115,18 @@ pub(super) fn user(command: UserCommand) -> Outcome {
             if !remove && (hosts.is_empty() || of_users.is_empty() && groups.is_empty()) {
                 return Err("a rule needs --hosts, and --users or --groups".into());
             }
-            users(&dir.data_dir)?.update(|users| match remove {
-                true => users.remove_proxy(&name),
-                false => users.set_proxy(ProxyRule {
+            users(&dir.data_dir)?.update(|users| {
+                if remove {
+                    return users.remove_proxy(&name);
+                }
+                users.set_proxy(ProxyRule {
                     proxy: name,
                     users: of_users,
                     groups,
                     hosts,
-                }),
+                })
             })?;
-            done()
+            Ok(ExitCode::SUCCESS)
         }
     }
 }
@@ -156,7 +158,7 @@ pub(super) fn token(command: TokenCommand) -> Outcome {
                 (None, Some(user)) => users.revoke_tokens_of(user).map(drop),
                 (None, None) => Ok(()),
             })?;
-            done()
+            Ok(ExitCode::SUCCESS)
         }
         TokenCommand::List { dir } => {
             let (users, _) = users(&dir.data_dir)?.load()?;
@@ -185,9 +187,10 @@ pub(super) fn certificate(command: CertificateCommand) -> Outcome {
     match command {
         CertificateCommand::Create { name, lifetime, dir } => {
             let directory = directory(&dir.data_dir)?;
-            let authority = match Authority::exists(&directory) {
-                true => Authority::open(&directory)?,
-                false => Authority::create(&directory, &name[0], now)?,
+            let authority = if Authority::exists(&directory) {
+                Authority::open(&directory)?
+            } else {
+                Authority::create(&directory, &name[0], now)?
             };
             authority.server(&name, lifetime, now)?;
             for (file, what) in [
@@ -197,7 +200,7 @@ pub(super) fn certificate(command: CertificateCommand) -> Outcome {
             ] {
                 say(&format!("{}  {what}", directory.join(file).display()));
             }
-            done()
+            Ok(ExitCode::SUCCESS)
         }
         CertificateCommand::Client {
             name,
@@ -256,9 +259,10 @@ fn new_password(name: &str) -> Result<PasswordHash, Box<dyn std::error::Error + 
 }
 
 fn line(name: &str, rest: &str) -> String {
-    match rest.is_empty() {
-        true => format!("{name}\n"),
-        false => format!("{name}  {rest}\n"),
+    if rest.is_empty() {
+        format!("{name}\n")
+    } else {
+        format!("{name}  {rest}\n")
     }
 }
 
@@ -266,8 +270,4 @@ fn line(name: &str, rest: &str) -> String {
 fn say(text: &str) {
     // Who closes standard error does not want to know.
     let _ = writeln!(std::io::stderr(), "{text}");
-}
-
-fn done() -> Outcome {
-    Ok(ExitCode::SUCCESS)
 }

@@ -101,7 +101,7 @@ impl Setting {
         let mut meaning = paragraph(self.field.doc);
         let name = self.name();
         if let Some((older, _)) = ALIASES.iter().find(|(_, now)| *now == name) {
-            meaning.push_str(&format!(" Older name: `{older}`."));
+            meaning.extend([" Older name: `", older, "`."]);
         }
         meaning
     }

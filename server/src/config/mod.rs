@@ -178,9 +178,10 @@ impl Config {
 
     /// Describes the ports that other machines can reach, and the risk; `None` when there are none.
     pub fn exposure(&self) -> Option<String> {
-        match self.is_secured() {
-            true => None,
-            false => address::exposure(&self.ports(), self.missing()),
+        if self.is_secured() {
+            None
+        } else {
+            address::exposure(&self.ports(), self.missing())
         }
     }
 

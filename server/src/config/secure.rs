@@ -22,9 +22,12 @@ impl Config {
     /// `basalt certificate create`.
     pub fn tls_files(&self) -> Option<Files> {
         let directory = self.security_dir();
-        let or = |path: &Path, made: &str| match path.as_os_str().is_empty() {
-            true => directory.join(made),
-            false => path.to_owned(),
+        let or = |path: &Path, made: &str| {
+            if path.as_os_str().is_empty() {
+                directory.join(made)
+            } else {
+                path.to_owned()
+            }
         };
         let certificate = or(&self.tls.certificate, SERVER_CERTIFICATE);
         if self.tls.certificate.as_os_str().is_empty() && !certificate.exists() {

@@ -63,10 +63,10 @@ pub(super) async fn authorize(State(site): State<Site>, mut request: Request, ne
         && let Err(refused) = pipeline::may_operate(&site.server, &caller)
     {
         let text = refused.with_class();
-        return match is_anonymous && site.server.security().authenticates() {
-            true => unauthorized(&text.to_string()),
-            false => (StatusCode::FORBIDDEN, format!("{text}\n")).into_response(),
-        };
+        if is_anonymous && site.server.security().authenticates() {
+            return unauthorized(&text);
+        }
+        return (StatusCode::FORBIDDEN, format!("{text}\n")).into_response();
     }
     request.extensions_mut().insert(caller);
     next.run(request).await

@@ -87,6 +87,18 @@ fn shapes(region: &[u8]) -> Vec<Vec<u8>> {
         two(region.encode_to_vec(), service.encode_to_vec()),
         one(namespace.encode_to_vec()),
         one(b"n".to_vec()),
+        pb::GrantRequest {
+            user_permission: pb::UserPermission {
+                user: Bytes::from_static(b"bob"),
+                permission: pb::Permission {
+                    r#type: pb::permission::Type::Global.into(),
+                    global_permission: Some(pb::GlobalPermission { action: vec![0] }),
+                    ..pb::Permission::default()
+                },
+            },
+            merge_existing_permissions: None,
+        }
+        .encode_to_vec(),
         one(snapshot.encode_to_vec()),
         one(procedure.encode_to_vec()),
         one(info.encode_to_vec()),

@@ -10,8 +10,8 @@ use crate::service::{AdminCall, Failure};
 
 type Result<T> = std::result::Result<T, Failure>;
 
-fn illegal(text: impl ToString) -> Failure {
-    Failure::illegal_argument(text.to_string())
+fn illegal(text: impl std::fmt::Display) -> Failure {
+    Failure::illegal_argument(format!("{text}"))
 }
 
 fn text(bytes: &Bytes) -> Result<&str> {

@@ -197,6 +197,12 @@ pub(super) async fn refuse(
     socket.send_and_close(&protocol.reply(), limit, stop).await;
 }
 
+/// Ends a connection in order, without a word: a reset would hide the end from a client that sends.
+pub(super) async fn end(server: &Server, socket: Socket, stop: &CancellationToken) {
+    let limit = Duration::from_millis(server.config().server.message_timeout_ms);
+    socket.send_and_close(b"", limit, stop).await;
+}
+
 /// The length of a text, in network byte order.
 fn length(bytes: usize) -> [u8; 4] {
     u32::try_from(bytes).unwrap_or(u32::MAX).to_be_bytes()

@@ -88,7 +88,7 @@ async fn turn_away(
                     "HTTP",
                     Some(ForeignProtocol::Tls),
                     format!("the TLS handshake has failed: {error}"),
-                )
+                );
             })
             .ok()?;
         detected = detect::first(server, &mut socket, &mut received, stop)
@@ -97,6 +97,7 @@ async fn turn_away(
             .ok()?;
     } else if !server.security().accepts_plaintext(peer.ip()) {
         log.note(peer, "HTTP", None, super::PLAINTEXT);
+        foreign::end(server, socket, stop).await;
         return None;
     }
     let login = detect::certificate_login(server, &socket, "HTTP", peer)

@@ -103,6 +103,7 @@ impl MainPort {
             detected = self.first(&mut socket, &mut received).await?;
         } else if !server.security().accepts_plaintext(peer.ip()) {
             self.foreign_log.note(peer, "main", None, PLAINTEXT);
+            Box::pin(foreign::end(server, socket, stop)).await;
             return Ok(());
         }
         let mut login = detect::certificate_login(server, &socket, "main", peer)?;

@@ -451,7 +451,7 @@ impl Security {
             return Err(Refused::Unauthenticated);
         };
         let users = self.users();
-        let decided = users.active_user(user).ok().and_then(|found| {
+        let decided = users.active_user(user).map(|found| {
             let subject = Subject {
                 user,
                 groups: &found.groups,
@@ -459,23 +459,30 @@ impl Security {
             };
             decide(&self.rights(), &subject, action, target)
         });
-        decided.ok_or_else(|| {
+        match decided {
+            Ok(Readable::All) => Ok(None),
+            Ok(Readable::Filtered(filter)) => Ok(Some(filter)),
+            Ok(Readable::Nothing) | Err(_) => Err(self.denied(caller, action, target)),
+        }
+    }
+
+    /// Notes a denial in the audit log. Whether a caller may know of a table is asked for each of a list.
+    fn denied(&self, caller: &Caller, action: Action, target: Target<'_>) -> Refused {
+        if action != Action::Know {
             let (namespace, table) = match target {
                 Target::Server => (None, None),
                 Target::Namespace(name) | Target::NamespaceRights(name) => (Some(name.to_owned()), None),
                 Target::Table(table) | Target::Cells { table, .. } => (None, Some(table.to_string())),
             };
-            if action != Action::Know {
-                self.note(Event {
-                    event: Kind::Denied,
-                    action: action.name(),
-                    namespace: namespace.as_deref(),
-                    table: table.as_deref(),
-                    ..by(caller)
-                });
-            }
-            Refused::new(caller, action, target)
-        })
+            self.note(Event {
+                event: Kind::Denied,
+                action: action.name(),
+                namespace: namespace.as_deref(),
+                table: table.as_deref(),
+                ..by(caller)
+            });
+        }
+        Refused::new(caller, action, target)
     }
 
     /// Whether a user may do everything.
@@ -514,55 +521,50 @@ impl Security {
     }
 }
 
-/// The table of rights of HBase's `AccessController`: `Some` if it is allowed, with the columns to which a
-/// read is narrowed.
-fn decide(
-    rights: &Rights,
-    subject: &Subject<'_>,
-    action: Action,
-    target: Target<'_>,
-) -> Option<Option<ColumnFilter>> {
+/// The table of rights of HBase's `AccessController`: all, nothing, or the columns to which a read is
+/// narrowed.
+fn decide(rights: &Rights, subject: &Subject<'_>, action: Action, target: Target<'_>) -> Readable {
     use rights::{Action as Right, Actions, Target as On};
-    let allowed = |actions: Actions, on: On<'_>| rights.allowed(subject, actions, on).then_some(None);
-    let table_of = match target {
-        Target::Table(table) | Target::Cells { table, .. } => Some(table),
-        Target::Server | Target::Namespace(_) | Target::NamespaceRights(_) => None,
+    let all_if = |is_allowed| {
+        if is_allowed {
+            Readable::All
+        } else {
+            Readable::Nothing
+        }
     };
-    // Clients find their regions there.
-    let is_meta = table_of.is_some_and(basalt_engine::schema::TableName::is_meta);
-    if is_meta && matches!(action, Action::Read | Action::Know) {
-        return Some(None);
-    }
     let on = match target {
         Target::Server => On::Global,
         Target::Namespace(name) | Target::NamespaceRights(name) => On::Namespace(name),
         Target::Table(table) | Target::Cells { table, .. } => On::Table(table),
     };
-    let create_or_admin = Actions::from(Right::Create).union(Right::Admin.into());
-    match (action, target) {
-        (Action::Connect, _) | (Action::Know, Target::Server) | (Action::Exec, _) => Some(None),
-        (Action::Know, Target::Namespace(_) | Target::NamespaceRights(_)) => allowed(Right::Admin.into(), on),
-        (Action::Know, Target::Table(table) | Target::Cells { table, .. }) => rights
-            .allowed_somewhere(subject, Actions::ALL, table)
-            .then_some(None),
-        (Action::Read, Target::Cells { table, columns }) => {
-            match rights.readable(subject, table, |visit| columns.visit(visit)) {
-                Readable::All => Some(None),
-                Readable::Filtered(filter) => Some(Some(filter)),
-                Readable::Nothing => None,
-            }
+    let needs: Actions = match (action, target) {
+        (Action::Connect | Action::Exec, _) | (Action::Know, Target::Server) => return Readable::All,
+        (Action::Know | Action::Read, Target::Table(table) | Target::Cells { table, .. })
+            if table.is_meta() =>
+        {
+            // Clients find their regions there.
+            return Readable::All;
         }
-        (Action::Write, Target::Cells { table, columns }) => rights
-            .allowed_columns(subject, Right::Write, table, |visit| columns.visit(visit))
-            .is_ok()
-            .then_some(None),
-        (Action::Read, _) => allowed(Right::Read.into(), on),
-        (Action::Write, _) => allowed(Right::Write.into(), on),
-        (Action::Create, _) => allowed(create_or_admin, on),
+        (Action::Know, Target::Table(table) | Target::Cells { table, .. }) => {
+            return all_if(rights.allowed_somewhere(subject, Actions::ALL, table));
+        }
+        (Action::Read, Target::Cells { table, columns }) => {
+            return rights.readable(subject, table, |visit| columns.visit(visit));
+        }
+        (Action::Write, Target::Cells { table, columns }) => {
+            let allowed = rights.allowed_columns(subject, Right::Write, table, |visit| columns.visit(visit));
+            return all_if(allowed.is_ok());
+        }
         // Namespaces are made, changed and dropped by administrators of the server.
-        (Action::Admin, Target::Namespace(_)) => allowed(Right::Admin.into(), On::Global),
-        (Action::Admin, _) => allowed(Right::Admin.into(), on),
-    }
+        (Action::Admin, Target::Namespace(_)) => {
+            return all_if(rights.allowed(subject, Right::Admin, On::Global));
+        }
+        (Action::Read, _) => Right::Read.into(),
+        (Action::Write, _) => Right::Write.into(),
+        (Action::Create, _) => Actions::from(Right::Create).union(Right::Admin.into()),
+        (Action::Know | Action::Admin, _) => Right::Admin.into(),
+    };
+    all_if(rights.allowed(subject, needs, on))
 }
 
 /// An event of a caller.
@@ -674,21 +676,22 @@ mod tests {
                     let allowed = decide(&rights(&[(scope.clone(), letter)]), &BOB, action, target);
                     let expected = scopes.contains(&scope) && letters.contains(letter);
                     assert_eq!(
-                        allowed.is_some(),
+                        allowed != Readable::Nothing,
                         expected,
                         "{action:?} {target}: {letter} on {scope}"
                     );
                 }
             }
-            assert!(
-                decide(&rights(&[]), &BOB, action, target).is_none(),
+            assert_eq!(
+                decide(&rights(&[]), &BOB, action, target),
+                Readable::Nothing,
                 "{action:?} {target}"
             );
             let superuser = Subject {
                 superuser: true,
                 ..BOB
             };
-            assert!(decide(&rights(&[]), &superuser, action, target).is_some());
+            assert_eq!(decide(&rights(&[]), &superuser, action, target), Readable::All);
         }
     }
 
@@ -738,13 +741,15 @@ mod tests {
                 table: &t,
                 columns: &asked,
             };
-            let found = decide(&rights, &BOB, Action::Read, target).map(|filter| {
-                let mut spec = spec(&asked);
-                if let Some(filter) = filter {
+            let mut spec = spec(&asked);
+            let found = match decide(&rights, &BOB, Action::Read, target) {
+                Readable::All => Some(shown(&spec)),
+                Readable::Filtered(filter) => {
                     assert!(narrow(&mut spec, &filter), "{target}");
+                    Some(shown(&spec))
                 }
-                shown(&spec)
-            });
+                Readable::Nothing => None,
+            };
             assert_eq!(found.as_deref(), left, "{target}");
         }
     }
@@ -759,9 +764,9 @@ mod tests {
             table: &t,
             columns: &asked,
         };
-        let filter = decide(&rights, &BOB, Action::Read, target)
-            .flatten()
-            .expect("a filter");
+        let Readable::Filtered(filter) = decide(&rights, &BOB, Action::Read, target) else {
+            panic!("not filtered");
+        };
         let mut other = ReadSpec::default();
         other.families.push(FamilySelection {
             family: b"h".to_vec(),

@@ -97,9 +97,10 @@ impl Server {
         let server = Self {
             placement: Arc::clone(&placement),
             advertised,
-            access: match security.authenticates() {
-                true => Access::Rights(Arc::clone(&security)),
-                false => Access::Everybody,
+            access: if security.authenticates() {
+                Access::Rights(Arc::clone(&security))
+            } else {
+                Access::Everybody
             },
             security,
             sessions: Arc::new(Sessions::new(&config.scanner)),

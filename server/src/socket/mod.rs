@@ -69,14 +69,9 @@ impl Socket {
         stop: &CancellationToken,
     ) -> io::Result<Self> {
         let accepting = Tls::accept(&mut self.read.tcp, self.write.tcp.as_ref(), received, config);
-        let accepted = match timeout(limit, accepting).await {
-            Ok(accepted) => accepted,
-            Err(_) => {
-                return Err(io::Error::new(
-                    ErrorKind::TimedOut,
-                    format!("no end of the handshake after {limit:?}"),
-                ));
-            }
+        let Ok(accepted) = timeout(limit, accepting).await else {
+            let text = format!("no end of the handshake after {limit:?}");
+            return Err(io::Error::new(ErrorKind::TimedOut, text));
         };
         match accepted {
             Ok(tls) => {
@@ -156,7 +151,7 @@ impl ReadHalf {
             Some(tls) => {
                 let most = into.capacity() - into.len();
                 tls.poll_read(&mut self.tcp, context, most, &mut |plaintext| {
-                    into.put_slice(plaintext)
+                    into.put_slice(plaintext);
                 })
             }
         }
@@ -172,7 +167,7 @@ impl ReadHalf {
     /// unread bytes the end can be seen only by another look.
     pub(crate) async fn is_closed_or(&self, pause: Duration) -> bool {
         let ready = self.tcp.as_ref().ready(Interest::READABLE).await;
-        let is_closed = ready.map_or(true, |ready| ready.is_read_closed());
+        let is_closed = ready.map_or(true, tokio::io::Ready::is_read_closed);
         if !is_closed {
             tokio::time::sleep(pause).await;
         }

@@ -70,10 +70,12 @@ fn entry(entity: &Entity<'_>) -> Result<Entry, Failure> {
     if entity.actions.is_empty() {
         return refuse("actions is empty; it takes letters of RWXCA".into());
     }
-    let actions: Actions = entity.actions.parse().map_err(illegal)?;
+    let actions: Actions = entity.actions.parse().map_err(|error| illegal(&error))?;
     let scope = match (entity.scope, entity.table, entity.namespace) {
         (TABLE, None, _) => return refuse("the scope is TABLE, but tableName is missing".into()),
-        (TABLE, Some(name), _) => Scope::table(TableName::parse(name)?, None, None).map_err(illegal)?,
+        (TABLE, Some(name), _) => {
+            Scope::table(TableName::parse(name)?, None, None).map_err(|error| illegal(&error))?
+        }
         (NAMESPACE, _, None) => return refuse("the scope is NAMESPACE, but nsName is missing".into()),
         (NAMESPACE, _, Some(name)) => {
             check_namespace_name(name)?;
@@ -88,7 +90,7 @@ fn entry(entity: &Entity<'_>) -> Result<Entry, Failure> {
     })
 }
 
-fn illegal(error: basalt_security::Error) -> Failure {
+fn illegal(error: &basalt_security::Error) -> Failure {
     Failure::illegal_argument(error.to_string())
 }
 

@@ -205,8 +205,9 @@ fn a_read_is_filtered_to_the_granted_columns() {
         (&["bob t,f R", "@dev t,g R"], "f g", "all"),
         (&["bob t,f W"], "f", "nothing"),
         (&["eve t R"], "f", "nothing"),
-        // The caller expands a request without columns; without that it gets nothing.
-        (&["bob t,f R"], "", "nothing"),
+        // A request without columns is one for all of them.
+        (&["bob t,f R"], "", "f"),
+        (&["eve t R"], "", "nothing"),
     ] {
         assert_eq!(
             readable(granted, requested),

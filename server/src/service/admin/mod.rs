@@ -110,7 +110,7 @@ impl AdminCall {
                 noted.table.get_or_insert_with(|| table.clone());
             }
             Target::Namespace(name) | Target::NamespaceRights(name) => {
-                noted.words = format!("namespace={name}")
+                noted.words = format!("namespace={name}");
             }
             Target::Server => {}
         }

@@ -16,9 +16,10 @@ const OFF: &str = "java.lang.UnsupportedOperationException: org.apache.hadoop.hb
                    is not loaded";
 
 fn needs_users(call: &AdminCall) -> Result<(), Failure> {
-    match call.server().security().authenticates() {
-        true => Ok(()),
-        false => Err(Failure::do_not_retry(OFF)),
+    if call.server().security().authenticates() {
+        Ok(())
+    } else {
+        Err(Failure::do_not_retry(OFF))
     }
 }
 

@@ -80,9 +80,14 @@ impl Secured {
         std::fs::create_dir_all(&folder).expect("there is space");
         let mut text = String::from("<configuration>\n");
         for (name, value) in properties {
-            text.push_str(&format!(
-                "<property><name>{name}</name><value>{value}</value></property>\n"
-            ));
+            text.extend([
+                "<property><name>",
+                name,
+                "</name><value>",
+                value,
+                "</value></property>
+",
+            ]);
         }
         text.push_str("</configuration>\n");
         std::fs::write(folder.join("hbase-site.xml"), text).expect("there is space");

@@ -6,6 +6,7 @@
 //! it.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -55,18 +56,22 @@ fn all_queries() -> Vec<Query> {
 fn scrape_under_load() -> Scrape {
     let dir = tempfile::tempdir().expect("a temporary folder");
     let data = dir.path().join("data");
-    // For the metrics of TLS.
-    let made = Command::new(binary("basalt"))
-        .args(["certificate", "create", "--name", "localhost", "--data-dir"])
-        .arg(&data)
-        .status();
-    assert!(made.is_ok_and(|made| made.success()), "no certificate");
+    make_certificate(&data);
     let server = Server::start(&data, &["rehearsal.servers=2"]);
     Client::connect(server.thrift).burst();
     let mut text = server.http_get("/metrics");
     server.stop();
     text.push_str(&metrics_of_tests());
     Scrape::parse(&text)
+}
+
+/// Gives a data directory a certificate: a server with one has metrics of it.
+fn make_certificate(data: &Path) {
+    let made = Command::new(binary("basalt"))
+        .args(["certificate", "create", "--name", "localhost", "--data-dir"])
+        .arg(data)
+        .status();
+    assert!(made.is_ok_and(|made| made.success()), "no certificate");
 }
 
 /// The metrics that only an ephemeral server has.
@@ -313,7 +318,9 @@ fn every_query_has_a_result_in_prometheus() {
     let dir = tempfile::tempdir().expect("a temporary folder");
     // So few that calls are held back.
     let settings = ["rehearsal.servers=2", "rehearsal.write_requests_per_second=20"];
-    let server = Server::start(&dir.path().join("data"), &settings);
+    let data = dir.path().join("data");
+    make_certificate(&data);
+    let server = Server::start(&data, &settings);
     let Some(prometheus) = Prometheus::start(dir.path(), server.http, &alerts::rules_that_fire()) else {
         return println!(
             "not run: the dashboard's queries in Prometheus, since it is not installed (Debian: prometheus)"
