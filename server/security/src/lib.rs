@@ -34,7 +34,7 @@ pub mod token;
 pub mod users;
 
 pub use error::{Error, Reason, Refused, Result};
-pub use secret::Secret;
+pub use secret::{Fingerprints, Secret};
 
 /// Milliseconds since 1970, as HBase's messages count them. 0 for times before.
 pub fn millis(time: std::time::SystemTime) -> u64 {

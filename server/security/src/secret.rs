@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use ring::hmac;
 use ring::rand::{SecureRandom, SystemRandom};
 use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
@@ -72,6 +73,30 @@ pub(crate) mod encoded {
     }
 }
 
+/// Fingerprints of secrets under a key of this process, to recognize a secret without keeping it.
+pub struct Fingerprints(hmac::Key);
+
+impl Fingerprints {
+    /// Fingerprints under a new random key.
+    pub fn new() -> Result<Self> {
+        let key = Secret::random(32)?;
+        Ok(Self(hmac::Key::new(hmac::HMAC_SHA256, key.expose())))
+    }
+
+    /// The fingerprint of a secret.
+    pub fn of(&self, secret: &[u8]) -> [u8; 32] {
+        let mut fingerprint = [0; 32];
+        fingerprint.copy_from_slice(hmac::sign(&self.0, secret).as_ref());
+        fingerprint
+    }
+}
+
+impl fmt::Debug for Fingerprints {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Fingerprints")
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -86,6 +111,14 @@ mod tests {
         assert!(secret.matches(b"hunter2"));
         assert!(!secret.matches(b"hunter3"));
         assert!(!secret.matches(b"hunter"));
+    }
+
+    #[test]
+    fn a_fingerprint_is_of_one_secret_and_one_key() {
+        let [first, second] = [(); 2].map(|()| Fingerprints::new().unwrap());
+        assert_eq!(first.of(b"hunter2"), first.of(b"hunter2"));
+        assert_ne!(first.of(b"hunter2"), first.of(b"hunter3"));
+        assert_ne!(first.of(b"hunter2"), second.of(b"hunter2"));
     }
 
     #[test]

@@ -23,7 +23,7 @@ use basalt_security::rights::{self, ColumnFilter, Entry, Readable, Rights, Subje
 use basalt_security::sasl::http::Authorization;
 use basalt_security::sasl::plain::Plain;
 use basalt_security::users::{Credential, Ended, Users};
-use basalt_security::{Error, Reason, Refused as Failed, token};
+use basalt_security::{Error, Fingerprints, Reason, Refused as Failed, token};
 use parking_lot::Mutex;
 use rustls::ServerConfig;
 use tokio::sync::Semaphore;
@@ -58,7 +58,9 @@ pub(crate) struct Security {
     delays: Delays,
     audit: Option<AuditLog>,
     verifying: Semaphore,
-    remembered: Mutex<HashMap<Vec<u8>, (Login, Instant)>>,
+    /// HTTP logins by the fingerprint of their header, and until when they are remembered.
+    remembered: Mutex<HashMap<[u8; 32], (Login, Instant)>>,
+    fingerprints: Fingerprints,
     connections: Mutex<HashMap<u64, Connected>>,
     next_connection: AtomicU64,
 }
@@ -107,6 +109,7 @@ impl Security {
             audit: audit.map(|path| AuditLog::open(&path, AUDIT_QUEUE)).transpose()?,
             verifying: Semaphore::new(VERIFIED_AT_A_TIME),
             remembered: Mutex::default(),
+            fingerprints: Fingerprints::new()?,
             connections: Mutex::default(),
             next_connection: AtomicU64::new(1),
             directory,
@@ -316,6 +319,11 @@ impl Security {
         match self.users.reload() {
             Ok(None) => false,
             Ok(Some((before, after))) => {
+                self.note(Event {
+                    event: Kind::UserChange,
+                    reason: Some("the file of users was changed"),
+                    ..Event::default()
+                });
                 self.end_logins(&before, &after);
                 true
             }
@@ -369,10 +377,11 @@ impl Security {
         address: Option<IpAddr>,
     ) -> Result<Login, Failed> {
         let now = Instant::now();
+        let fingerprint = self.fingerprints.of(header);
         if let Some((login, _)) = self
             .remembered
             .lock()
-            .get(header)
+            .get(&fingerprint)
             .filter(|(_, until)| *until > now)
         {
             return Ok(login.clone());
@@ -392,7 +401,7 @@ impl Security {
             remembered.retain(|_, (_, until)| *until > now);
         }
         if remembered.len() < REMEMBERED_MAX {
-            remembered.insert(header.to_vec(), (login.clone(), now + REMEMBERED_FOR));
+            remembered.insert(fingerprint, (login.clone(), now + REMEMBERED_FOR));
         }
         Ok(login)
     }

@@ -1,6 +1,6 @@
 //! HappyBase, unmodified from PyPI, in all transports and protocols it has, and across a kill -9.
 
-use basalt_test_support::{Server, happybase};
+use basalt_test_support::{Server, administer, happybase};
 
 const TOUR: &str = include_str!("../python/tour.py");
 
@@ -140,5 +140,63 @@ fn happybase_meets_faults_on_demand() {
     python
         .run(FAULTS, &[&host, &port, &server.http.to_string()])
         .unwrap_or_else(|error| panic!("{error}"));
+    server.stop();
+}
+
+const LOGIN: &str = r#"
+import base64, ssl, sys, urllib.error, urllib.request
+from functools import partial
+import happybase, happybase.connection
+from thriftpy2.transport import TSSLSocket
+
+host, port, http, ca, certificate = sys.argv[1], int(sys.argv[2]), sys.argv[3], sys.argv[4], sys.argv[5]
+plain = happybase.connection.TSocket
+happybase.connection.TSocket = partial(TSSLSocket, cafile=ca, certfile=certificate)
+connection = happybase.Connection(host, port)
+connection.create_table("t", {"f": dict()})
+connection.table("t").put(b"r", {b"f:q": b"v"})
+assert connection.table("t").row(b"r") == {b"f:q": b"v"}
+happybase.connection.TSocket = plain
+try:
+    happybase.Connection(host, port).table("t").row(b"r")
+    raise SystemExit("read without a login")
+except Exception as refused:
+    assert "Authentication is required" in str(refused), refused
+
+def status(user, password):
+    request = urllib.request.Request(f"https://{http}/metrics")
+    request.add_header("Authorization", b"Basic " + base64.b64encode(f"{user}:{password}".encode()))
+    try:
+        return urllib.request.urlopen(request, context=ssl.create_default_context(cafile=ca)).status
+    except urllib.error.HTTPError as refused:
+        return refused.code
+
+assert status("ada", "open sesame") == 200
+assert status("ada", "open barley") == 401
+assert status("nobody", "open sesame") == 401
+print("logged in")
+"#;
+
+/// HappyBase logs in with a client certificate by one line, and is refused without it; HTTP asks for a
+/// password.
+#[test]
+fn happybase_logs_in_with_a_certificate() {
+    let Some(python) = happybase() else { return };
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let (data, to) = (dir.path().join("data"), dir.path().display().to_string());
+    let names = ["certificate", "create", "--name", "localhost,127.0.0.1"];
+    administer(&data, &names, "");
+    administer(&data, &["user", "create", "ada", "--superuser"], "open sesame\n");
+    administer(&data, &["certificate", "client", "ada", "--to", &to], "");
+    let server = Server::start(&data, &[]);
+    let (port, http) = (server.thrift.port().to_string(), server.http.to_string());
+    let ca = data.join("security/ca.crt").display().to_string();
+    let own = dir.path().join("client-ada.pem").display().to_string();
+    let output = python.run(LOGIN, &["127.0.0.1", &port, &http, &ca, &own]);
+    assert!(
+        output.as_ref().is_ok_and(|text| text.trim() == "logged in"),
+        "{}",
+        output.unwrap_or_else(|error| error)
+    );
     server.stop();
 }

@@ -1,6 +1,6 @@
 //! A running `basalt serve`, as a process of the test.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write as _};
 use std::net::SocketAddr;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
@@ -36,6 +36,26 @@ pub fn check(data_dir: &Path) -> Output {
         .arg(data_dir)
         .output()
         .expect("the binary was built")
+}
+
+/// Runs a command of `basalt` about users or certificates on a data directory, with these lines on its standard
+/// input; returns its standard output. Panics when it fails.
+pub fn administer(data_dir: &Path, arguments: &[&str], input: &str) -> Vec<u8> {
+    let mut child = Command::new(binary("basalt"))
+        .args(arguments)
+        .arg("--data-dir")
+        .arg(data_dir)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the binary was built");
+    let mut stdin = child.stdin.take().expect("it is piped");
+    stdin.write_all(input.as_bytes()).expect("it reads");
+    drop(stdin);
+    let output = child.wait_with_output().expect("it ends");
+    assert!(output.status.success(), "{arguments:?}: {output:?}");
+    output.stdout
 }
 
 /// A running `basalt serve`. Killed when dropped.

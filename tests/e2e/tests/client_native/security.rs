@@ -6,10 +6,10 @@
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::Output;
 
 use basalt_test_support::java::SMALL;
-use basalt_test_support::{JavaProgram, Server, binary};
+use basalt_test_support::{JavaProgram, Server, administer};
 
 use super::{Explained, compare, java, shell};
 
@@ -50,21 +50,7 @@ impl Secured {
 
     /// Runs a command on the data directory, with these lines on its standard input.
     fn basalt(&self, arguments: &[&str], input: &str) -> Vec<u8> {
-        let mut command = Command::new(binary("basalt"));
-        command
-            .args(arguments)
-            .arg("--data-dir")
-            .arg(self.data())
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
-        let mut child = command.spawn().expect("the binary was built");
-        let mut stdin = child.stdin.take().expect("it is piped");
-        stdin.write_all(input.as_bytes()).expect("it reads");
-        drop(stdin);
-        let output = child.wait_with_output().expect("it ends");
-        assert!(output.status.success(), "{arguments:?}: {output:?}");
-        output.stdout
+        administer(&self.data(), arguments, input)
     }
 
     /// The token file of a user, made by the command of the documentation.

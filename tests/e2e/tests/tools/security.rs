@@ -1,14 +1,13 @@
 //! `basalt-shell`, `basalt-bench` and the library's native client against a server whose users must
 //! log in.
 
-use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
 use basalt_client::native::{Cluster, ClusterOptions, Registry};
 use basalt_client::security::{Login, Security, Tls};
 use basalt_client::{Error, Get, Put};
-use basalt_test_support::{Server, binary};
+use basalt_test_support::{Server, administer, binary};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
@@ -29,24 +28,24 @@ impl Secured {
             std::fs::write(dir.path().join(name), bytes).expect("there is space");
         };
         for data in [&data, &other] {
-            basalt(
+            administer(
                 data,
                 &["certificate", "create", "--name", "localhost,127.0.0.1"],
                 "",
             );
         }
-        basalt(&data, &["user", "create", "ada", "--superuser"], "open sesame\n");
+        administer(&data, &["user", "create", "ada", "--superuser"], "open sesame\n");
         for user in ["ada", "nobody"] {
-            basalt(&data, &["certificate", "client", user, "--to", &folder], "");
+            administer(&data, &["certificate", "client", user, "--to", &folder], "");
         }
         write("password", b"open sesame\n");
         write("wrong", b"open barley\n");
         // The first start makes the id to which tokens belong, and the next one reads the tokens.
         Server::start(&data, &[]).stop();
-        write("ada.token", &basalt(&data, &["token", "create", "ada"], ""));
+        write("ada.token", &administer(&data, &["token", "create", "ada"], ""));
         write(
             "ada.text",
-            &basalt(&data, &["token", "create", "ada", "--text"], ""),
+            &administer(&data, &["token", "create", "ada", "--text"], ""),
         );
         let server = Server::start(&data, settings);
         Self { server, dir }
@@ -113,25 +112,6 @@ impl Secured {
     fn audit_log(&self) -> String {
         std::fs::read_to_string(self.path("data/security/audit.log")).expect("it is there")
     }
-}
-
-/// Runs a command on a data directory, with these lines on its standard input.
-fn basalt(data: &Path, arguments: &[&str], input: &str) -> Vec<u8> {
-    let mut child = Command::new(binary("basalt"))
-        .args(arguments)
-        .arg("--data-dir")
-        .arg(data)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("the binary was built");
-    let mut stdin = child.stdin.take().expect("it is piped");
-    stdin.write_all(input.as_bytes()).expect("it reads");
-    drop(stdin);
-    let output = child.wait_with_output().expect("it ends");
-    assert!(output.status.success(), "{arguments:?}: {output:?}");
-    output.stdout
 }
 
 /// The logins in an audit log by this means and over this protocol.
