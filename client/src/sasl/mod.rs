@@ -26,7 +26,7 @@ const BAD: u8 = 3;
 const ERROR: u8 = 4;
 const COMPLETE: u8 = 5;
 
-/// The answer of a native server to DIGEST-MD5 when nobody needs to log in.
+/// The reply of a native server without logins to DIGEST-MD5.
 const SWITCH_TO_SIMPLE: u32 = -88_i32 as u32;
 
 /// Longest message of a server, in bytes.

@@ -64,7 +64,7 @@ impl Login {
         Ok(Login::Token(token))
     }
 
-    /// A token in either form. Of a token file it is the one for registries, else the first of
+    /// A token in either form. A token file gives the one for registries, else the first of
     /// HBase.
     fn token_bytes(bytes: &Secret) -> Result<Login> {
         if let Some(text) = bytes.expose_str().filter(|text| !text.starts_with("HDTS")) {

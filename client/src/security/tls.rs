@@ -54,7 +54,7 @@ impl Tls {
         })
     }
 
-    /// The name or IP address that certificates of servers must have, in place of the host that the
+    /// The name or IP address that the server's certificate must have, instead of the host that the
     /// client connects to.
     pub fn server_name(mut self, name: &str) -> Result<Tls> {
         self.server_name = Some(server_name(name)?);

@@ -20,9 +20,9 @@ pub enum Error {
         path: PathBuf,
         /// Line of the fault, from 1; 0 if it concerns the whole file.
         line: usize,
-        /// What is wrong. Contains no value of the file.
+        /// The problem. Contains no value of the file.
         problem: String,
-        /// What to do.
+        /// The remedy.
         remedy: &'static str,
     },
     /// An argument is not acceptable. The text names it, the rule and the remedy.

@@ -268,6 +268,6 @@ fn line(name: &str, rest: &str) -> String {
 
 /// Says something to people: standard output is for results.
 fn say(text: &str) {
-    // Who closes standard error does not want to know.
+    // A closed standard error cannot be reported anywhere else.
     let _ = writeln!(std::io::stderr(), "{text}");
 }

@@ -160,7 +160,7 @@ impl Config {
             .collect()
     }
 
-    /// What keeps strangers out and is missing.
+    /// The missing part of the protection against strangers.
     fn missing(&self) -> &'static str {
         match (self.tls_files().is_some(), self.authenticates()) {
             (false, false) => "neither a certificate nor users",

@@ -36,7 +36,7 @@ impl Config {
         let client_ca = or(&self.tls.client_ca, CA_CERTIFICATE);
         let has_client_ca = !self.tls.client_ca.as_os_str().is_empty() || client_ca.exists();
         let clients = match self.tls.client_certificates {
-            // Certificates that nobody could have signed are not asked for.
+            // Without an authority no client certificate can be verified, so none is requested.
             ClientCertificates::Wanted if !has_client_ca => certificate::ClientCertificates::Off,
             ClientCertificates::Off => certificate::ClientCertificates::Off,
             ClientCertificates::Wanted => certificate::ClientCertificates::Wanted,

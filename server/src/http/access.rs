@@ -41,11 +41,11 @@ impl Sender {
     }
 }
 
-/// What the browser shows when it asks for user and password.
+/// Challenge that makes a browser ask for user and password.
 const CHALLENGE: &str = "Basic realm=\"basalt\", charset=\"UTF-8\"";
 
-/// Finds out who sends a request, which gets its [`Caller`] as an extension, and refuses it if the
-/// sender may not see what it asks for.
+/// Adds the [`Caller`] to a request as an extension, and refuses the request if its sender may not
+/// see what it asks for.
 pub(super) async fn authorize(State(site): State<Site>, mut request: Request, next: Next) -> Response {
     let sender = request.extensions().get::<Sender>().cloned();
     let header = request.headers().get(header::AUTHORIZATION).cloned();
@@ -72,7 +72,7 @@ pub(super) async fn authorize(State(site): State<Site>, mut request: Request, ne
     next.run(request).await
 }
 
-/// The login of a request; `None` if it has none, or nobody needs to log in.
+/// The login of a request; `None` without one, and on a server without logins.
 async fn login(
     site: &Site,
     sender: Option<Sender>,

@@ -89,7 +89,7 @@ pub(super) async fn encrypt(
     socket.accept_tls(&first, tls, limit, stop).await
 }
 
-/// The login of a client certificate; `None` if the client has shown none, or nobody needs to log in.
+/// The login of a client certificate; `None` without one, and on a server without logins.
 pub(super) fn certificate_login(
     server: &Server,
     socket: &Socket,

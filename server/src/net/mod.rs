@@ -79,7 +79,7 @@ pub(crate) async fn serve(
         .await;
 }
 
-/// What the connections of the main port share.
+/// State that the connections of the main port share.
 struct MainPort {
     server: Arc<Server>,
     foreign_log: ForeignLog,

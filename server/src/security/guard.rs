@@ -1,4 +1,4 @@
-//! What a running server knows of users, rights and certificates.
+//! Users, rights and certificates of a running server.
 //!
 //! - [`Security::check`] decides for [`super::Access`].
 //! - Logins: a certificate, a token or a password becomes a [`Login`]. A password takes tens of

@@ -1,4 +1,4 @@
-//! What requests do, and to what: the question of who may do it is `access`'s.
+//! Actions and targets of requests; `access` decides who may do them.
 //!
 //! A request names one [`Action`] and one [`Target`], which are HBase's (`Permission.Action`, and the
 //! scopes of its rights: global, namespace, table, family, qualifier). [`super::Access`] decides. The
@@ -16,7 +16,7 @@ use super::Caller;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Action {
     /// A question that clients ask before they know anything: where the server is, which version it
-    /// has. HBase answers it to everybody.
+    /// has. Every user that has logged in may ask it, and every client in ZooKeeper's protocol.
     Connect,
     /// Learns that the target exists, and what it is. Any right to it implies that.
     Know,

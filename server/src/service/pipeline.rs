@@ -103,7 +103,7 @@ pub(crate) enum Attempt<T> {
 pub(crate) trait Judged {
     fn action(&self) -> Action;
     fn target(&self) -> Target<'_>;
-    /// What it reads besides, whole: the columns of its conditions.
+    /// A further target of which it needs to read all columns: those of its conditions.
     fn also_reads(&self) -> Option<Target<'_>> {
         None
     }

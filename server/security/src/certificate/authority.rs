@@ -129,7 +129,7 @@ impl Authority {
     }
 
     /// Makes a certificate for a server that is reached by these names and IP addresses, and writes
-    /// [`SERVER_CERTIFICATE`] and [`SERVER_KEY`] to the directory, in place of older ones.
+    /// [`SERVER_CERTIFICATE`] and [`SERVER_KEY`] to the directory; older ones are replaced.
     pub fn server(&self, names: &[String], valid: Duration, now: SystemTime) -> Result<()> {
         let Some(first) = names.first() else {
             return Err(Error::Invalid(

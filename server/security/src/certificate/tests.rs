@@ -56,7 +56,7 @@ impl Site {
     }
 }
 
-/// What a handshake gave: the protocol's version, the client's and the server's certificate.
+/// Result of a handshake: the protocol's version, the client's and the server's certificate.
 struct Shaken {
     version: ProtocolVersion,
     user: Option<String>,

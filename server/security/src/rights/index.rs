@@ -35,7 +35,7 @@ pub enum Target<'a> {
     Column(&'a TableName, &'a [u8], Option<&'a [u8]>),
 }
 
-/// What a read may return.
+/// The part of a read's columns that may be returned.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Readable {
     /// All requested columns.
@@ -227,7 +227,7 @@ impl Rights {
         result
     }
 
-    /// What a read of the columns that `walk` visits may return. A read that names none reads all
+    /// The part that a read may return of the columns that `walk` visits. A read that names none reads all
     /// families.
     pub fn readable(
         &self,

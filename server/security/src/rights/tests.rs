@@ -170,7 +170,7 @@ fn walk(columns: &'static str) -> impl FnOnce(&mut Visit<'_>) {
     }
 }
 
-/// What bob reads of `t`: `all`, `nothing`, or the columns of the filter.
+/// Bob's part of `t`: `all`, `nothing`, or the columns of the filter.
 fn readable(entries: &[&str], requested: &'static str) -> String {
     let rights = rights(entries);
     match with_bob(|bob| rights.readable(bob, &table("t"), walk(requested))) {

@@ -28,7 +28,7 @@ use crate::{Reason, Refused, Result, Secret, secret};
 /// Kind of HBase's tokens.
 pub const KIND: &str = "HBASE_AUTH_TOKEN";
 
-/// The service that registry connections of some clients look for, in place of the cluster id.
+/// The service that registry connections of some clients look for instead of the cluster id.
 pub const DEFAULT_SERVICE: &str = "default-cluster";
 
 /// Maximum length of an identifier. Names of users are shorter.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::Users;
 
-/// What a connection has proved its user with.
+/// The kind of proof that a connection has given of its user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Credential {
     /// A password.
@@ -27,7 +27,7 @@ pub struct Ended {
 }
 
 impl Ended {
-    /// What the step from `before` to `after` ends.
+    /// The logins that the step from `before` to `after` ends.
     pub fn between(before: &Users, after: &Users) -> Self {
         let mut ended = Self::default();
         for (name, user) in before.users() {

@@ -326,7 +326,7 @@ impl Users {
         self.roll_key()
     }
 
-    /// Sets the rule by which a user acts for others, in place of the user's former rule.
+    /// Sets the rule by which a user acts for others; the user's former rule is replaced.
     pub fn set_proxy(&mut self, rule: ProxyRule) -> Result<()> {
         self.change(&rule.proxy)?;
         self.proxies.retain(|other| other.proxy != rule.proxy);

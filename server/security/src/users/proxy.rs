@@ -16,7 +16,7 @@ use crate::{Error, Reason, Refused, Result};
 /// The word for all users, groups or hosts.
 const ALL: &str = "*";
 
-/// What one user may do in the name of others.
+/// The right of one user to act for others.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ProxyRule {

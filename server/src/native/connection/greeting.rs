@@ -27,7 +27,7 @@ use crate::socket::WriteHalf;
 /// Longest connection header or SASL frame.
 const HEADER_BYTES_MAX: usize = 64 << 10;
 
-/// Who a connection's calls are from.
+/// The identity of a connection's caller.
 pub(super) enum Identity {
     /// The client's own word, if it names a user.
     Named(Option<User>),

@@ -31,7 +31,7 @@ pub(super) const SASL_EXCEPTION: &str = "javax.security.sasl.SaslException";
 /// Class of a refused token.
 const INVALID_TOKEN: &str = "org.apache.hadoop.security.token.SecretManager$InvalidToken";
 
-/// What is known of a client before its first byte.
+/// Facts about a client before its first byte.
 pub(super) struct Greeted {
     pub(super) address: Option<SocketAddr>,
     pub(super) is_encrypted: bool,

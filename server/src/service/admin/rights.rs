@@ -85,7 +85,7 @@ pub(crate) fn revoke(
     })
 }
 
-/// What a list of permissions is about.
+/// The subject of a list of permissions.
 #[derive(Debug)]
 pub(crate) enum About {
     Global,

@@ -36,7 +36,7 @@ const QOP: &str = "auth";
 /// Random bytes of a nonce.
 const NONCE_BYTES: usize = 24;
 
-/// What both sides hash.
+/// The values that both sides hash.
 struct Exchange<'a> {
     user: &'a str,
     realm: &'a str,
@@ -219,7 +219,7 @@ pub struct Client {
     user: String,
     password: Secret,
     cnonce: String,
-    /// What the server must answer.
+    /// The reply that proves the server.
     expected: Option<String>,
 }
 
