@@ -153,7 +153,7 @@ public final class Patch {
   private void coalescer() throws Exception {
     CtClass coalescer = pool.getOrNull("org.apache.hadoop.hbase.thrift.IncrementCoalescer");
     if (coalescer != null) {
-      coalescer.getDeclaredMethod("getSuccessfulCoalescings").setBody("{ return 1; }");
+      coalescer.getDeclaredMethod("getSuccessfulCoalescings").setBody("{ return 1L; }");
       coalescer.writeFile(folder);
     }
   }
