@@ -59,7 +59,13 @@ def main(image, root):
         return subprocess.run(inside(*health), env=environment, capture_output=True).returncode == 0
 
     def shell(command):
-        return run(*inside("/usr/bin/basalt-shell", "-e", command), env=environment)
+        login = ["--token", "/data/security/admin.token"]
+        return run(*inside("/usr/bin/basalt-shell", *login, "-e", command), env=environment)
+
+    def stranger():
+        command = inside("/usr/bin/basalt-shell", "-e", "list")
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=LIMIT)
+        return done.stdout + done.stderr
 
     assert not healthy(), "healthy before it runs"
     for start in ["first", "second"]:
@@ -75,6 +81,7 @@ def main(image, root):
                 shell("create 't', 'f'")
                 shell("put 't', 'row', 'f:q', 'kept'")
             assert "kept" in shell("get 't', 'row'")
+            assert "Authentication is required" in stranger(), stranger()
             print(f"{start} start: {(time.monotonic() - begin) * 1000:.0f} ms to the row")
             server.send_signal(signal.SIGTERM)
             assert server.wait(LIMIT) == 0

@@ -15,6 +15,8 @@ package basalttest
 
 import (
 	"bufio"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -44,17 +46,61 @@ type Server struct {
 	DataDir string `json:"data_dir"`
 	// PID is the process id.
 	PID int `json:"pid"`
+	// Security says how to log in; nil for a server that StartSecure has not started.
+	Security *Security `json:"security"`
 
 	process *exec.Cmd
 	log     *log
 	ended   chan error
 }
 
+// Security has the files with which clients log in at a server with users.
+type Security struct {
+	// User is the superuser.
+	User string `json:"user"`
+	// CA is the file with the authority's certificate.
+	CA string `json:"ca"`
+	// Certificate is the file with the user's certificate and key.
+	Certificate string `json:"certificate"`
+	// Token is the token file for HADOOP_TOKEN_FILE_LOCATION of Java clients.
+	Token string `json:"token"`
+	// TokenText is the file with the same token as text: a password, or what follows "Authorization: Bearer".
+	TokenText string `json:"token_text"`
+}
+
+// TLS returns the settings of a client that encrypts, and logs in with the certificate.
+func (s *Security) TLS() (*tls.Config, error) {
+	ca, err := os.ReadFile(s.CA)
+	if err != nil {
+		return nil, err
+	}
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM(ca) {
+		return nil, fmt.Errorf("%s has no certificate", s.CA)
+	}
+	own, err := tls.LoadX509KeyPair(s.Certificate, s.Certificate)
+	if err != nil {
+		return nil, err
+	}
+	return &tls.Config{RootCAs: roots, Certificates: []tls.Certificate{own}}, nil
+}
+
+// StartSecure is Start for a server with a certificate, whose users must log in.
+func StartSecure(t testing.TB, settings ...string) *Server {
+	t.Helper()
+	return run(t, []string{"serve", "--ephemeral", "--secure"}, settings)
+}
+
 // Start starts an empty server with these settings, each as KEY=VALUE, and returns once it accepts calls. The server
 // is stopped when the test and its subtests have ended. A server that does not start fails the test.
 func Start(t testing.TB, settings ...string) *Server {
 	t.Helper()
-	server, err := start(settings)
+	return run(t, []string{"serve", "--ephemeral"}, settings)
+}
+
+func run(t testing.TB, arguments, settings []string) *Server {
+	t.Helper()
+	server, err := start(arguments, settings)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,6 +169,13 @@ func (s *Server) send(t testing.TB, method, path, body string) string {
 		t.Fatal(err)
 	}
 	request.Header.Set("Content-Type", "application/json")
+	if s.Security != nil {
+		token, err := os.ReadFile(s.Security.TokenText)
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Header.Set("Authorization", "Bearer "+strings.TrimSpace(string(token)))
+	}
 	client := http.Client{Timeout: startLimit, Transport: &http.Transport{DisableKeepAlives: true}}
 	response, err := client.Do(request)
 	if err != nil {
@@ -159,12 +212,11 @@ func program() (string, error) {
 	return name, nil
 }
 
-func start(settings []string) (*Server, error) {
+func start(arguments, settings []string) (*Server, error) {
 	name, err := program()
 	if err != nil {
 		return nil, err
 	}
-	arguments := []string{"serve", "--ephemeral"}
 	for _, setting := range settings {
 		arguments = append(arguments, "--set", setting)
 	}

@@ -1,7 +1,9 @@
 package basalttest
 
 import (
+	"crypto/tls"
 	"net"
+	"net/http"
 	"os"
 	"reflect"
 	"strings"
@@ -50,14 +52,14 @@ func TestFaultsAreArmedAndCleared(t *testing.T) {
 }
 
 func TestAWrongSettingIsReportedInTheServersWords(t *testing.T) {
-	_, err := start([]string{"memstore.flush_byte=1"})
+	_, err := start([]string{"serve", "--ephemeral"}, []string{"memstore.flush_byte=1"})
 	if err == nil || !strings.Contains(err.Error(), "memstore.flush_byte") {
 		t.Fatal(err)
 	}
 }
 
 func TestAKilledServerIsReported(t *testing.T) {
-	server, err := start(nil)
+	server, err := start([]string{"serve", "--ephemeral"}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,12 +73,35 @@ func TestAKilledServerIsReported(t *testing.T) {
 
 func TestAMissingProgramIsNamed(t *testing.T) {
 	t.Setenv("BASALT_PROGRAM", "/nowhere/basalt")
-	if _, err := start(nil); err == nil || !strings.Contains(err.Error(), "BASALT_PROGRAM=/nowhere/basalt") {
+	if _, err := start([]string{"serve", "--ephemeral"}, nil); err == nil || !strings.Contains(err.Error(), "BASALT_PROGRAM=/nowhere/basalt") {
 		t.Fatal(err)
 	}
 	t.Setenv("BASALT_PROGRAM", "")
 	t.Setenv("PATH", t.TempDir())
-	if _, err := start(nil); err == nil || !strings.Contains(err.Error(), "set BASALT_PROGRAM") {
+	if _, err := start([]string{"serve", "--ephemeral"}, nil); err == nil || !strings.Contains(err.Error(), "set BASALT_PROGRAM") {
 		t.Fatal(err)
+	}
+}
+
+func TestASecureServerKnowsWhoCalls(t *testing.T) {
+	server := StartSecure(t)
+	config, err := server.Security.TLS()
+	if err != nil {
+		t.Fatal(err)
+	}
+	connection, err := tls.Dial("tcp", server.Listen, config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	connection.Close()
+	server.Reset(t)
+	server.Security = nil
+	response, err := http.Post("http://"+server.HTTP+"/test/reset", "application/json", strings.NewReader("{}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	response.Body.Close()
+	if response.StatusCode != http.StatusUnauthorized {
+		t.Fatal(response.Status)
 	}
 }

@@ -8,6 +8,7 @@ import basalt_server
 import happybase
 import pytest
 from Hbase_thrift import IOError as HBaseError
+from pytest_basalt import servers
 
 
 def test_the_installed_program_is_found_without_a_variable():
@@ -80,3 +81,18 @@ def test_a_killed_server_is_reported():
     os.kill(server.pid, signal.SIGKILL)
     with pytest.raises(basalt_server.BasaltError, match="ended with status -9"):
         server.stop()
+
+
+def test_a_secure_server_knows_who_calls():
+    with basalt_server.start(secure=True) as server:
+        with pytest.raises(HBaseError) as refused:
+            happybase.Connection(server.host, server.port).tables()
+        assert b"Authentication is required" in refused.value.message
+        connection = servers.connect(servers.OwnedServer(server))
+        connection.create_table("t", {"f": {}})
+        connection.table("t").put(b"r", {b"f:q": b"v"})
+        connection.close()
+        server.reset()
+        connection = servers.connect(servers.OwnedServer(server))
+        assert connection.tables() == []
+        connection.close()

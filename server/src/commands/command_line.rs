@@ -269,8 +269,12 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "ADDR", hide = true)]
     pub(crate) cluster: Option<String>,
     /// Accept addresses that other machines can reach without certificate or users.
-    #[arg(long)]
+    #[arg(long, env = "BASALT_INSECURE", value_parser = clap::builder::FalseyValueParser::new(), action = clap::ArgAction::SetTrue)]
     pub(crate) insecure: bool,
+    /// At the first start make an authority, a certificate, and a superuser `admin` with a token, and say
+    /// where they are. --insecure switches it off.
+    #[arg(long, env = "BASALT_SECURE", value_parser = clap::builder::FalseyValueParser::new(), action = clap::ArgAction::SetTrue)]
+    pub(crate) secure: bool,
     #[command(flatten)]
     pub(crate) settings: Settings,
 }

@@ -11,6 +11,8 @@ use crate::VERSION;
 use crate::config::Config;
 use crate::limits::threads;
 use crate::observe::{log_filter, log_queue};
+use crate::serve::Given;
+use crate::serve::first_start::FirstStart;
 use crate::serve::reload::Reload;
 use crate::service::remote;
 use crate::{ephemeral, serve};
@@ -55,21 +57,28 @@ fn serve(arguments: Serve, before_threads: fn() -> bool) -> Outcome {
         inputs.set.push("server.insecure=true".to_owned());
     }
     let mut config = Config::load(&inputs)?.config;
+    let home = arguments.ephemeral.then(ephemeral::Home::create).transpose()?;
+    if let Some(home) = &home {
+        home.data_dir().clone_into(&mut config.data.dir);
+    }
+    let is_first_start = arguments.secure && !config.server.insecure;
+    let first_start = is_first_start.then(|| FirstStart::prepare(&config)).transpose()?;
     config.validate()?;
     let filter = log_filter::start(&config.log, log)?;
     if !gives_back {
         tracing::warn!("the allocator keeps large pieces of memory that are freed: mallopt failed");
-    }
-    let home = arguments.ephemeral.then(ephemeral::Home::create).transpose()?;
-    if let Some(home) = &home {
-        home.data_dir().clone_into(&mut config.data.dir);
     }
     tracing::info!("basalt {VERSION}");
     for line in config.lines() {
         tracing::info!("setting {line}");
     }
     let cluster = arguments.cluster.as_deref().map(remote::cluster).transpose()?;
-    serve::run(config, Reload::new(inputs, filter), home, cluster).map_err(with_advice)?;
+    let given = Given {
+        home,
+        cluster,
+        first_start,
+    };
+    serve::run(config, Reload::new(inputs, filter), given).map_err(with_advice)?;
     log_queue::flush();
     Ok(ExitCode::SUCCESS)
 }

@@ -37,13 +37,21 @@ pub(crate) fn settings() -> Vec<String> {
     settings.map(str::to_owned).to_vec()
 }
 
-/// The line that says that calls are accepted.
-pub(crate) fn line(listen: SocketAddr, http: SocketAddr, data_dir: &Path) -> String {
-    serde_json::json!({
+/// The line that says that calls are accepted. With `--secure` it says how to log in.
+pub(crate) fn line(
+    listen: SocketAddr,
+    http: SocketAddr,
+    data_dir: &Path,
+    credentials: Option<&impl serde::Serialize>,
+) -> String {
+    let mut line = serde_json::json!({
         "listen": listen.to_string(),
         "http": http.to_string(),
         "data_dir": data_dir,
         "pid": std::process::id(),
-    })
-    .to_string()
+    });
+    if let Some(credentials) = credentials {
+        line["security"] = serde_json::json!(credentials);
+    }
+    line.to_string()
 }

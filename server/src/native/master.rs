@@ -170,10 +170,11 @@ impl pb::MasterServiceHandlers for AdminCall {
         let mut table_schema = Vec::new();
         if request.table_names.is_empty() {
             let (regex, namespace) = (request.regex.as_deref(), request.namespace.as_deref());
-            table_schema = to_tables(&matching(self, regex, request.include_sys_tables, namespace)?);
+            let found = matching(self, regex, request.include_sys_tables, namespace)?;
+            table_schema = to_tables(&tables::shown(self, found));
         }
         for name in &request.table_names {
-            if let Some((table, _)) = tables::find(self, &schema::table_name(name)?)? {
+            if let Some(table) = tables::find_descriptor(self, &schema::table_name(name)?)? {
                 table_schema.push(schema::to_table(&table));
             }
         }
@@ -185,7 +186,7 @@ impl pb::MasterServiceHandlers for AdminCall {
         request: pb::ListTableDescriptorsByStateRequest,
     ) -> Result<pb::ListTableDescriptorsByStateResponse> {
         Ok(pb::ListTableDescriptorsByStateResponse {
-            table_schema: to_tables(&in_state(self, request.is_enabled)?),
+            table_schema: to_tables(&tables::shown(self, in_state(self, request.is_enabled)?)),
         })
     }
 

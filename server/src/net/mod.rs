@@ -112,8 +112,10 @@ impl MainPort {
             login = Some(Box::pin(shaken).await.map_err(|end| end.to_string())?);
             detected = self.first(&mut socket, &mut received).await?;
         }
+        // A native connection registers its login with the user that it acts for.
         let registered = login
             .as_ref()
+            .filter(|_| detected != Detected::HBaseRpc)
             .map(|login| server.security().register(login, None));
         let serving = self.serve(detected, socket, received, number, peer, login);
         match &registered {

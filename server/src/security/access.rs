@@ -43,4 +43,15 @@ impl Access {
         let target = table.map_or(Target::Server, Target::Table);
         self.check(caller, Action::Know, target).map(drop)
     }
+
+    /// Whether a list of descriptors shows that of a table to the caller.
+    pub(crate) fn shows_descriptor(&self, caller: &Caller, table: &TableName) -> bool {
+        let target = Target::Table(table);
+        match self {
+            Self::Everybody => true,
+            Self::Rights(security) => security.ask(caller, Action::Create, target).is_ok(),
+            #[cfg(test)]
+            Self::Nobody => false,
+        }
+    }
 }

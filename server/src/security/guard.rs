@@ -445,8 +445,42 @@ impl Security {
         });
     }
 
+    /// Notes that a user may not act for another.
+    pub(crate) fn note_impersonation(
+        &self,
+        login: &Login,
+        effective: &str,
+        address: Option<SocketAddr>,
+        reason: &str,
+    ) {
+        metrics::counter!(names::LOGINS, "outcome" => "failed").increment(1);
+        self.note(Event {
+            event: Kind::AuthenticationFailed,
+            address,
+            user: Some(effective),
+            real_user: Some(&login.user),
+            authentication: super::caller::Authentication::Proven(login.credential).name(),
+            reason: Some(reason),
+            ..Event::default()
+        });
+    }
+
     /// Decides whether a caller may do something; a denial goes to the audit log.
     pub(super) fn check(
+        &self,
+        caller: &Caller,
+        action: Action,
+        target: Target<'_>,
+    ) -> Result<Option<ColumnFilter>, Refused> {
+        let decided = self.ask(caller, action, target);
+        if let Err(Refused::Denied { .. }) = &decided {
+            self.note_denied(caller, action, target);
+        }
+        decided
+    }
+
+    /// As [`Self::check`], for one of a list that the caller gets without what it may not see: no denial.
+    pub(super) fn ask(
         &self,
         caller: &Caller,
         action: Action,
@@ -471,12 +505,12 @@ impl Security {
         match decided {
             Ok(Readable::All) => Ok(None),
             Ok(Readable::Filtered(filter)) => Ok(Some(filter)),
-            Ok(Readable::Nothing) | Err(_) => Err(self.denied(caller, action, target)),
+            Ok(Readable::Nothing) | Err(_) => Err(Refused::new(caller, action, target)),
         }
     }
 
-    /// Notes a denial in the audit log. Whether a caller may know of a table is asked for each of a list.
-    fn denied(&self, caller: &Caller, action: Action, target: Target<'_>) -> Refused {
+    /// Notes a denial in the audit log. Whether a caller may know of a table is no call of its own.
+    fn note_denied(&self, caller: &Caller, action: Action, target: Target<'_>) {
         if action != Action::Know {
             let (namespace, table) = match target {
                 Target::Server => (None, None),
@@ -491,7 +525,6 @@ impl Security {
                 ..by(caller)
             });
         }
-        Refused::new(caller, action, target)
     }
 
     /// Whether a user may do everything.

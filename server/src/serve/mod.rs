@@ -38,9 +38,11 @@ use crate::observe::metrics::{Calls, EngineEvents, UPKEEP_PERIOD};
 use crate::security::Security;
 use crate::server::Server;
 
+pub(crate) mod first_start;
 pub(crate) mod reload;
 mod supervisor;
 
+use first_start::{Credentials, FirstStart};
 use reload::Reload;
 use supervisor::Supervisor;
 
@@ -74,14 +76,24 @@ const SECURITY_PERIOD: Duration = Duration::from_secs(2);
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
-/// Serves until shutdown. An ephemeral server has a `home`, the directory of its data according to
-/// `config`. With a `cluster`, the tables are there.
-pub(crate) fn run(
-    config: Config,
-    reload: Reload,
-    home: Option<Home>,
-    cluster: Option<Cluster>,
-) -> Result<(), Failure> {
+/// What options of the command line give to a server, besides settings.
+#[derive(Debug, Default)]
+pub(crate) struct Given {
+    /// The directory of an ephemeral server's data, which the settings name, too.
+    pub(crate) home: Option<Home>,
+    /// The cluster that has the tables.
+    pub(crate) cluster: Option<Cluster>,
+    /// Of `--secure`.
+    pub(crate) first_start: Option<FirstStart>,
+}
+
+/// Serves until shutdown.
+pub(crate) fn run(config: Config, reload: Reload, given: Given) -> Result<(), Failure> {
+    let Given {
+        home,
+        cluster,
+        first_start,
+    } = given;
     let recorder = crate::observe::metrics::install()?;
     threads::check(&config)?;
     let descriptors = Descriptors::divide(raise_open_files(), &config)?;
@@ -131,7 +143,7 @@ pub(crate) fn run(
         .open(&config.data.dir)?;
     let outcome = runtime.block_on(serve(
         config,
-        (controls, cluster, security),
+        (controls, cluster, (security, first_start)),
         (reload, hangups),
         ports,
         Arc::clone(&engine),
@@ -175,7 +187,11 @@ async fn bind(setting: &'static str, listen: &Address) -> Result<TcpListener, Fa
 
 async fn serve(
     config: Config,
-    (controls, cluster, security): (Option<Controls>, Option<Cluster>, Arc<Security>),
+    (controls, cluster, (security, first_start)): (
+        Option<Controls>,
+        Option<Cluster>,
+        (Arc<Security>, Option<FirstStart>),
+    ),
     (reload, hangups): (Reload, Signal),
     ports: Ports,
     engine: Arc<Engine>,
@@ -185,7 +201,15 @@ async fn serve(
     let (main_address, http_address) = (ports.main.local_addr()?, ports.http.local_addr()?);
 
     let calls = Calls::new(net::methods());
-    security.store_cluster_id(&engine.cluster_id().to_string());
+    let cluster_id = engine.cluster_id().to_string();
+    security.store_cluster_id(&cluster_id);
+    let credentials = match first_start {
+        None => None,
+        Some(first_start) => first_start.finish(&cluster_id)?,
+    };
+    for line in credentials.iter().flat_map(Credentials::lines) {
+        tracing::info!("{line}");
+    }
     let server = Server::new(engine, config, (main_address, security), DATA_THREADS, calls)?;
     let server = server.with_controls(controls).with_cluster(cluster);
     let server = Arc::new(server);
@@ -241,7 +265,12 @@ async fn serve(
     // Tools wait for this line; it comes only when calls are accepted, and when a signal is a clean stop.
     print_line(match server.controls() {
         None => format!("basalt serves HBase clients on {main_address} and HTTP on http://{http_address}/"),
-        Some(_) => ephemeral::line(main_address, http_address, &server.config().data.dir),
+        Some(_) => ephemeral::line(
+            main_address,
+            http_address,
+            &server.config().data.dir,
+            credentials.as_ref(),
+        ),
     });
     supervisor.ready();
 

@@ -22,7 +22,7 @@ use super::{Address, Config, ConfigError, TEXT_BYTES_MAX, memory};
 
 /// Variables with our prefix that are no settings: options of the command line, and variables of
 /// the build and the tests.
-const OTHER_VARIABLES: [&str; 16] = [
+const OTHER_VARIABLES: [&str; 18] = [
     "BASALT_BINARY",
     "BASALT_CLIENT_CA",
     "BASALT_CLIENT_CERTIFICATE",
@@ -32,9 +32,11 @@ const OTHER_VARIABLES: [&str; 16] = [
     "BASALT_EPHEMERAL",
     "BASALT_GENERATE",
     "BASALT_GRAFANA",
+    "BASALT_INSECURE",
     "BASALT_PASSWORD_FILE",
     "BASALT_PROGRAM",
     "BASALT_PROGRAMS",
+    "BASALT_SECURE",
     "BASALT_SETTINGS",
     "BASALT_TARGET",
     "BASALT_TOKEN_FILE",

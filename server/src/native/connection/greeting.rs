@@ -169,9 +169,12 @@ fn acts_for(
     let ip = address.map(|address| address.ip());
     match users.may_impersonate(&login.user, &effective, ip) {
         Ok(()) => Ok(Some(effective)),
-        Err(_) => Err(denied(format!(
-            "User: {} is not allowed to impersonate {effective}",
-            login.user
-        ))),
+        Err(_) => {
+            let message = format!("User: {} is not allowed to impersonate {effective}", login.user);
+            server
+                .security()
+                .note_impersonation(login, &effective, address, &message);
+            Err(denied(message))
+        }
     }
 }

@@ -121,6 +121,11 @@ impl AdminCall {
         pipeline::may_know(&self.server, &self.caller, Some(table)).is_ok()
     }
 
+    /// Whether a list of descriptors shows that of a table to the caller.
+    pub(crate) fn shows_descriptor(&self, table: &TableName) -> bool {
+        self.server.access().shows_descriptor(&self.caller, table)
+    }
+
     /// Describes what it was about.
     pub(crate) fn describe(&self, description: &mut Description) {
         let mut noted = self.noted.lock();

@@ -165,6 +165,28 @@ pub(crate) fn find(call: &AdminCall, table: &TableName) -> Result<Option<Describ
     })
 }
 
+/// A table's descriptor for a client: only those who may change the table see all of it (HBase:
+/// `C` or `A`).
+pub(crate) fn descriptor(call: &AdminCall, table: &TableName) -> Result<Arc<TableDescriptor>, Failure> {
+    find_descriptor(call, table)?.ok_or_else(|| Error::NoSuchTable(table.clone()).into())
+}
+
+/// As [`descriptor`]; `None` if the table does not exist.
+pub(crate) fn find_descriptor(
+    call: &AdminCall,
+    table: &TableName,
+) -> Result<Option<Arc<TableDescriptor>>, Failure> {
+    run_admin(call, Action::Create, Target::Table(table), |backend| {
+        Ok(backend.find_table(table)?.map(|(descriptor, _)| descriptor))
+    })
+}
+
+/// Of these tables, those whose descriptors the caller may see.
+pub(crate) fn shown(call: &AdminCall, mut tables: Vec<Arc<TableDescriptor>>) -> Vec<Arc<TableDescriptor>> {
+    tables.retain(|table| call.shows_descriptor(&table.name));
+    tables
+}
+
 /// The tables that the caller may know, system tables included, by name.
 pub(crate) fn list(call: &AdminCall) -> Result<Vec<Described>, Failure> {
     let mut tables = run_admin(call, Action::Connect, Target::Server, |backend| backend.tables())?;

@@ -189,7 +189,7 @@ impl ReadHandlers for Context<'_> {
     ) -> Result<BTreeMap<Bytes, ColumnDescriptor>> {
         let table = from_thrift::table(args.table_name.as_ref())?;
         self.reserve_listing(Listing::Table(&table)).await?;
-        let (table, _) = self.ask(|call| tables::describe(call, &table))?;
+        let table = self.ask(|call| tables::descriptor(call, &table))?;
         let families = table.families.iter();
         Ok(families
             .map(|family| (schema::family_key(family), schema::to_family1(family)))

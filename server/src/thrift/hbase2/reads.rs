@@ -95,7 +95,7 @@ impl ReadHandlers for Context<'_> {
     async fn getTableDescriptor(&mut self, args: args::GetTableDescriptor) -> Result<TTableDescriptor> {
         let table = schema::table_name(&args.table)?;
         self.reserve_listing(Listing::Table(&table)).await?;
-        let (found, _) = self.ask(|call| tables::describe(call, &table))?;
+        let found = self.ask(|call| tables::descriptor(call, &table))?;
         Ok(schema::to_table(&found))
     }
 
@@ -112,7 +112,7 @@ impl ReadHandlers for Context<'_> {
         let mut found = Vec::with_capacity(args.tables.len());
         for name in &args.tables {
             let name = schema::table_name(name)?;
-            if let Some((table, _)) = self.ask(|call| tables::find(call, &name))? {
+            if let Some(table) = self.ask(|call| tables::find_descriptor(call, &name))? {
                 found.push(schema::to_table(&table));
             }
         }
@@ -125,7 +125,12 @@ impl ReadHandlers for Context<'_> {
     ) -> Result<Vec<TTableDescriptor>> {
         self.reserve_listing(Listing::Tables).await?;
         let (regex, with_system) = (args.regex.as_deref(), args.include_sys_tables);
-        let found = self.ask(|call| tables::list_matching(call, regex, with_system))?;
+        let found = self.ask(|call| {
+            Ok(tables::shown(
+                call,
+                tables::list_matching(call, regex, with_system)?,
+            ))
+        })?;
         Ok(found.iter().map(|table| schema::to_table(table)).collect())
     }
 
@@ -145,7 +150,10 @@ impl ReadHandlers for Context<'_> {
         args: args::GetTableDescriptorsByNamespace,
     ) -> Result<Vec<TTableDescriptor>> {
         self.reserve_listing(Listing::Tables).await?;
-        let tables = self.ask(|call| tables::list_of_namespace(call, &args.name))?;
+        let tables = self.ask(|call| {
+            let found = tables::list_of_namespace(call, &args.name)?;
+            Ok(tables::shown(call, found))
+        })?;
         Ok(tables.iter().map(|table| schema::to_table(table)).collect())
     }
 

@@ -3,10 +3,11 @@
 //! The tours are those that the clients make of a server without users: as a superuser they must get
 //! the same answers. The checks are those of HBase's documentation for a secure cluster.
 
-use std::io::{Read as _, Write as _};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
-use std::process::Output;
+use std::process::{Child, ChildStdin, ChildStdout, Output, Stdio};
+use std::time::{Duration, Instant};
 
 use basalt_test_support::java::SMALL;
 use basalt_test_support::{JavaProgram, Server, administer};
@@ -28,9 +29,14 @@ struct Secured {
 
 impl Secured {
     fn start(settings: &[&str]) -> Self {
+        Self::named("localhost,127.0.0.1", settings)
+    }
+
+    /// A server whose certificate has these names.
+    fn named(names: &str, settings: &[&str]) -> Self {
         let dir = tempfile::tempdir().expect("a temporary folder");
         let secured = Self { server: None, dir };
-        secured.basalt(&["certificate", "create", "--name", "localhost,127.0.0.1"], "");
+        secured.basalt(&["certificate", "create", "--name", names], "");
         secured.basalt(&["user", "create", "ada", "--superuser"], "open sesame\n");
         secured.basalt(&["user", "create", "bob"], "swordfish\n");
         let server = Server::start(&secured.data(), settings);
@@ -85,12 +91,111 @@ impl Secured {
         self.site("token-site", &[("hbase.security.authentication", "kerberos")])
     }
 
+    /// The site of a client that encrypts, and trusts the authority of the server; and these properties.
+    fn tls_site(&self, name: &str, more: &[(&str, &str)]) -> PathBuf {
+        let ca = self.data().join("security/ca.crt");
+        let tls = [
+            ("hbase.client.netty.tls.enabled", "true"),
+            ("hbase.rpc.tls.truststore.location", text(&ca)),
+            ("hbase.rpc.tls.truststore.type", "PEM"),
+            ("hbase.client.retries.number", "0"),
+        ];
+        self.site(name, &[&tls, more].concat())
+    }
+
+    /// The certificate of a user, made by the command of the documentation.
+    fn certificate(&self, user: &str) -> PathBuf {
+        self.basalt(
+            &["certificate", "client", user, "--to", text(self.dir.path())],
+            "",
+        );
+        self.dir.path().join(format!("client-{user}.pem"))
+    }
+
     fn port(&self) -> String {
         self.server().thrift.port().to_string()
     }
 
     fn audit_log(&self) -> String {
         std::fs::read_to_string(self.data().join("security/audit.log")).expect("it is there")
+    }
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().expect("a readable path")
+}
+
+/// Properties of a client that logs in with a certificate.
+fn keystore(certificate: &Path) -> [(&str, &str); 2] {
+    [
+        ("hbase.rpc.tls.keystore.location", text(certificate)),
+        ("hbase.rpc.tls.keystore.type", "PEM"),
+    ]
+}
+
+/// A client that runs, and answers a line for each that it is given.
+struct Commands {
+    process: Child,
+    requests: ChildStdin,
+    answers: BufReader<ChildStdout>,
+}
+
+impl Commands {
+    /// Starts the client with a site, and a token if there is one, of the server's registry.
+    fn start(client: &JavaProgram, site: &Path, token: Option<&Path>, [registry, port]: [&str; 2]) -> Self {
+        let mut command = client.java_with(site);
+        if let Some(token) = token {
+            command.env("HADOOP_TOKEN_FILE_LOCATION", token);
+        }
+        let mut process = command
+            .args(SMALL)
+            .arg("basalt.client.Commands")
+            .args([registry, "127.0.0.1", port])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("java was found a moment ago");
+        let requests = process.stdin.take().expect("it is a pipe");
+        let answers = BufReader::new(process.stdout.take().expect("it is a pipe"));
+        Self {
+            process,
+            requests,
+            answers,
+        }
+    }
+
+    /// The answer to a request.
+    fn ask(&mut self, request: &str) -> String {
+        writeln!(self.requests, "{request}").expect("the client runs");
+        let mut line = String::new();
+        self.answers.read_line(&mut line).expect("the client answers");
+        let (asked, answer) = line.trim_end().split_once(" -> ").expect("request and answer");
+        assert_eq!(asked, request);
+        answer.to_owned()
+    }
+
+    /// Repeats a request until its answer has this text.
+    fn ask_until(&mut self, request: &str, expected: &str) -> String {
+        let started = Instant::now();
+        loop {
+            let answer = self.ask(request);
+            if answer.contains(expected) {
+                return answer;
+            }
+            assert!(
+                started.elapsed() < Duration::from_mins(2),
+                "{request} -> {answer}"
+            );
+        }
+    }
+}
+
+impl Drop for Commands {
+    fn drop(&mut self) {
+        // It may have ended with its input; nothing follows from either.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
     }
 }
 
@@ -335,4 +440,301 @@ fn the_shell_grants() {
     for secret in ["seen", "hidden", "swordfish", "sesame"] {
         assert!(!log.contains(secret), "{log}");
     }
+}
+
+/// Goal: a user sees and changes what its rights say, whoever asks for what (HBase's table of rights).
+#[test]
+fn users_do_what_their_rights_say() {
+    let Some(client) = JavaProgram::find("e2e/clients/java-native") else {
+        return;
+    };
+    let secured = Secured::start(&[]);
+    let (site, port) = (secured.token_site(), secured.port());
+    let with_token = |user| {
+        let token = secured.token(user);
+        Commands::start(&client, &site, Some(&token), ["zookeeper", &port])
+    };
+    let (mut ada, mut bob) = (with_token("ada"), with_token("bob"));
+    for request in [
+        "create t f g",
+        "create u f",
+        "put t r f:q v",
+        "put u r f:q v",
+        "snapshot t s",
+    ] {
+        assert_eq!(ada.ask(request), "done", "{request}");
+    }
+    let denied = |answer: &str, action: &str| {
+        assert!(
+            answer.contains("AccessDeniedException: Insufficient permissions for user 'bob'")
+                && answer.contains(&format!("action={action}")),
+            "{answer}"
+        );
+    };
+
+    // Without rights (check 24): meta is read by everybody.
+    denied(&bob.ask("get t r"), "READ");
+    denied(&bob.ask("scan t"), "READ");
+    assert_eq!(bob.ask("tables"), "[]");
+    assert_eq!(bob.ask("descriptors"), "0");
+    assert_eq!(bob.ask("meta"), "true");
+    // Questions about oneself are free (check 25).
+    assert_eq!(bob.ask("has bob t READ"), "[false]");
+    denied(&bob.ask("has ada t READ"), "ADMIN");
+    denied(&bob.ask("grant bob t READ"), "ADMIN");
+    denied(&bob.ask("create w f"), "CREATE");
+    denied(&bob.ask("snapshot t s2"), "ADMIN");
+
+    // With the right to read.
+    assert_eq!(ada.ask("grant bob t READ"), "done");
+    assert_eq!(bob.ask("get t r"), "r f:q=v");
+    assert_eq!(bob.ask("has bob t READ"), "[true]");
+    assert_eq!(bob.ask("tables"), "[t]");
+    // HBase shows descriptors to those who may change the table.
+    assert_eq!(bob.ask("descriptors"), "0");
+    denied(&bob.ask("put t r f:q w"), "WRITE");
+    denied(&bob.ask("delete t r"), "WRITE");
+    denied(&bob.ask("check t r f:q v f:q w"), "WRITE");
+    denied(&bob.ask("get u r"), "READ");
+
+    // With the right to write, but of another table not to read.
+    assert_eq!(ada.ask("grant bob u WRITE"), "done");
+    assert_eq!(bob.ask("put u r f:q w"), "done");
+    denied(&bob.ask("check u r f:q w f:q x"), "READ");
+    assert_eq!(ada.ask("get u r"), "r f:q=w");
+    assert_eq!(ada.ask("grant bob t ADMIN"), "done");
+    assert_eq!(bob.ask("descriptors"), "1");
+    assert_eq!(bob.ask("snapshot t s2"), "done");
+}
+
+/// Goal: a login ends while its client is connected, and no new one follows (checks 7 and 8).
+#[test]
+fn logins_end_under_a_connection() {
+    let Some(client) = JavaProgram::find("e2e/clients/java-native") else {
+        return;
+    };
+    let secured = Secured::start(&[]);
+    let quick = [
+        ("hbase.security.authentication", "kerberos"),
+        ("hbase.client.retries.number", "0"),
+        ("hbase.client.operation.timeout", "10000"),
+    ];
+    let (site, port) = (secured.site("quick-site", &quick), secured.port());
+    let with_token = |token: &Path| Commands::start(&client, &site, Some(token), ["zookeeper", &port]);
+    let (kept, revoked) = (secured.token("ada"), secured.token("bob"));
+    let short = secured.dir.path().join("short.token");
+    let made = secured.basalt(&["token", "create", "ada", "--lifetime", "1s"], "");
+    std::fs::write(&short, made).expect("there is space");
+
+    let (mut ada, mut bob) = (with_token(&kept), with_token(&revoked));
+    assert_eq!(ada.ask("create t f"), "done");
+    assert_eq!(ada.ask("grant bob t WRITE"), "done");
+    assert_eq!(bob.ask("put t r f:q v"), "done");
+    secured.basalt(&["token", "revoke", "--user", "bob"], "");
+    let refused = bob.ask_until("put t other f:q w", "throws");
+    assert!(!refused.contains("AccessDeniedException"), "{refused}");
+    assert_eq!(bob.ask("close"), "done");
+    assert!(bob.ask("put t other f:q w").starts_with("throws"));
+    assert_eq!(ada.ask("get t r"), "r f:q=v");
+
+    // A second has passed, several times over.
+    let answer = with_token(&short).ask("get t r");
+    assert!(answer.starts_with("throws"), "{answer}");
+    let log = secured.audit_log();
+    assert!(log.contains("token has expired"), "{log}");
+    let started = Instant::now();
+    assert_eq!(ada.ask("get t r"), "r f:q=v");
+    assert!(started.elapsed() < Duration::from_secs(60));
+}
+
+/// Goal: users of a certificate, with the versions of TLS, another authority, a wrong name, a token
+/// beside TLS, and a user that acts for others (checks 10, 11, 13, 14, 15).
+#[test]
+fn certificates_and_those_who_act_for_others() {
+    let Some(client) = JavaProgram::find("e2e/clients/java-native") else {
+        return;
+    };
+    let secured = Secured::start(&["server.plaintext=refuse"]);
+    secured.basalt(&["user", "create", "gate", "--no-password"], "");
+    let (ada, gate) = (secured.certificate("ada"), secured.certificate("gate"));
+    let port = secured.port();
+    let connect = |site: &Path| Commands::start(&client, site, None, ["rpc", &port]);
+
+    let newest = [("hbase.rpc.tls.protocol", "TLSv1.3")];
+    let site = secured.tls_site("ada-site", &[&keystore(&ada)[..], &newest].concat());
+    let mut ada = connect(&site);
+    for request in ["create t f", "put t r f:q v", "grant bob t READ"] {
+        assert_eq!(ada.ask(request), "done", "{request}");
+    }
+
+    let site = secured.tls_site("gate-site", &keystore(&gate));
+    let mut of_gate = connect(&site);
+    assert!(of_gate.ask("get t r").contains("AccessDeniedException"));
+    assert!(of_gate.ask("as bob get t r").starts_with("throws"));
+    let log = secured.audit_log();
+    assert!(
+        log.contains("User: gate is not allowed to impersonate bob"),
+        "{log}"
+    );
+    secured.basalt(
+        &["user", "proxy", "gate", "--users", "bob", "--hosts", "127.0.0.1"],
+        "",
+    );
+    assert_eq!(of_gate.ask_until("as bob get t r", "f:q"), "r f:q=v");
+    let denied = of_gate.ask("as bob put t r f:q w");
+    assert!(denied.contains("for user 'bob'"), "{denied}");
+    assert!(of_gate.ask("as ada get t r").starts_with("throws"));
+
+    // A client without a certificate logs in with a token; its registry is ZooKeeper, in clear.
+    let open = Secured::start(&[]);
+    let site = open.tls_site("token-site", &[("hbase.security.authentication", "kerberos")]);
+    let token = open.token("ada");
+    let mut superuser = Commands::start(&client, &site, Some(&token), ["zookeeper", &open.port()]);
+    assert_eq!(superuser.ask("create t f"), "done");
+    let log = open.audit_log();
+    assert!(
+        log.contains(r#""tls":true"#) && log.contains(r#""authentication":"token""#),
+        "{log}"
+    );
+
+    // An authority that the server does not know, and a name that its certificate does not have.
+    let other = Secured::start(&[]);
+    let foreign = other.certificate("ada");
+    let site = secured.tls_site("foreign-site", &keystore(&foreign));
+    assert!(connect(&site).ask("get t r").starts_with("throws"));
+    let elsewhere = Secured::named("db.example", &[]);
+    let certificate = elsewhere.certificate("ada");
+    let site = elsewhere.tls_site("named-site", &keystore(&certificate));
+    let answer = Commands::start(&client, &site, None, ["rpc", &elsewhere.port()]).ask("meta");
+    assert!(answer.starts_with("throws"), "{answer}");
+    let unverified = [("hbase.client.netty.tls.verify.server.hostname", "false")];
+    let site = elsewhere.tls_site(
+        "trusting-site",
+        &[&keystore(&certificate)[..], &unverified].concat(),
+    );
+    let answer = Commands::start(&client, &site, None, ["rpc", &elsewhere.port()]).ask("meta");
+    assert_eq!(answer, "true");
+    let log = secured.server.expect("it was started").stop_and_log();
+    assert!(log.contains("the TLS handshake has failed"), "{log}");
+}
+
+/// Goal: a password logs in through the provider of HBase's examples, encrypted (check 20).
+#[test]
+fn a_password_logs_in() {
+    let (Some(client), Some(plain)) = (
+        JavaProgram::find("e2e/clients/java-password"),
+        JavaProgram::find("e2e/clients/java-native"),
+    ) else {
+        return;
+    };
+    let secured = Secured::start(&[]);
+    let (site, port) = (secured.token_site(), secured.port());
+    let token = secured.token("ada");
+    let mut ada = Commands::start(&plain, &site, Some(&token), ["zookeeper", &port]);
+    for request in ["create t f", "put t r f:q v", "grant bob t READ"] {
+        assert_eq!(ada.ask(request), "done", "{request}");
+    }
+    let id = std::fs::read_to_string(secured.data().join("security/cluster-id")).expect("it is there");
+    let site = secured.tls_site("password-site", &[]);
+    let said = |password: &str| {
+        let output = client
+            .java_with(&site)
+            .args(SMALL)
+            .arg("basalt.client.Password")
+            .args([&port, "bob", password, id.trim()])
+            .output()
+            .expect("java was found a moment ago");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    let (right, wrong) = (said("swordfish"), said("swordfisj"));
+    assert!(right.contains("get -> 1 cells"), "{right}");
+    assert!(wrong.contains("get -> throws"), "{wrong}");
+    let log = secured.audit_log();
+    assert!(
+        log.contains(r#""user":"bob","authentication":"password""#) && log.contains("wrong password"),
+        "{log}"
+    );
+}
+
+/// Goal: a client that asks for more than the server offers says so, and one without security does not
+/// talk to a server without users in clear unless it may (checks 19 and 21).
+#[test]
+fn protections_that_do_not_fit() {
+    let Some(client) = JavaProgram::find("e2e/clients/java-native") else {
+        return;
+    };
+    let secured = Secured::start(&[]);
+    let quick = [
+        ("hbase.security.authentication", "kerberos"),
+        ("hbase.client.retries.number", "0"),
+    ];
+    let private = [&quick[..], &[("hbase.rpc.protection", "privacy")]].concat();
+    let token = secured.token("ada");
+    let site = secured.site("private-site", &private);
+    let mut commands = Commands::start(&client, &site, Some(&token), ["zookeeper", &secured.port()]);
+    let answer = commands.ask("meta");
+    assert!(answer.contains("No common protection layer"), "{answer}");
+
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let open = Server::start(&dir.path().join("data"), &[]);
+    let port = open.thrift.port().to_string();
+    let site = secured.site("strict-site", &quick);
+    // The token is of another database, and the client looks for one of this.
+    let answer = Commands::start(&client, &site, Some(&token), ["zookeeper", &port]).ask("meta");
+    assert!(answer.starts_with("throws"), "{answer}");
+}
+
+/// Goal: another certificate counts for new connections, and ends no older one (check 18).
+#[test]
+fn a_new_certificate_ends_no_connection() {
+    let Some(client) = JavaProgram::find("e2e/clients/java-native") else {
+        return;
+    };
+    let secured = Secured::start(&[]);
+    let certificate = secured.certificate("ada");
+    let site = secured.tls_site("ada-site", &keystore(&certificate));
+    let port = secured.port();
+    let mut older = Commands::start(&client, &site, None, ["rpc", &port]);
+    // Admin and table have connections of their own: both are open from here on.
+    for request in ["create t f", "put t r f:q v"] {
+        assert_eq!(older.ask(request), "done", "{request}");
+    }
+    secured.basalt(&["certificate", "create", "--name", "db.example"], "");
+    // The server looks at its files every two seconds. The new certificate has not the name by which this client
+    // connects.
+    let started = Instant::now();
+    while Commands::start(&client, &site, None, ["rpc", &port]).ask("meta") == "true" {
+        assert!(
+            started.elapsed() < Duration::from_mins(2),
+            "the older certificate is still used"
+        );
+    }
+    assert_eq!(older.ask("put t r f:q v"), "done");
+    assert_eq!(older.ask("get t r"), "r f:q=v");
+}
+
+/// Goal: the nodes of ZooKeeper are encrypted, too, on the same port (check 17).
+#[test]
+fn zookeeper_is_encrypted() {
+    let Some(client) = java::version("3.0.0-beta-1") else {
+        return;
+    };
+    let secured = Secured::start(&["server.plaintext=refuse"]);
+    let certificate = secured.certificate("ada");
+    // ZooKeeper's client knows the kind of the file by its name, and HBase passes no other on.
+    let ca = secured.dir.path().join("ca.pem");
+    std::fs::copy(secured.data().join("security/ca.crt"), &ca).expect("there is space");
+    let zookeeper = [
+        ("hbase.zookeeper.property.client.secure", "true"),
+        (
+            "hbase.zookeeper.property.clientCnxnSocket",
+            "org.apache.zookeeper.ClientCnxnSocketNetty",
+        ),
+        ("hbase.zookeeper.property.ssl.trustStore.location", text(&ca)),
+    ];
+    let site = secured.tls_site("zk-site", &[&keystore(&certificate)[..], &zookeeper].concat());
+    let mut commands = Commands::start(&client, &site, None, ["zookeeper", &secured.port()]);
+    assert_eq!(commands.ask("create t f"), "done");
+    assert_eq!(commands.ask("put t r f:q v"), "done");
+    assert_eq!(commands.ask("get t r"), "r f:q=v");
 }

@@ -5,6 +5,6 @@ whose data is removed when it stops. Both raise `BasaltError` with the reason an
 """
 
 from basalt_server._program import BasaltError, program
-from basalt_server._server import Server, start
+from basalt_server._server import Security, Server, start
 
-__all__ = ["BasaltError", "Server", "program", "start"]
+__all__ = ["BasaltError", "Security", "Server", "program", "start"]

@@ -8,11 +8,13 @@ The log goes to a temporary file, because an unread pipe would block the server.
 import json
 import os
 import selectors
+import ssl
 import subprocess
 import tempfile
 import time
 import urllib.error
 import urllib.request
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Dict, Iterable, List, Mapping, Optional, Tuple, Union
 
@@ -26,6 +28,32 @@ STOP_TIMEOUT = 60.0
 _HTTP = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
+@dataclass(frozen=True)
+class Security:
+    """How clients log in at a server that was started with `secure=True`. All are paths but the user's name."""
+
+    user: str
+    """The superuser."""
+    ca: str
+    """Certificate of the authority, for clients to trust."""
+    certificate: str
+    """Certificate and key of the user, as PEM."""
+    token: str
+    """Token as a file of Hadoop, for HADOOP_TOKEN_FILE_LOCATION of Java clients."""
+    token_text: str
+    """The same token as text: a password, or what follows `Authorization: Bearer`."""
+
+    def bearer(self) -> str:
+        """The header `Authorization` of HTTP requests."""
+        return f"Bearer {Path(self.token_text).read_text().strip()}"
+
+    def ssl_context(self) -> ssl.SSLContext:
+        """For clients that encrypt, and log in with the certificate."""
+        context = ssl.create_default_context(cafile=self.ca)
+        context.load_cert_chain(self.certificate)
+        return context
+
+
 class Server:
     """A running ephemeral server. Use `start()` to get one, `with` or `stop()` to end it."""
 
@@ -37,6 +65,8 @@ class Server:
         self.http: str = line["http"]
         self.data_dir: str = line["data_dir"]
         self.pid: int = line["pid"]
+        security = line.get("security")
+        self.security: Optional[Security] = Security(**security) if security else None
 
     def reset(self) -> None:
         """Drops all user tables and namespaces, clears faults, and sets a moved clock back. With
@@ -60,7 +90,10 @@ class Server:
     def _send(self, path: str, data: Optional[bytes]) -> bytes:
         """Posts the data, or else gets the path."""
         url = f"{self._url()}{path}"
-        request = urllib.request.Request(url, data, {"Content-Type": "application/json"})
+        headers = {"Content-Type": "application/json"}
+        if self.security:
+            headers["Authorization"] = self.security.bearer()
+        request = urllib.request.Request(url, data, headers)
         try:
             with _HTTP.open(request, timeout=START_TIMEOUT) as answer:
                 return answer.read()
@@ -116,12 +149,15 @@ class Server:
 
 
 def start(
-    settings: Union[Mapping[str, object], Iterable[str]] = (), executable: Optional[str] = None
+    settings: Union[Mapping[str, object], Iterable[str]] = (),
+    executable: Optional[str] = None,
+    secure: bool = False,
 ) -> Server:
     """Starts an empty server on free ports. `settings` are settings of `basalt serve --set`, as a dictionary
-    or as `KEY=VALUE`; `executable` is the program to run instead of the installed one."""
+    or as `KEY=VALUE`; `executable` is the program to run instead of the installed one. A `secure` server has
+    a certificate, and its users must log in: `Server.security` says how."""
     pairs = settings.items() if isinstance(settings, Mapping) else (text.split("=", 1) for text in settings)
-    command = [str(executable or program()), "serve", "--ephemeral"]
+    command = [str(executable or program()), "serve", "--ephemeral"] + ["--secure"] * secure
     for key, value in pairs:
         command += ["--set", f"{key}={_toml(value)}"]
     log = tempfile.NamedTemporaryFile(prefix="basalt-", suffix=".log")

@@ -9,18 +9,18 @@
 from typing import Iterable, Mapping, Optional, Union
 
 import basalt_server
-import happybase
 import pytest
 
-from pytest_basalt.servers import OwnedServer, RunningServer
+from pytest_basalt.servers import OwnedServer, RunningServer, connect
 
 
-def basalt_proc(settings: Union[Mapping[str, object], Iterable[str]] = ()):
-    """A session fixture: an ephemeral server on free ports with these settings."""
+def basalt_proc(settings: Union[Mapping[str, object], Iterable[str]] = (), secure: bool = False):
+    """A session fixture: an ephemeral server on free ports with these settings. To a `secure` one connections are
+    encrypted, and log in as its superuser."""
 
     @pytest.fixture(scope="session")
     def process(pytestconfig):
-        with basalt_server.start(settings, _option(pytestconfig, "program")) as server:
+        with basalt_server.start(settings, _option(pytestconfig, "program"), secure) as server:
             yield OwnedServer(server)
 
     return process
@@ -48,9 +48,7 @@ def basalt(process: str = "basalt_proc", **options):
     def connection(request):
         server = request.getfixturevalue(process)
         server.clear()
-        client = happybase.Connection(
-            server.host, server.port, **{"table_prefix": server.table_prefix, **options}
-        )
+        client = connect(server, **options)
         yield client
         client.close()
 

@@ -6,15 +6,42 @@ may hold the user's data, or belong to another worker of pytest-xdist.
 """
 
 import os
+from functools import partial
 from typing import Optional
+from unittest import mock
 
 import basalt_server
 import happybase
+import happybase.connection
+from thriftpy2.transport import TSSLSocket
 
 
 def worker() -> Optional[str]:
     """The name of this pytest-xdist worker, such as `gw0`; None in an ordinary run."""
     return os.environ.get("PYTEST_XDIST_WORKER")
+
+
+class _SecureConnection(happybase.Connection):
+    """A connection that is encrypted, and logs in with a certificate."""
+
+    def __init__(self, *args, security: basalt_server.Security, **options):
+        self._security = security
+        super().__init__(*args, **options)
+
+    def _refresh_thrift_client(self):
+        # HappyBase takes the class of its socket from its module, and has no argument for it.
+        socket = partial(TSSLSocket, ssl_context=self._security.ssl_context())
+        with mock.patch.object(happybase.connection, "TSocket", socket):
+            super()._refresh_thrift_client()
+
+
+def connect(server, **options) -> happybase.Connection:
+    """A connection to one of the servers below. `options` are arguments of happybase.Connection."""
+    options = {"table_prefix": server.table_prefix, **options}
+    security = getattr(server, "security", None)
+    if security is None:
+        return happybase.Connection(server.host, server.port, **options)
+    return _SecureConnection(server.host, server.port, security=security, **options)
 
 
 class OwnedServer:
@@ -35,6 +62,8 @@ class OwnedServer:
 
 class RunningServer:
     """A server that runs already and is not stopped."""
+
+    security = None
 
     def __init__(self, host: str, port: int, prefix: str):
         self.host = host

@@ -6,14 +6,16 @@ import java.io.UncheckedIOException;
 import java.util.Map;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.hbase.client.Connection;
+import org.apache.hadoop.hbase.client.ConnectionFactory;
 import org.junit.jupiter.api.extension.BeforeEachCallback;
 import org.junit.jupiter.api.extension.ExtensionContext;
 import org.junit.jupiter.api.extension.ExtensionContext.Namespace;
 import org.junit.jupiter.api.extension.ParameterContext;
 import org.junit.jupiter.api.extension.ParameterResolver;
+import org.junit.platform.commons.support.AnnotationSupport;
 
 /**
- * Starts one server for all tests of a JVM, empties it before each test, and stops it at the end.
+ * Starts one server for all tests of a JVM (another for {@code @BasaltTest(secure = true)}), empties it before each test, and stops it at the end.
  *
  * <p>Parameters of tests and of methods around them: {@link Connection}, {@link Configuration} (a copy of the test's
  * own), {@link BasaltServer}. The connection is shared by all tests and must not be closed by one.
@@ -24,7 +26,7 @@ public final class BasaltExtension implements BeforeEachCallback, ParameterResol
   private static final Map<Class<?>, Resolver> RESOLVERS =
       Map.of(
           Connection.class, Shared::connection,
-          Configuration.class, shared -> HBase.configuration(shared.server.host(), shared.server.port()),
+          Configuration.class, Shared::configuration,
           BasaltServer.class, shared -> shared.server);
 
   @Override
@@ -47,7 +49,13 @@ public final class BasaltExtension implements BeforeEachCallback, ParameterResol
   }
 
   private static Shared shared(ExtensionContext context) {
-    return context.getRoot().getStore(NAMESPACE).getOrComputeIfAbsent(Shared.class, key -> new Shared(), Shared.class);
+    boolean secure =
+        context
+            .getTestClass()
+            .flatMap(test -> AnnotationSupport.findAnnotation(test, BasaltTest.class))
+            .map(BasaltTest::secure)
+            .orElse(false);
+    return context.getRoot().getStore(NAMESPACE).getOrComputeIfAbsent(secure, Shared::new, Shared.class);
   }
 
   @FunctionalInterface
@@ -57,12 +65,24 @@ public final class BasaltExtension implements BeforeEachCallback, ParameterResol
 
   /** The server and the connection, closed by JUnit after the last test. Its lock guards the connection. */
   private static final class Shared implements AutoCloseable {
-    private final BasaltServer server = BasaltServer.start();
+    private final BasaltServer server;
     private Connection connection;
+
+    Shared(boolean secure) {
+      server = secure ? BasaltServer.startSecure(Map.of()) : BasaltServer.start();
+    }
+
+    Configuration configuration() {
+      Configuration configuration = HBase.configuration(server.host(), server.port());
+      if (server.security() != null) {
+        server.security().client().forEach(configuration::set);
+      }
+      return configuration;
+    }
 
     synchronized Connection connection() throws IOException {
       if (connection == null) {
-        connection = HBase.connect(server.host(), server.port());
+        connection = ConnectionFactory.createConnection(configuration());
       }
       return connection;
     }

@@ -19,4 +19,10 @@ import org.junit.jupiter.api.parallel.ResourceLock;
 @Target(ElementType.TYPE)
 @ExtendWith(BasaltExtension.class)
 @ResourceLock("basalt.junit.BasaltTest")
-public @interface BasaltTest {}
+public @interface BasaltTest {
+  /**
+   * Whether the server has a certificate, and its users must log in. Connections are then encrypted and are those of its
+   * superuser, which needs HBase's client 2.6 or newer.
+   */
+  boolean secure() default false;
+}

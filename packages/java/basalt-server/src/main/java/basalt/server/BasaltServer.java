@@ -33,6 +33,7 @@ public final class BasaltServer implements AutoCloseable {
   private final Thread stopAtExit = new Thread(this::kill, "basalt-stop");
   private final String listen;
   private final String http;
+  private final Security security;
   private final Controls controls;
 
   private BasaltServer(Process process, Path log, String line) {
@@ -40,7 +41,8 @@ public final class BasaltServer implements AutoCloseable {
     this.log = log;
     this.listen = field(line, "listen");
     this.http = field(line, "http");
-    this.controls = new Controls(http(), this::log);
+    this.security = line.contains("\"security\"") ? Security.of(part -> field(line, part)) : null;
+    this.controls = new Controls(http(), this::log, security == null ? null : security.bearer());
     Runtime.getRuntime().addShutdownHook(stopAtExit);
   }
 
@@ -51,7 +53,17 @@ public final class BasaltServer implements AutoCloseable {
 
   /** Starts an empty server with these settings, whose names and values are those of {@code basalt serve --set}. */
   public static BasaltServer start(Map<String, String> settings) {
-    List<String> command = new ArrayList<>(List.of(Program.find().toString(), "serve", "--ephemeral"));
+    return start(List.of("serve", "--ephemeral"), settings);
+  }
+
+  /** Starts an empty server with a certificate, whose users must log in: {@link #security} says how. */
+  public static BasaltServer startSecure(Map<String, String> settings) {
+    return start(List.of("serve", "--ephemeral", "--secure"), settings);
+  }
+
+  private static BasaltServer start(List<String> arguments, Map<String, String> settings) {
+    List<String> command = new ArrayList<>(List.of(Program.find().toString()));
+    command.addAll(arguments);
     settings.forEach((name, value) -> command.addAll(List.of("--set", name + "=" + value)));
     Path log = null;
     Process process = null;
@@ -88,6 +100,11 @@ public final class BasaltServer implements AutoCloseable {
   /** The address of the HTTP port, for example {@code http://127.0.0.1:9095}. */
   public URI http() {
     return URI.create(http.contains("://") ? http : "http://" + http);
+  }
+
+  /** How clients log in; null for a server that {@link #startSecure} has not started. */
+  public Security security() {
+    return security;
   }
 
   /** The calls that only servers of tests answer. */

@@ -19,11 +19,18 @@ public final class Controls {
   private final HttpClient client = HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1).build();
   private final URI http;
   private final Supplier<String> log;
+  private final String authorization;
 
   /** Controls of the server at this address of its HTTP port. Errors of the connection show the log. */
   public Controls(URI http, Supplier<String> log) {
+    this(http, log, null);
+  }
+
+  /** Controls of a server whose users must log in, by the header {@code Authorization}. */
+  Controls(URI http, Supplier<String> log, String authorization) {
     this.http = http;
     this.log = log;
+    this.authorization = authorization;
   }
 
   /**
@@ -62,6 +69,9 @@ public final class Controls {
   }
 
   private String send(HttpRequest.Builder builder) {
+    if (authorization != null) {
+      builder.header("Authorization", authorization);
+    }
     HttpRequest request = builder.timeout(LIMIT).build();
     URI uri = request.uri();
     try {

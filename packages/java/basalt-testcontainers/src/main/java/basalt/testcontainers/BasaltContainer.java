@@ -15,7 +15,7 @@ import org.testcontainers.containers.wait.strategy.Wait;
 import org.testcontainers.utility.DockerImageName;
 
 /**
- * Basalt's image as a container, with a server that the test owns: {@code basalt serve --ephemeral}.
+ * Basalt's image as a container, with a server that the test owns: {@code basalt serve --ephemeral --insecure}.
  *
  * <p>Its data is gone with it. {@link #reset} empties the server between two tests, {@link #faults} lets the next calls
  * fail, {@link #controls} has all calls of this kind.
@@ -47,7 +47,7 @@ public class BasaltContainer extends GenericContainer<BasaltContainer> {
     image.assertCompatibleWith(IMAGE);
     addFixedExposedPort(hostPort, PORT);
     addExposedPort(HTTP_PORT);
-    setCommand("serve", "--ephemeral");
+    setCommand("serve", "--ephemeral", "--insecure");
     // The server prints this line of JSON when it accepts calls.
     waitingFor(Wait.forLogMessage(".*\"listen\".*\\n", 1).withStartupTimeout(Duration.ofMinutes(1)));
   }
