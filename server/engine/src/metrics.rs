@@ -4,6 +4,7 @@
 //! reads when it is scraped, and [`EventListener`] is called once per event that has a duration or
 //! a size (as RocksDB's `EventListener`).
 
+use std::cell::Cell;
 use std::fmt::Debug;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -12,6 +13,22 @@ use crossbeam_utils::CachePadded;
 
 use crate::id::{RegionId, SeqId};
 use crate::schema::TableName;
+
+thread_local! {
+    /// Bytes of blocks that this thread has read because they were not in the block cache.
+    static DISK_BYTES: Cell<u64> = const { Cell::new(0) };
+}
+
+/// Adds bytes of blocks to the sum of this thread.
+pub(crate) fn add_disk_bytes(bytes: u64) {
+    DISK_BYTES.set(DISK_BYTES.get().wrapping_add(bytes));
+}
+
+/// Bytes of blocks that calls on this thread have read because they were not in the block cache, since
+/// the thread began. The difference around a call is what it has read.
+pub fn disk_bytes_of_thread() -> u64 {
+    DISK_BYTES.get()
+}
 
 /// A counter that only grows.
 #[derive(Debug, Default)]

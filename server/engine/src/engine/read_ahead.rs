@@ -15,6 +15,7 @@ use super::read::read_region;
 use crate::catalog::Catalog;
 use crate::error::Result;
 use crate::id::FileId;
+use crate::metrics::add_disk_bytes;
 use crate::op::ReadSpec;
 use crate::region::missing_blocks;
 use crate::schema::TableName;
@@ -58,6 +59,7 @@ pub(super) fn read_ahead<R: AsRef<[u8]>>(
                 still_waiting.push(index);
             }
         }
+        add_disk_bytes(round.bytes);
         if round.reads.is_empty() || !workers.read_blocks(round.in_order()) {
             break;
         }

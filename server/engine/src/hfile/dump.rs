@@ -62,6 +62,18 @@ pub fn summary(reader: &Arc<Reader>) -> Summary {
     if let Some(sample) = &properties.column_sample {
         facts.push(("column sample", sample.describe()));
     }
+    if let Some(rows) = &properties.row_figures {
+        facts.push(("tombstones", rows.tombstones.to_string()));
+        if rows.run.count > 0 {
+            let (first, last) = (escape(&rows.run.first), escape(&rows.run.last));
+            facts.push((
+                "most tombstones in sequence",
+                format!("{}, rows {first} to {last}", rows.run.count),
+            ));
+        }
+        let row = escape(&rows.largest.first);
+        facts.push(("largest row", format!("{row}, {} bytes", rows.largest.count)));
+    }
     let checksum = if trailer.marked { "right" } else { "none" };
     facts.push(("trailer checksum", checksum.to_owned()));
     let shown = |(key, value): (&Vec<u8>, &Vec<u8>)| (escape(key), info_value(key, value));

@@ -10,6 +10,7 @@ use prost::Message;
 use super::Properties;
 use super::block::Check;
 use super::column_sample::ColumnSample;
+use super::row_figures::RowFigures;
 use super::trailer::Trailer;
 use crate::cell::{Key, KeyBuf};
 use crate::codec::Cursor;
@@ -64,6 +65,9 @@ pub(super) const UUID: &str = "basalt.UUID";
 pub(super) const DATA_BYTES: &str = "basalt.DATA_BYTES";
 /// Hashes of some of the columns; see `column_sample`.
 pub(super) const COLUMN_SAMPLE: &str = "basalt.COLUMN_SAMPLE";
+
+/// The largest row and tombstones; see `row_figures`.
+pub(super) const ROW_FIGURES: &str = "basalt.ROW_FIGURES";
 
 #[derive(Clone, PartialEq, Eq, Message)]
 struct Pair {
@@ -210,6 +214,11 @@ impl FileInfo {
             ColumnSample::parse(&value).ok_or_else(|| format!("file info {COLUMN_SAMPLE} is malformed"))
         };
         let column_sample = column_sample.map(parse).transpose()?;
+        let row_figures = self.0.remove(ROW_FIGURES.as_bytes());
+        let parse = |value: Vec<u8>| {
+            RowFigures::parse(&value).ok_or_else(|| format!("file info {ROW_FIGURES} is malformed"))
+        };
+        let row_figures = row_figures.map(parse).transpose()?;
         let bloom = self.named::<BloomType>(BLOOM_TYPE)?.unwrap_or(BloomType::None);
         let bloom_prefix_bytes = match bloom {
             BloomType::RowPrefix => self
@@ -257,6 +266,7 @@ impl FileInfo {
             max_seq: SeqId(number(SEQ_MAX)?),
             major: self.bool(MAJOR),
             column_sample,
+            row_figures,
             file_info: self.0,
         })
     }

@@ -50,6 +50,7 @@ mod pinned;
 mod plain_rows;
 mod read_ahead;
 mod reader;
+mod row_figures;
 mod row_starts;
 mod search_index;
 mod trailer;
@@ -68,6 +69,7 @@ use crate::fs::HandleCache;
 use crate::id::{SeqId, Uuid};
 use crate::metrics::Counters;
 use crate::schema::{BloomType, Compression, DataBlockEncoding, FamilyDescriptor};
+use row_figures::RowFigures;
 
 pub(crate) use blocks::Block;
 pub(crate) use column_sample::ColumnSample;
@@ -269,6 +271,8 @@ pub struct Properties {
     pub major: bool,
     /// A sample of its columns; files that HBase or an earlier release wrote have none.
     pub column_sample: Option<ColumnSample>,
-    /// Raw file info without the sample, for dumps.
+    /// Its largest row and its tombstones; files that HBase or an earlier release wrote do not say.
+    pub row_figures: Option<RowFigures>,
+    /// Raw file info without the sample and these figures, for dumps.
     pub file_info: BTreeMap<Vec<u8>, Vec<u8>>,
 }

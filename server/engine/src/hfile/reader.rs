@@ -26,6 +26,7 @@ use crate::codec::Cursor;
 use crate::error::{Error, Result};
 use crate::fs::{Advice, File, Open};
 use crate::id::FileId;
+use crate::metrics::add_disk_bytes;
 use crate::schema::{BloomType, Compression};
 
 /// Longest load-on-open section, which is read when a file is opened: its root index and the places
@@ -466,6 +467,7 @@ impl Reader {
             return Err(self.corrupt(handle.offset, "index entry that leads out of the file"));
         }
         let _read = self.account(handle.bytes as usize, options)?;
+        add_disk_bytes(u64::from(handle.bytes));
         let bytes: Cow<'_, [u8]> = match ahead {
             Some((ahead, toward))
                 if options.access == Access::Sequential && handle.bytes as usize <= WINDOW_BYTES_MAX =>

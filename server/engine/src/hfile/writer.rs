@@ -25,6 +25,7 @@ use super::compress::Codec;
 use super::encoding::BlockEncoder;
 use super::file_info::{self, FileInfo};
 use super::index::{Handle, IndexWriter, KeyForm, WriteBlock, separator};
+use super::row_figures::RowCounter;
 use super::trailer::Trailer;
 use super::{FileSummary, WriterOptions};
 use crate::cell::{Cell, CellType, KeyBuf, compare_keys};
@@ -166,6 +167,7 @@ pub struct Writer {
     delete_bloom: Option<BloomWriter>,
     totals: Totals,
     sampler: ColumnSampler,
+    rows: RowCounter,
     first_key: KeyBuf,
     last_key: KeyBuf,
     /// First key of the open block.
@@ -222,6 +224,7 @@ impl Writer {
                 biggest_key: KeyBuf::default(),
             },
             sampler: ColumnSampler::default(),
+            rows: RowCounter::default(),
             first_key: KeyBuf::default(),
             last_key: KeyBuf::default(),
             block_first: KeyBuf::default(),
@@ -262,6 +265,8 @@ impl Writer {
             self.sampler.add(cell.key.row(), cell.key.qualifier());
         }
         self.totals.add(cell, self.options.tags);
+        let before = (new_row && !self.last_key.is_unset()).then(|| self.last_key.as_key().row());
+        self.rows.add(cell, before);
         self.last_key.assign(cell.key);
         Ok(())
     }
@@ -430,7 +435,7 @@ impl Writer {
         })
     }
 
-    fn file_info(&self) -> FileInfo {
+    fn file_info(&mut self) -> FileInfo {
         let totals = &self.totals;
         let average = |bytes: u64| ((bytes.checked_div(totals.cells).unwrap_or(0)) as i32).to_be_bytes();
         let flag = |value: bool| [if value { 0xff } else { 0 }];
@@ -473,6 +478,11 @@ impl Writer {
         }
         if totals.cells > 0 {
             info.set(file_info::COLUMN_SAMPLE, self.sampler.finish().encode());
+            let rows = std::mem::take(&mut self.rows);
+            info.set(
+                file_info::ROW_FIGURES,
+                rows.finish(self.last_key.as_key().row()).encode(),
+            );
             info.set(file_info::LAST_KEY, self.last_key.as_key().bytes());
             info.set(file_info::BIGGEST_KEY, totals.biggest_key.as_key().bytes());
             info.set(
