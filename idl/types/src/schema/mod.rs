@@ -14,6 +14,7 @@ pub use crate::text::{Cut, Escaped, escape};
 
 mod cell_limit;
 mod family;
+mod key_layout;
 pub mod limits;
 mod name;
 mod normalizer;
@@ -30,6 +31,7 @@ pub use cell_limit::CellLimit;
 pub use family::{
     BloomType, Compression, DataBlockEncoding, FOREVER_SECONDS, FamilyDescriptor, KeepDeletedCells,
 };
+pub use key_layout::{ATTRIBUTE as KEY_LAYOUT, KeyLayout};
 pub use name::check_namespace_name;
 pub use name::{NAMESPACE_TABLE, check_family_name, check_namespace_characters, check_snapshot_name};
 pub use normalizer::NormalizerOptions;

@@ -7,8 +7,8 @@
 use super::store_options::{self, BLOCKING_FILES};
 use super::table::{MAX_FILESIZE, MEMSTORE_FLUSHSIZE, check_sizes};
 use super::{
-    Durability, Escaped, FOREVER_SECONDS, FamilyDescriptor, SplitOptions, TableDescriptor, check_family_name,
-    insane, parse_attribute,
+    Durability, Escaped, FOREVER_SECONDS, FamilyDescriptor, KEY_LAYOUT, KeyLayout, SplitOptions,
+    TableDescriptor, check_family_name, insane, parse_attribute,
 };
 use crate::error::{Error, Result};
 
@@ -73,7 +73,23 @@ fn check_always(table: &TableDescriptor) -> Result<()> {
         check_scope(family)?;
         check_fifo(table, family)?;
     }
-    Ok(())
+    check_key_layout(table)
+}
+
+fn check_key_layout(table: &TableDescriptor) -> Result<()> {
+    let Some(layout) = table.attributes.get(KEY_LAYOUT.as_bytes()) else {
+        return Ok(());
+    };
+    let parsed = std::str::from_utf8(layout)
+        .map_err(|_| "it is not text in UTF-8".to_owned())
+        .and_then(KeyLayout::parse);
+    match parsed {
+        Ok(_) => Ok(()),
+        Err(why) => Err(Error::InvalidArgument(format!(
+            "{KEY_LAYOUT} of table {} is wrong: {why}. It is like salt:1, user:8, reversed_time:8",
+            table.name
+        ))),
+    }
 }
 
 /// Checks that `hbase.table.sanity.checks` = false skips.
