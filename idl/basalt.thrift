@@ -102,6 +102,39 @@ struct TServerStatus {
   17: optional list<string> rehearsalServers
 }
 
+/** A row that many requests go to. */
+struct THotRow {
+  /** Its first 128 bytes: longer keys with the same ones are counted together. */
+  1: required binary row,
+  /** Not less than the true number of requests, apart from sampling. */
+  2: required i64 requests,
+  /** By how much requests may be too high. */
+  3: required i64 maxError,
+  /** Since when the row is counted, in milliseconds since 1970. */
+  4: required i64 sinceMs
+}
+
+/** The rows of a table that most requests of one kind go to. */
+struct THotRows {
+  /** Requests of the table. */
+  1: required i64 requests,
+  /** Number of samples that the figures are made of: as requests, if each row was counted. */
+  2: required i64 samples,
+  /** The hottest first, by requests without maxError. */
+  3: required list<THotRow> rows
+}
+
+/** The hot rows of a table over the last five to ten minutes. */
+struct THotRowsOfTable {
+  /** Begin of the time that is counted, in milliseconds since 1970. */
+  1: required i64 fromMs,
+  2: required i64 toMs,
+  /** Rows that were asked for, and rows that scans returned. */
+  3: required THotRows reads,
+  /** Row mutations. */
+  4: required THotRows writes
+}
+
 /** Kinds of background work that can be paused. */
 enum TBackgroundWork {
   FLUSHES = 1,
@@ -245,6 +278,9 @@ service BasaltAdmin {
 
   /** The regions of a table, or of all, in key order. */
   list<TRegionMetrics> basaltRegionMetrics(1: optional binary table) throws (1: TIOError io),
+
+  /** The rows of a table that most requests go to, at most limit of each kind. Needs the right to read the table. */
+  THotRowsOfTable basaltHotRows(1: required binary table, 2: i32 limit = 10) throws (1: TIOError io),
 
   /** The state of the memstores. */
   TMemstoreState basaltMemstoreState() throws (1: TIOError io),

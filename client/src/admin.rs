@@ -9,7 +9,8 @@ use bytes::Bytes;
 #[doc(inline)]
 pub use basalt_idl::admin::{
     TBackgroundState as BackgroundState, TBackgroundWork as BackgroundWork, TCacheState as CacheState,
-    TFault as Fault, TJobKind as JobKind, TMemstoreState as MemstoreState, TQuotaScope as QuotaScope,
+    TFault as Fault, THotRow as HotRow, THotRows as HotRows, THotRowsOfTable as HotRowsOfTable,
+    TJobKind as JobKind, TMemstoreState as MemstoreState, TQuotaScope as QuotaScope,
     TRegionMemstore as RegionMemstore, TRegionMetrics as RegionMetrics, TRunningJob as RunningJob,
     TServerStatus as ServerStatus, TSnapshot as Snapshot, TThrottle as Throttle,
     TThrottleType as ThrottleType, TTimeUnit as TimeUnit,
@@ -111,6 +112,13 @@ impl Admin {
     pub async fn regions(&self, table: Option<&str>) -> Result<Vec<RegionMetrics>> {
         let table = table.map(full_name).transpose()?;
         self.client.call(&args::BasaltRegionMetrics { table }).await
+    }
+
+    /// The rows of a table that most requests go to, at most `limit` of each kind: over the last five to
+    /// ten minutes.
+    pub async fn hot_rows(&self, table: &str, limit: i32) -> Result<HotRowsOfTable> {
+        let table = full_name(table)?;
+        self.client.call(&args::BasaltHotRows { table, limit }).await
     }
 
     /// The state of the memstores.

@@ -6,7 +6,7 @@ from queries import REAL_REGIONS, REGIONS, SERVERS, hottest, peak_to_mean, rate,
 UID = "basalt-regions"
 TITLE = "Basalt: regions and hot spots"
 DESCRIPTION = "Load and size of regions, how evenly row keys spread, and virtual servers of a rehearsal."
-ALERTS = ["BasaltHotRegion", "BasaltWriteStall"]
+ALERTS = ["BasaltHotRegion", "BasaltHotRow", "BasaltWriteStall"]
 TABLES = True
 
 TABLES_ROW = [
@@ -66,6 +66,12 @@ HOT = [
     bars(
         "Top regions by reads", "rps", hottest(10, rate("basalt_region_reads_total", REGIONS)), "{{table}} {{region}}",
         "The ten regions that serve most rows now.",
+    ),
+    graph(
+        "Hottest row of each table", "percentunit",
+        (value("basalt_hottest_row_share", REGIONS), "{{table}} {{kind}}"),
+        description="Part of a table's reads or writes of the last minutes that go to one row. The table's page names the row.",
+        width=24,
     ),
     graph(
         "Refused writes per region", "wps",

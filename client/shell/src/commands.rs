@@ -416,6 +416,12 @@ pub(super) const GROUPS: &[Group] = &[
                 run!(flush),
             ),
             entry(
+                "hot_rows",
+                "hot_rows 't'\nhot_rows 't', 20",
+                "The rows of a table that most reads and most writes of the last minutes went to. MAX ERROR is by how much a figure may be too high; with SAMPLED below 100 %, not each row was counted and all figures are estimates.",
+                run!(hot_rows),
+            ),
+            entry(
                 "compact",
                 "compact 't'\ncompact 't', 'f'\ncompact 'region', 'f'\ncompact 't', nil, 'NORMAL'",
                 "Asks for a compaction of a table, a region, or one family of it.",

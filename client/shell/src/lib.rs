@@ -23,6 +23,7 @@ mod escape;
 mod filters;
 mod general;
 mod help;
+mod hot_rows;
 mod meta;
 mod methods;
 mod namespaces;

@@ -115,3 +115,33 @@ fn top_prints_one_picture_without_a_terminal() {
     );
     server.stop();
 }
+
+/// Goal: the shell names hot rows, as a table and as JSON, and refuses a number that makes no sense.
+#[test]
+fn hot_rows_are_listed() {
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let server = Server::start(&dir.path().join("data"), &[]);
+    let fill = "create 't', 'f'; 20.times { |i| put 't', \"row#{i}\", 'f:q', 'v'; put 't', \"hot\\x01\", 'f:q', 'v' }; get 't', 'row3'";
+    let output = shell(&server, &["-e", &format!("{fill}; hot_rows 't', 2")]);
+    assert!(output.status.success(), "{output:?}");
+    let [stdout, _] = printed(&output);
+    assert!(
+        stdout.contains("write | hot\\x01 |       20 |  50.0 % |         0 |"),
+        "{stdout}"
+    );
+    assert!(
+        stdout.contains(" read |    row3 |        1 | 100.0 % |"),
+        "{stdout}"
+    );
+    assert!(stdout.contains("40 writes of the table from "), "{stdout}");
+    let output = shell(&server, &["--format", "json", "-e", "hot_rows 't', 1"]);
+    let [stdout, _] = printed(&output);
+    assert!(stdout.contains("\"ROW\":\"hot\\\\x01\""), "{stdout}");
+    let output = shell(&server, &["-e", "hot_rows 't', 0"]);
+    let [_, stderr] = printed(&output);
+    assert!(
+        stderr.contains("limit is 0, and must be from 1 to 64"),
+        "{stderr}"
+    );
+    server.stop();
+}

@@ -83,6 +83,39 @@ thrift_struct! {
         13: required i64 blockedWrites as blocked_writes,
     }
 
+    /// A row that many requests go to.
+    pub struct THotRow {
+        /// Its first 128 bytes: longer keys with the same ones are counted together.
+        1: required binary row,
+        /// Not less than the true number of requests, apart from sampling.
+        2: required i64 requests,
+        /// By how much requests may be too high.
+        3: required i64 maxError as max_error,
+        /// Since when the row is counted, in milliseconds since 1970.
+        4: required i64 sinceMs as since_ms,
+    }
+
+    /// The rows of a table that most requests of one kind go to.
+    pub struct THotRows {
+        /// Requests of the table.
+        1: required i64 requests,
+        /// Number of samples that the figures are made of: as requests, if each row was counted.
+        2: required i64 samples,
+        /// The hottest first, by requests without maxError.
+        3: required list<THotRow> rows,
+    }
+
+    /// The hot rows of a table over the last five to ten minutes.
+    pub struct THotRowsOfTable {
+        /// Begin of the time that is counted, in milliseconds since 1970.
+        1: required i64 fromMs as from_ms,
+        2: required i64 toMs as to_ms,
+        /// Rows that were asked for, and rows that scans returned.
+        3: required THotRows reads,
+        /// Row mutations.
+        4: required THotRows writes,
+    }
+
     /// The memstores of one region.
     pub struct TRegionMemstore {
         1: required binary tableName as table_name,
@@ -232,6 +265,9 @@ thrift_struct! {
 /// Every struct, union and exception of the interface.
 pub const STRUCTS: &[&StructDescriptor] = &[
     &TRegionMetrics::DESCRIPTOR,
+    &THotRow::DESCRIPTOR,
+    &THotRows::DESCRIPTOR,
+    &THotRowsOfTable::DESCRIPTOR,
     &TRegionMemstore::DESCRIPTOR,
     &TMemstoreState::DESCRIPTOR,
     &TCacheState::DESCRIPTOR,

@@ -58,6 +58,12 @@ thrift_service! {
             1: optional binary table
         ) throws (1: TIOError io) [class = admin, idempotent];
 
+        /// The rows of a table that most requests go to, at most limit of each kind. Needs the right to read
+        /// the table.
+        THotRowsOfTable basaltHotRows as BasaltHotRows(
+            1: required binary table, 2: i32 limit = 10
+        ) throws (1: TIOError io) [class = admin, idempotent];
+
         /// The state of the memstores.
         TMemstoreState basaltMemstoreState as BasaltMemstoreState()
             throws (1: TIOError io) [class = admin, idempotent];

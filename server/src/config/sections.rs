@@ -490,7 +490,7 @@ settings! {
         /// dropped.
         entries: usize = 256 => Range::between(1, 1_000_000),
         /// A call that takes longer is slow. 0: every call.
-        threshold_ms: u64 = 10_000,
+        threshold_ms: u64 = 1_000,
         /// A call with a larger answer is large. 0: every call.
         large_bytes: u64 = 100 * MIB,
     }

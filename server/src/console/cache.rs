@@ -34,7 +34,7 @@ pub(super) fn page(server: &Server, _params: &Params) -> Made {
             caption { "Blocks by priority, since the start" }
             thead { tr {
                 th scope="col" { "priority" } th scope="col" { "what" } th.n scope="col" { "its right" } th.n scope="col" { "bytes" } th scope="col" { "of the cache" }
-                th.n scope="col" { "blocks" } th.n scope="col" { "hits" } th.n scope="col" { "pushed out" }
+                th.n scope="col" { "blocks" } th.n scope="col" { "hits" } th.n scope="col" { "evicted" }
             } }
             tbody {
                 @for (index, (name, right, what)) in PRIORITIES.iter().enumerate() {
@@ -65,7 +65,7 @@ pub(super) fn page(server: &Server, _params: &Params) -> Made {
             tbody {
                 tr { th scope="row" { "blocks put in" } td.n { (show::count(cache.insertions)) } }
                 tr { th scope="row" { "of these, still in the cache" } td.n { (show::count(cache.blocks.iter().sum())) } }
-                tr { th scope="row" { "pushed out by others" } td.n { (show::count(cache.evictions.iter().sum())) } }
+                tr { th scope="row" { "evicted by others" } td.n { (show::count(cache.evictions.iter().sum())) } }
                 tr { th scope="row" { "removed with their file, or pinned" } td.n { (show::count(cache.removals)) } }
                 tr { th scope="row" { "blocks too large to be put in" } td.n { (show::count(cache.rejections)) } }
                 tr {
@@ -73,12 +73,12 @@ pub(super) fn page(server: &Server, _params: &Params) -> Made {
                     td.n { (show::count(handles.open as u64)) " of at most " (show::count(handles.limit as u64)) }
                 }
                 tr { th scope="row" { "store files closed to open others" } td.n { (show::count(handles.evictions)) } }
-                tr { th scope="row" { "bloom filters asked" } td.n { (show::count(asked)) } }
+                tr { th scope="row" { "bloom filter checks" } td.n { (show::count(asked)) } }
                 tr {
-                    th scope="row" { "files left out because of them" }
+                    th scope="row" { "bloom filter negatives: files not read" }
                     td.n { (show::count(skipped)) " (" (show::percent(skipped as f64, asked as f64)) ")" }
                 }
-                tr { th scope="row" { "files read in vain all the same" } td.n { (show::count(counters.bloom_false_positives.get())) } }
+                tr { th scope="row" { "bloom filter false positives: files read in vain" } td.n { (show::count(counters.bloom_false_positives.get())) } }
             }
         }
     };

@@ -10,6 +10,7 @@ pub(super) enum Place {
     Overview,
     Tables,
     Heat,
+    Findings,
     Cache,
     Jobs,
     Slow,
@@ -19,10 +20,11 @@ pub(super) enum Place {
     Elsewhere,
 }
 
-const NAVIGATION: [(Place, &str, &str); 8] = [
+const NAVIGATION: [(Place, &str, &str); 9] = [
     (Place::Overview, "/", "Overview"),
     (Place::Tables, "/tables", "Tables"),
-    (Place::Heat, "/heat", "Key visualiser"),
+    (Place::Heat, "/heat", "Key visualizer"),
+    (Place::Findings, "/findings", "Findings"),
     (Place::Cache, "/cache", "Block cache"),
     (Place::Jobs, "/jobs", "Flushes and compactions"),
     (Place::Slow, "/slow", "Slow requests"),

@@ -1,4 +1,4 @@
-//! The key visualiser's page: its parameters, the heat map, and the hottest ranges as a table for
+//! The key visualizer's page: its parameters, the heat map, and the hottest ranges as a table for
 //! browsers without scripts.
 //!
 //! The map is drawn by `assets/heat.js` from `/api/heat`; this page gives it the parameters and works without
@@ -34,15 +34,15 @@ const TIMES: [(&str, &str); 5] = [
 
 pub(super) fn page(server: &Server, params: &Params) -> Made {
     let body = if !server.heat().is_on() {
-        html! { p { "The key visualiser is off: " code { "key_visualizer.bytes" } " is 0." } }
+        html! { p { "The key visualizer is off: " code { "key_visualizer.bytes" } " is 0." } }
     } else if params.get("table").is_none() {
         choice(server)
     } else {
         map(server, params)?
     };
     let title = match params.get("table") {
-        Some(table) => format!("Key visualiser: {table}"),
-        None => "Key visualiser".to_owned(),
+        Some(table) => format!("Key visualizer: {table}"),
+        None => "Key visualizer".to_owned(),
     };
     Ok(Page {
         place: Place::Heat,

@@ -1,4 +1,4 @@
-//! The key visualiser's picture as JSON: the data that the page draws, for other programs too.
+//! The key visualizer's picture as JSON: the data that the page draws, for other programs too.
 
 use basalt_engine::engine::RegionInfo;
 use basalt_engine::schema::escape;
@@ -75,7 +75,7 @@ pub(super) fn asked(server: &Server, params: &Params) -> Made<Asked> {
     let heat = server.heat();
     if !heat.is_on() {
         return Err(Refusal::NotFound(
-            "The key visualiser is off: key_visualizer.bytes is 0.".to_owned(),
+            "The key visualizer is off: key_visualizer.bytes is 0.".to_owned(),
         ));
     }
     let name = params

@@ -19,9 +19,12 @@ use axum::routing::{MethodRouter, get};
 use maud::{Markup, html};
 
 use crate::server::Server;
+use crate::service::Failure;
 
 mod cache;
+mod curve;
 mod file;
+mod findings;
 mod frame;
 mod heat;
 mod heat_data;
@@ -31,6 +34,8 @@ mod paging;
 pub(crate) mod profile;
 mod region;
 mod region_list;
+mod rehearsal;
+mod rows;
 mod settings;
 mod show;
 mod site;
@@ -38,6 +43,7 @@ mod slow;
 mod table;
 mod tables;
 mod threads;
+mod verdict;
 
 pub(crate) use site::{Profiling, Site};
 
@@ -63,8 +69,27 @@ enum Refusal {
     NotFound(String),
     /// The address has a parameter that makes no sense; the text says which.
     BadRequest(String),
+    /// The user of the request may not see it; the text names the missing right.
+    Forbidden(String),
+    /// The server cannot do it now; the text says why.
+    Busy(String),
     /// Reading from disk failed.
     Failed(basalt_engine::Error),
+}
+
+impl From<Failure> for Refusal {
+    fn from(failure: Failure) -> Self {
+        let text = failure.message().to_owned();
+        if failure.is_access_denied() {
+            Self::Forbidden(text)
+        } else if failure.is_no_table() {
+            Self::NotFound(format!("There is no table {text}."))
+        } else if failure.can_retry() {
+            Self::Busy(text)
+        } else {
+            Self::BadRequest(text)
+        }
+    }
 }
 
 impl From<basalt_engine::Error> for Refusal {
@@ -82,13 +107,15 @@ impl Refusal {
         match self {
             Self::NotFound(_) => StatusCode::NOT_FOUND,
             Self::BadRequest(_) => StatusCode::BAD_REQUEST,
+            Self::Forbidden(_) => StatusCode::FORBIDDEN,
+            Self::Busy(_) => StatusCode::SERVICE_UNAVAILABLE,
             Self::Failed(_) => StatusCode::INTERNAL_SERVER_ERROR,
         }
     }
 
     fn text(self) -> String {
         match self {
-            Self::NotFound(text) | Self::BadRequest(text) => text,
+            Self::NotFound(text) | Self::BadRequest(text) | Self::Forbidden(text) | Self::Busy(text) => text,
             Self::Failed(error) => error.for_clients(),
         }
     }
@@ -109,6 +136,7 @@ pub(crate) fn router() -> Router<Site> {
             "/tables/{table}",
             named(|server, names, params| table::page(server, names[0], params)),
         )
+        .route("/tables/{table}/rows", get(rows::handler))
         .route(
             "/regions/{region}",
             named(|server, names, params| region::page(server, names[0], params)),
@@ -117,6 +145,7 @@ pub(crate) fn router() -> Router<Site> {
             "/regions/{region}/files/{file}",
             named(|server, names, params| file::page(server, names[0], names[1], params)),
         )
+        .route("/findings", list(findings::page))
         .route("/cache", list(cache::page))
         .route("/jobs", list(jobs::page))
         .route("/slow", list(slow::page))
@@ -125,6 +154,7 @@ pub(crate) fn router() -> Router<Site> {
         .route("/heat", list(heat::page))
         .route("/api/heat", get(heat_json))
         .route("/assets/style.css", asset(CSS, include_str!("assets/style.css")))
+        .route("/assets/live.js", asset(SCRIPT, include_str!("assets/live.js")))
         .route("/assets/heat.js", asset(SCRIPT, include_str!("assets/heat.js")))
         .route(
             "/assets/icon.svg",
@@ -205,6 +235,8 @@ fn refused(refusal: Refusal) -> Page {
     let title = match &refusal {
         Refusal::NotFound(_) => "Not found",
         Refusal::BadRequest(_) => "Not understood",
+        Refusal::Forbidden(_) => "Not allowed",
+        Refusal::Busy(_) => "Not now",
         Refusal::Failed(_) => "An error",
     };
     Page {

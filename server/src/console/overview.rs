@@ -1,12 +1,18 @@
-//! The first page: version and uptime, load, memory, queues, and the hottest regions.
+//! The first page: a verdict, the last minutes as curves, what the server is, its memory and budgets, and
+//! where the load is.
+//!
+//! The parts with `data-live` are kept up to date by `assets/live.js`; without scripts there is a link.
+
+use std::time::Duration;
 
 use basalt_engine::engine::RegionStats;
 use maud::{Markup, html};
 
 use super::frame::Place;
 use super::paging::Params;
-use super::{Made, Page, jobs, region_list, show};
+use super::{Made, Page, curve, region_list, rehearsal, show, verdict};
 use crate::observe::rates::CallRate;
+use crate::observe::recent::{Step, quantile};
 use crate::server::Server;
 
 /// Methods and regions that are listed.
@@ -17,20 +23,32 @@ pub(super) fn page(server: &Server, _params: &Params) -> Made {
     let stats = server.engine().region_stats();
     let note = server.rates().since();
     let calls = note.calls(server.call_counts());
+    let steps = server.rates().recent().steps();
     let body = html! {
-        (state(server))
-        section.columns {
-            (facts(server, &stats))
-            (memory(server))
+        div #live-verdict data-live {
+            (verdict::verdict(server, &stats, &note, &steps))
         }
-        (called(&calls))
-        section.columns {
+        p.quiet {
+            span #live-time data-live { "As of " (show::time(server.heat().now_ms())) "." } " "
+            a href="/" { "Refresh" } " " span #live-state aria-live="polite" {}
+        }
+        section #live-curves.curves data-live aria-label="The last ten minutes" { (curves(&steps)) }
+        @if let Some(rehearsal) = server.admission().capacity().rehearsal() {
+            section #live-rehearsal data-live { (rehearsal::section(server, rehearsal, &stats, &note)) }
+        }
+        section #live-load data-live {
+            (called(&calls))
+            h2 { "Hottest regions" }
+            (region_list::hottest(&stats, &note, LISTED))
+            p { a href="/tables" { "All tables" } " · " a href="/heat" { "Key visualizer" } " · " a href="/slow" { "Slow requests" } }
+        }
+        section #live-state-of-server.columns data-live {
+            (facts(server, &stats))
+            (memory(server, &steps))
             (log(server))
             (background(server))
         }
-        h2 { "Hottest regions" }
-        (region_list::hottest(&stats, &note, LISTED))
-        p { a href="/tables" { "All tables" } " · " a href="/heat" { "Key visualiser" } }
+        script src="/assets/live.js" {}
     };
     Ok(Page {
         place: Place::Overview,
@@ -39,18 +57,43 @@ pub(super) fn page(server: &Server, _params: &Params) -> Made {
     })
 }
 
-/// A line on top when something is wrong.
-fn state(server: &Server) -> Markup {
-    let (reasons, warnings) = (server.reasons(), server.warnings());
+/// Requests, errors, latencies and the processor of the last minutes.
+fn curves(steps: &[Step]) -> Markup {
+    let minute = verdict::minute(steps);
+    let seconds = minute
+        .iter()
+        .map(|step| step.length.as_secs_f64())
+        .sum::<f64>()
+        .max(1.0);
+    let per_second = |figure: fn(&Step) -> u64| minute.iter().map(figure).sum::<u64>() as f64 / seconds;
+    let each = |figure: &dyn Fn(&Step) -> Option<f64>| steps.iter().map(figure).collect::<Vec<_>>();
+    let rates = |figure: fn(&Step) -> u64| each(&|step| Some(step.rate(figure(step))));
+    let latency =
+        |part: f64| each(&|step| quantile(std::iter::once(step), part).map(|took| took.as_secs_f64()));
+    let (p50, p99) = (quantile(minute.iter(), 0.5), quantile(minute.iter(), 0.99));
+    let shown = |took: Option<Duration>| took.map_or_else(|| "-".to_owned(), show::latency);
+    let cpu = minute.iter().map(|step| step.cpu.as_secs_f64()).sum::<f64>() / seconds;
+    let memory = steps.last().map_or(0, |step| step.memory_bytes);
     html! {
-        @if !server.is_ready() {
-            p.alarm role="status" { "Calls are not accepted: the server is starting or stopping." }
-        }
-        @for reason in reasons.iter().chain(&warnings).chain(&server.damage()) {
-            p.alarm role="status" { (reason) }
-        }
-        (jobs::paused(server))
+        (curve::curve("Requests", &html! { (show::rate(per_second(|step| step.calls))) " a second" }, &[rates(|step| step.calls)], show::rate))
+        (curve::curve("Errors", &html! { (show::rate(per_second(|step| step.failed))) " a second" }, &[rates(|step| step.failed)], show::rate))
+        (curve::curve(
+            "Latency", &html! { "p50 " (shown(p50)) ", p99 " (shown(p99)) }, &[latency(0.5), latency(0.99)],
+            |seconds| show::latency(Duration::from_secs_f64(seconds)),
+        ))
+        (curve::curve(
+            "Processor", &html! { (format!("{cpu:.2}")) " of " (processors()) }, &[each(&|step| Some(step.processors()))],
+            |processors| format!("{processors:.2}"),
+        ))
+        (curve::curve(
+            "Memory", &html! { (show::bytes(memory)) }, &[each(&|step| Some(step.memory_bytes as f64))],
+            |bytes| show::bytes(bytes as u64),
+        ))
     }
+}
+
+fn processors() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
 }
 
 /// A table of names and values.
@@ -77,15 +120,18 @@ fn facts(server: &Server, stats: &[RegionStats]) -> Markup {
         .count();
     let file_bytes: u64 = stats.iter().map(|region| region.store_file_bytes).sum();
     let files: u64 = stats.iter().map(|region| region.store_files).sum();
+    let dir = &server.config().data.dir;
+    let absolute = std::path::absolute(dir).unwrap_or_else(|_| dir.clone());
+    let system = rustix::system::uname();
+    let connections = server.connections();
     pairs(
         "Server",
         &[
+            ("version", html! { (env!("CARGO_PKG_VERSION")) }),
+            ("commit", html! { code { (crate::COMMIT) } }),
             (
-                "version",
-                html! {
-                    (crate::VERSION)
-                    @if let Some(rehearsal) = server.admission().capacity().rehearsal() { "; " (rehearsal) }
-                },
+                "host",
+                html! { (system.nodename().to_string_lossy()) ", process " (std::process::id()) },
             ),
             (
                 "up since",
@@ -93,9 +139,17 @@ fn facts(server: &Server, stats: &[RegionStats]) -> Markup {
             ),
             ("Main port", html! { (server.main_address()) }),
             (
-                "data directory",
-                html! { code { (server.config().data.dir.display()) } },
+                "connections",
+                html! {
+                    (show::count(connections.main.open.get() as u64)) " of at most " (show::count(server.config().server.max_connections as u64))
+                    " on the main port, " (show::count(connections.http.open.get() as u64)) " on the HTTP port"
+                },
             ),
+            (
+                "open scanners",
+                html! { (show::count(server.sessions().len() as u64)) },
+            ),
+            ("data directory", html! { code { (absolute.display()) } }),
             ("cluster id", html! { code { (engine.cluster_id()) } }),
             (
                 "contents",
@@ -108,20 +162,17 @@ fn facts(server: &Server, stats: &[RegionStats]) -> Markup {
                 "disk",
                 html! { (show::bytes(disk.available_bytes)) " free of " (show::bytes(disk.total_bytes)) "; writes stop below " (show::bytes(disk.low_water_bytes)) },
             ),
-            (
-                "open scanners",
-                html! { (show::count(server.sessions().len() as u64)) },
-            ),
         ],
     )
 }
 
-fn memory(server: &Server) -> Markup {
+fn memory(server: &Server, steps: &[Step]) -> Markup {
     let engine = server.engine();
     let config = server.config();
     let cache = engine.cache_usage();
     let cached: u64 = cache.bytes.iter().sum::<u64>() + cache.pinned_bytes;
     let in_hand = server.admission().memory();
+    let (nonces, nonces_limit) = engine.nonce_bytes();
     let parts = [
         (
             "memstores",
@@ -137,16 +188,19 @@ fn memory(server: &Server) -> Markup {
             in_hand.limit(),
         ),
         (
-            "key visualiser",
+            "key visualizer and hot rows",
             "key_visualizer.bytes",
             server.heat().used_bytes() as u64,
             config.key_visualizer.bytes as u64,
         ),
+        ("nonces", "a share of memory.total_bytes", nonces, nonces_limit),
     ];
-    let (nonces, nonces_limit) = engine.nonce_bytes();
+    let (pinned, kept) = (engine.pinned_memstore_bytes(), engine.kept_memstore_bytes());
     html! {
         table {
-            caption { "Memory" }
+            caption {
+                "Memory" @if let Some(step) = steps.last() { ": " (show::bytes(step.memory_bytes)) " of the process" }
+            }
             thead { tr {
                 th scope="col" { "part" } th.n scope="col" { "used" } th.n scope="col" { "budget" }
                 th scope="col" { "share" } th scope="col" { "setting" }
@@ -161,62 +215,52 @@ fn memory(server: &Server) -> Markup {
                         td { code { (setting) } }
                     }
                 }
-                tr {
-                    th scope="row" { "nonces" }
-                    td.n { (show::bytes(nonces)) }
-                    td.n { (show::bytes(nonces_limit)) }
-                    td { (show::meter(nonces as f64, nonces_limit as f64, &show::percent(nonces as f64, nonces_limit as f64))) }
-                    td { "a share of " code { "memory.total_bytes" } }
-                }
-                tr {
-                    th scope="row" { "held for scans" }
-                    td.n { (show::bytes(engine.pinned_memstore_bytes())) }
+                @if pinned > 0 { tr {
+                    th scope="row" { "pinned by scans" }
+                    td.n { (show::bytes(pinned)) }
                     td colspan="3" { "flushed memstores that open scans still read" }
-                }
-                tr {
+                } }
+                @if kept > 0 { tr {
                     th scope="row" { "kept for memstores" }
-                    td.n { (show::bytes(engine.kept_memstore_bytes())) }
+                    td.n { (show::bytes(kept)) }
                     td colspan="3" { "memory of flushed memstores, for the next ones" }
-                }
+                } }
             }
         }
     }
 }
 
 fn called(calls: &[CallRate]) -> Markup {
-    let sum = |figure: fn(&CallRate) -> f64| calls.iter().map(figure).sum::<f64>();
-    let (all, failed) = (
-        sum(|call| call.calls_per_second),
-        sum(|call| call.failed_per_second),
-    );
+    let busy: Vec<&CallRate> = calls
+        .iter()
+        .filter(|call| call.calls_per_second > 0.0)
+        .take(LISTED)
+        .collect();
+    let all: u64 = calls.iter().map(|call| call.calls).sum();
     html! {
-        h2 { "Calls" }
-        p.figures {
-            span { b { (show::rate(all)) } " a second" }
-            span class=[(failed > 0.0).then_some("alarm")] { b { (show::rate(failed)) } " errors a second" }
-        }
-        @if calls.is_empty() {
-            p.quiet { "Nobody has called yet." }
+        h2 { "Requests" }
+        @if busy.is_empty() {
+            p.quiet { "No requests in the last seconds, " (show::count(all)) " since the start." }
         } @else {
-            table {
-                caption { "Busiest methods, over the last seconds" }
+            div.wide { table {
+                caption { "Busiest methods over the last seconds; " (show::count(all)) " requests since the start" }
                 thead { tr {
-                    th scope="col" { "method" } th scope="col" { "interface" } th.n scope="col" { "a second" } th.n scope="col" { "calls" }
-                    th.n scope="col" { "errors a second" } th.n scope="col" { "errors" }
+                    th scope="col" { "method" } th scope="col" { "interface" } th.n scope="col" { "a second" } th.n scope="col" { "since the start" }
+                    th.n scope="col" { "errors a second" } th.n scope="col" { "errors since the start" }
                 } }
                 tbody {
-                    @for call in calls.iter().take(LISTED) {
+                    @for call in busy {
                         tr {
                             th scope="row" { (call.method) }
                             td { (call.api.as_str()) }
                             td.n { (show::rate(call.calls_per_second)) }
                             td.n { (show::count(call.calls)) }
-                            td.n { (show::rate(call.failed_per_second)) }
+                            td.n class=[(call.failed_per_second > 0.0).then_some("alarm")] { (show::rate(call.failed_per_second)) }
                             td.n { (show::count(call.failed)) }
                         }
                     }
                 }
-            }
+            } }
         }
     }
 }
@@ -224,6 +268,9 @@ fn called(calls: &[CallRate]) -> Markup {
 fn log(server: &Server) -> Markup {
     let engine = server.engine();
     let counters = engine.counters();
+    if counters.wal_appends.get() == 0 {
+        return html! {};
+    }
     let (first, last) = engine.wal_segments();
     let (read_point, assigned) = engine.read_point();
     let oldest = engine
@@ -257,7 +304,7 @@ fn background(server: &Server) -> Markup {
     let engine = server.engine();
     let (queues, counters) = (engine.queues(), engine.counters());
     let compactions = counters.minor_compactions.get() + counters.major_compactions.get();
-    let rows = [
+    let mut rows = vec![
         (
             "flushes",
             queues.flushes,
@@ -272,21 +319,26 @@ fn background(server: &Server) -> Markup {
         ),
         ("splits", queues.splits, counters.splits.get(), 0),
     ];
+    rows.retain(|(_, queued, done, failed)| *queued > 0 || *done > 0 || *failed > 0);
     html! {
-        table {
-            caption { "Background work" }
-            thead { tr {
-                th scope="col" { "job" } th.n scope="col" { "waiting or running" } th.n scope="col" { "done" } th.n scope="col" { "failed" }
-            } }
-            tbody {
-                @for (name, queued, done, failed) in rows {
-                    tr {
-                        th scope="row" { (name) } td.n { (queued) } td.n { (show::count(done)) }
-                        td.n class=[(failed > 0).then_some("alarm")] { (show::count(failed)) }
+        div {
+            @if rows.is_empty() {
+                p.quiet { "No flush or compaction has run yet." }
+            } @else { table {
+                caption { "Background work since the start" }
+                thead { tr {
+                    th scope="col" { "job" } th.n scope="col" { "waiting or running" } th.n scope="col" { "done" } th.n scope="col" { "failed" }
+                } }
+                tbody {
+                    @for (name, queued, done, failed) in rows {
+                        tr {
+                            th scope="row" { (name) } td.n { (queued) } td.n { (show::count(done)) }
+                            td.n class=[(failed > 0).then_some("alarm")] { (show::count(failed)) }
+                        }
                     }
                 }
-            }
+            } }
+            p { a href="/jobs" { "What runs, and what ran last" } }
         }
-        p { a href="/jobs" { "What runs, and what ran last" } }
     }
 }

@@ -34,7 +34,7 @@ pub(super) fn page(server: &Server, name: &str, params: &Params) -> Made {
         }
         p {
             "of table " a href=(show::path(&["tables", &table])) { (table) } " · "
-            a href=(heat) { "Key visualiser of its keys" }
+            a href=(heat) { "Key visualizer of its keys" }
         }
         table {
             caption { "Region" }

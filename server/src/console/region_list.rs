@@ -88,10 +88,10 @@ pub(super) fn hottest(stats: &[RegionStats], note: &Note, count: usize) -> Marku
     });
     let all: f64 = rows.iter().map(|(_, rates)| rates[0] + rates[1]).sum();
     rows.truncate(count);
-    rows.retain(|(region, _)| region.reads + region.writes > 0);
+    rows.retain(|(_, rates)| rates[0] + rates[1] > 0.0);
     html! {
         @if rows.is_empty() {
-            p.quiet { "No region was read from or written to yet." }
+            p.quiet { "No region was read from or written to in the last seconds." }
         } @else {
             div.wide { table {
                 caption { "Regions with most requests over the last seconds" }

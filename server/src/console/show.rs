@@ -92,6 +92,21 @@ pub(super) fn duration(duration: Duration) -> String {
     humantime::format_duration(shown).to_string()
 }
 
+/// A latency with two or three digits.
+pub(super) fn latency(took: Duration) -> String {
+    let micros = took.as_secs_f64() * 1e6;
+    let (value, unit) = match micros {
+        micros if micros < 1e3 => (micros, "µs"),
+        micros if micros < 1e6 => (micros / 1e3, "ms"),
+        micros => (micros / 1e6, "s"),
+    };
+    if value < 10.0 {
+        format!("{value:.1} {unit}")
+    } else {
+        format!("{value:.0} {unit}")
+    }
+}
+
 /// A key's bytes, as HBase's tools print them. `empty` stands for no key.
 pub(super) fn key(key: &[u8], empty: &str) -> Markup {
     html! {
@@ -198,6 +213,9 @@ mod tests {
         assert_eq!(time(u64::MAX), "18446744073709551615 ms");
         let before_1970 = UNIX_EPOCH.checked_sub(Duration::from_secs(1)).unwrap();
         assert_eq!(moment(before_1970), "1970-01-01 00:00:00 UTC");
+        let latencies =
+            [5, 999, 1_500, 87_000, 2_500_000].map(|micros| latency(Duration::from_micros(micros)));
+        assert_eq!(latencies, ["5.0 µs", "999 µs", "1.5 ms", "87 ms", "2.5 s"]);
         assert_eq!(duration(Duration::from_millis(90_061)), "1m 30s");
         assert_eq!(duration(Duration::from_micros(1_500_900)), "1s 500ms");
     }

@@ -131,12 +131,14 @@ mod tests {
     const SECRET: &str = "secret";
 
     /// Every path of the HTTP port, with the name of a table that exists, and one that does not exist.
-    const PATHS: [(&str, &str); 20] = [
+    const PATHS: [(&str, &str); 22] = [
         ("GET", "/"),
         ("GET", "/metrics"),
         ("GET", "/tables"),
         ("GET", "/tables/secret"),
         ("GET", "/tables/absent"),
+        ("GET", "/tables/secret/rows"),
+        ("GET", "/findings"),
         ("GET", "/regions/x"),
         ("GET", "/regions/x/files/y"),
         ("GET", "/cache"),

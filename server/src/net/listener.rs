@@ -56,7 +56,7 @@ struct Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        self.port.open.decrement(1);
+        self.port.open.remove();
     }
 }
 
@@ -112,7 +112,7 @@ impl Listener {
                     continue;
                 }
             };
-            self.port.open.increment(1);
+            self.port.open.add();
             let place = Place {
                 port: self.port.clone(),
                 _permit: permit,

@@ -6,4 +6,5 @@ pub(crate) mod log_limit;
 pub(crate) mod log_queue;
 pub(crate) mod metrics;
 pub(crate) mod rates;
+pub(crate) mod recent;
 pub(crate) mod slow_log;

@@ -13,7 +13,8 @@ use basalt_engine::engine::RegionRequests;
 use basalt_engine::id::RegionId;
 use parking_lot::Mutex;
 
-use super::metrics::{Api, CallCount};
+use super::metrics::{Api, CallCount, process_usage};
+use super::recent::{Recent, Totals};
 
 /// Time between two notes.
 const PERIOD: Duration = Duration::from_secs(5);
@@ -49,6 +50,7 @@ pub(crate) struct CallRate {
 pub(crate) struct Rates {
     /// Oldest first, never empty.
     notes: Mutex<VecDeque<Arc<Note>>>,
+    recent: Recent,
 }
 
 impl Rates {
@@ -61,12 +63,18 @@ impl Rates {
         };
         Self {
             notes: Mutex::new(VecDeque::from([Arc::new(start)])),
+            recent: Recent::new(),
         }
     }
 
-    /// Records `counts`, the counters of calls and regions, if it is time. To be called every
-    /// second or so.
-    pub(crate) fn tick(&self, counts: impl FnOnce() -> (Vec<CallCount>, Vec<RegionRequests>)) {
+    /// The last minutes in steps.
+    pub(crate) fn recent(&self) -> &Recent {
+        &self.recent
+    }
+
+    /// Records `counts`, the counters of calls, regions and stalled writes, if it is time. To be called
+    /// every second or so.
+    pub(crate) fn tick(&self, counts: impl FnOnce() -> (Vec<CallCount>, Vec<RegionRequests>, u64)) {
         if self
             .notes
             .lock()
@@ -75,7 +83,16 @@ impl Rates {
         {
             return;
         }
-        let (calls, regions) = counts();
+        let (calls, regions, stalled_writes) = counts();
+        let sum = |figure: fn(&CallCount) -> u64| calls.iter().map(figure).sum();
+        let (cpu, memory_bytes) = process_usage().unwrap_or_default();
+        self.recent.note(Totals {
+            calls: sum(|count| count.calls),
+            failed: sum(|count| count.failed),
+            stalled_writes,
+            cpu,
+            memory_bytes,
+        });
         let note = Note {
             at: Instant::now(),
             methods: calls

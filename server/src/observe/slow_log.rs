@@ -43,6 +43,14 @@ pub(crate) enum Kind {
     Large,
 }
 
+/// Rows of a fetch of a scan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct FetchedRows {
+    /// Rows that were read, also those that the filter left out.
+    pub(crate) looked_at: u64,
+    pub(crate) returned: u64,
+}
+
 /// One remarkable call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Record {
@@ -65,8 +73,18 @@ pub(crate) struct Record {
     pub(crate) table: Option<String>,
     /// Printed name of the region of the first row that the call named, at the end of the call.
     pub(crate) region: Option<String>,
+    /// Its encoded name, which its page has.
+    pub(crate) encoded_name: Option<String>,
     /// The arguments, shortened.
     pub(crate) arguments: String,
+    /// The arguments without values: what calls of one kind have in common.
+    pub(crate) shape: String,
+    /// Time that the call was held back by a limit or waited for a thread.
+    pub(crate) waited: Duration,
+    /// Bytes of blocks that it has read because they were not in the block cache.
+    pub(crate) disk_bytes: u64,
+    /// Rows of a fetch.
+    pub(crate) rows: Option<FetchedRows>,
     /// Gets of a call that takes several.
     pub(crate) gets: usize,
     /// Puts, deletes or increments of a call that takes several.
@@ -76,9 +94,10 @@ pub(crate) struct Record {
 impl Record {
     /// Its memory.
     fn bytes(&self) -> u64 {
-        let texts = [self.table.as_ref(), self.region.as_ref()];
-        let texts = texts.into_iter().flatten().map(String::len).sum::<usize>();
-        (size_of::<Self>() + self.client.len() + self.arguments.len() + texts) as u64
+        let names = [&self.table, &self.region, &self.encoded_name];
+        let names = names.into_iter().flatten().map(String::len).sum::<usize>();
+        let texts = [&self.client, &self.user, &self.arguments, &self.shape];
+        (size_of::<Self>() + names + texts.map(String::len).iter().sum::<usize>()) as u64
     }
 
     /// The arguments as clients print them. The name of a region begins with its table's; without a
@@ -291,7 +310,12 @@ mod tests {
             method,
             table: Some(table.into()),
             region: Some(format!("{table},,1.e.")),
+            encoded_name: None,
             arguments: String::new(),
+            shape: String::new(),
+            waited: Duration::ZERO,
+            disk_bytes: 0,
+            rows: None,
             gets: 0,
             mutations: 0,
         }

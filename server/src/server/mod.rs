@@ -265,7 +265,7 @@ impl Server {
         self.security.publish();
         self.publish_counts();
         let (memstores, regions) = (self.config.memstore.total_bytes, self.config.metrics.max_regions);
-        crate::observe::metrics::render(recorder, &self.engine, memstores, regions)
+        crate::observe::metrics::render(recorder, &self.engine, memstores, regions, &self.heat)
     }
 
     /// How often methods were called since the start, in no order.
@@ -291,8 +291,19 @@ impl Server {
     /// milliseconds.
     pub(crate) fn note_load(&self) {
         self.heat.tick(|table| self.boundaries(table));
-        self.rates
-            .tick(|| (self.call_counts(), self.engine.region_requests()));
+        self.rates.tick(|| {
+            (
+                self.call_counts(),
+                self.engine.region_requests(),
+                self.stalled_writes(),
+            )
+        });
+    }
+
+    /// Writes that were refused, stalled or slowed because flushes did not keep up.
+    fn stalled_writes(&self) -> u64 {
+        let counters = self.engine.counters();
+        counters.blocked_writes.get() + counters.delayed_writes.get() + counters.suspended_writes.get()
     }
 
     /// The start keys of a table's regions, in order; none when it is gone.

@@ -11,7 +11,9 @@ use std::sync::Arc;
 use basalt_client::native::Cluster;
 use basalt_engine::Engine;
 use basalt_engine::engine::{RegionInfo, ServerName};
-use basalt_engine::schema::{FamilyDescriptor, NamespaceDescriptor, TableDescriptor, TableName, TableState};
+use basalt_engine::schema::{
+    FamilyDescriptor, KeyLayout, NamespaceDescriptor, TableDescriptor, TableName, TableState,
+};
 
 use super::{Failure, remote};
 use crate::server::Server;
@@ -73,6 +75,14 @@ impl<'s> Backend<'s> {
         match self {
             Self::Local(engine) => engine.region_of(table, row).ok(),
             Self::Remote(cluster) => remote::admin::region_at_hand(cluster, table, row),
+        }
+    }
+
+    /// The layout of a table's row keys, if it declares one and is at hand.
+    pub(super) fn key_layout(self, table: &TableName) -> Option<KeyLayout> {
+        match self {
+            Self::Local(engine) => engine.describe_table(table).ok()?.0.key_layout(),
+            Self::Remote(_) => None,
         }
     }
 

@@ -24,6 +24,7 @@ pub(crate) mod reads;
 mod record;
 pub(crate) mod regions;
 pub(crate) mod remote;
+pub(crate) mod rules_of_thumb;
 pub(crate) mod scans;
 pub(crate) mod schema;
 mod sizes;

@@ -33,6 +33,7 @@ use std::time::Duration;
 use basalt_client::native::Cluster;
 use basalt_engine::Engine;
 use basalt_engine::cell::CellBatch;
+use basalt_engine::metrics::disk_bytes_of_thread;
 use basalt_engine::op::ReadTier;
 use basalt_engine::schema::TableName;
 use basalt_security::rights::ColumnFilter;
@@ -264,14 +265,16 @@ fn begin<R: Request>(
 /// Holds the request back, then takes attempts on the pool until it is done.
 async fn go_on<R: Request>(
     server: &Arc<Server>,
-    call: &Call<'_>,
+    call: &mut Call<'_>,
     mut request: R,
     before_pool: impl FnOnce(&mut R),
     charged: Charged,
     class: Class,
 ) -> Result<R::Done, Failure> {
     if charged.until().is_some() {
+        let from = Instant::now();
         hold_back(charged.until()).await;
+        call.description.waited(from.elapsed());
         let view = request.view()?;
         if view.is_short()
             && let Backend::Local(engine) = Backend::of(server)
@@ -292,6 +295,7 @@ async fn go_on<R: Request>(
         if request.ends_with_client() && call.is_gone() {
             return Err(Failure::plain_io("the client has closed the connection"));
         }
+        let from = Instant::now();
         let permit = if may_be_refused {
             server.admission().admit_to_queue_of(class)?;
             server.admission().permit(class).await?
@@ -300,16 +304,21 @@ async fn go_on<R: Request>(
         };
         may_be_refused = false;
         let attempt;
-        (request, attempt) = server
+        let (ran, disk_bytes);
+        (request, attempt, ran, disk_bytes) = server
             .on_pool(move |server| {
+                let (began, before) = (Instant::now(), disk_bytes_of_thread());
                 let attempt =
                     request
                         .view()?
                         .attempt(server, Backend::of(server).engine()?, ReadTier::All)?;
-                Ok((request, attempt))
+                let disk_bytes = disk_bytes_of_thread().wrapping_sub(before);
+                Ok((request, attempt, began.elapsed(), disk_bytes))
             })
             .await?;
         drop(permit);
+        call.description.waited(from.elapsed().saturating_sub(ran));
+        call.description.read_from_disk(disk_bytes);
         if let Attempt::Done(done) = attempt {
             return Ok(read::<R>(server, &charged, done));
         }
@@ -374,6 +383,7 @@ pub(crate) fn settle(server: &Server, call: &Call<'_>, method: Method, end: End<
 
 /// Counts an answered call.
 pub(crate) fn count(server: &Server, method: Method, took: Duration, failed: Option<&'static str>) {
+    server.rates().recent().took(took);
     if let Some(metrics) = server.method(method.api, method.number) {
         metrics.answered(took);
         if let Some(class) = failed {
@@ -413,6 +423,16 @@ fn show(
         );
     }
     let Some(remarkable) = remarkable else { return };
+    let description = &call.description;
+    let table = description.table_name();
+    let region = table.zip(description.first_row()).and_then(|(table, row)| {
+        let region = Backend::of(server).region_at_hand(table, row)?;
+        Some((regions::printed(&region), region.encoded_name.clone()))
+    });
+    let (region, encoded_name) = region.unzip();
+    let layout = table.and_then(|table| Backend::of(server).key_layout(table));
+    let arguments = description.arguments(layout.as_ref());
+    let rows = description.rows_of_fetch();
     tracing::info!(
         request,
         service,
@@ -421,17 +441,18 @@ fn show(
         user,
         authentication,
         ?took,
+        waited = ?description.waiting(),
         answer_bytes = end.answer_bytes,
+        disk_bytes = description.disk_bytes(),
+        rows_looked_at = rows.map(|rows| rows.looked_at),
+        rows_returned = rows.map(|rows| rows.returned),
+        table = table.map(ToString::to_string),
+        region = encoded_name,
+        arguments,
         slow = remarkable.slow,
         large = remarkable.large,
         "call is in the slow log"
     );
-    let description = &call.description;
-    let table = description.table_name();
-    let region = table.zip(description.first_row()).and_then(|(table, row)| {
-        let region = Backend::of(server).region_at_hand(table, row)?;
-        Some(regions::printed(&region))
-    });
     server.slow_log().add(Record {
         request,
         remarkable,
@@ -444,7 +465,12 @@ fn show(
         method: name,
         table: table.map(ToString::to_string),
         region,
-        arguments: description.arguments(),
+        encoded_name,
+        shape: description.shape(name),
+        arguments,
+        waited: description.waiting(),
+        disk_bytes: description.disk_bytes(),
+        rows,
         gets: description.get_count(),
         mutations: description.mutation_count(),
     });

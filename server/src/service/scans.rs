@@ -88,7 +88,7 @@ pub(crate) fn open(
 ) -> Result<i32, Failure> {
     let mut open = Opening(new_scan(table, scan, sort_columns));
     if let Some(granted) = pipeline::enter(server, call, &open)?
-        && !security::narrow(&mut open.0.pending.scan.spec, &granted)
+        && !security::narrow(&mut Arc::make_mut(&mut open.0.pending.scan).spec, &granted)
     {
         return Err(pipeline::nothing_left(call.caller(), &open));
     }
@@ -125,7 +125,7 @@ impl Judged for Opening {
     fn describe(&self, description: &mut Description) {
         let PendingScan { table, scan } = &self.0.pending;
         description.table(table);
-        description.range(&scan.start_row, &scan.stop_row);
+        description.scan(scan);
     }
 }
 
@@ -153,7 +153,10 @@ fn new_scan(table: TableName, mut scan: Scan, sort_columns: bool) -> OpenScan {
     OpenScan {
         remote: None,
         scanner: None,
-        pending: PendingScan { table, scan },
+        pending: PendingScan {
+            table,
+            scan: Arc::new(scan),
+        },
         sort_columns,
         memory: None,
     }
@@ -190,7 +193,8 @@ pub(crate) async fn fetch(
     let fetching = server.sessions().fetch(id, call.caller().owner())?;
     let sort_columns = fetching.sort_columns;
     let limits = Wanted::new(server, count, shortest);
-    let (batch, _) = pin!(run(server, call, Some(id), fetching, limits)).await?;
+    let (batch, end) = pin!(run(server, call, Some(id), fetching, limits)).await?;
+    describe_results(call, &batch, &end);
     Ok(Results { batch, sort_columns })
 }
 
@@ -220,16 +224,28 @@ pub(crate) async fn fetch_part(
 ) -> Result<(CellBatch, FetchEnd), Failure> {
     let mut fetching = server.sessions().fetch(id, call.caller().owner())?;
     fetching.limit_rows(part.rows);
-    let page = Wanted::new(server, part.results, Shortest::Page);
-    let limits = Wanted {
-        bytes_max: page.bytes_max.min(part.bytes),
-        time_max: part.time.unwrap_or(page.time_max),
-        least: usize::from(!part.may_be_empty),
-        is_part: true,
-        cuts_rows: part.cuts_rows,
-        ..page
-    };
-    pin!(run(server, call, Some(id), fetching, limits)).await
+    let limits = Wanted::of_part(server, part);
+    let (batch, end) = pin!(run(server, call, Some(id), fetching, limits)).await?;
+    describe_results(call, &batch, &end);
+    Ok((batch, end))
+}
+
+/// The first part of the results of a scan that has no session, and how the fetch ended.
+pub(crate) async fn fetch_part_once(
+    server: &Arc<Server>,
+    call: &mut Call<'_>,
+    table: TableName,
+    scan: Scan,
+    part: Part,
+) -> Result<(CellBatch, FetchEnd), Failure> {
+    check(&scan)?;
+    let mut scan = Box::new(new_scan(table, scan, false));
+    scan.limit_rows(part.rows);
+    scan.memory = reserve_scan(server, call, &scan)?;
+    let limits = Wanted::of_part(server, part);
+    let (batch, end) = pin!(run(server, call, None, scan, limits)).await?;
+    describe_results(call, &batch, &end);
+    Ok((batch, end))
 }
 
 /// The first results of a scan that has no session.
@@ -245,11 +261,20 @@ pub(crate) async fn fetch_once(
     let mut scan = Box::new(new_scan(table, scan, false));
     scan.memory = reserve_scan(server, call, &scan)?;
     let limits = Wanted::new(server, count, Shortest::Response);
-    let (batch, _) = pin!(run(server, call, None, scan, limits)).await?;
+    let (batch, end) = pin!(run(server, call, None, scan, limits)).await?;
+    describe_results(call, &batch, &end);
     Ok(Results {
         batch,
         sort_columns: false,
     })
+}
+
+/// Notes for the slow log what a fetch has found.
+fn describe_results(call: &mut Call<'_>, batch: &CellBatch, end: &FetchEnd) {
+    let returned = batch.row_count();
+    let first = (returned > 0).then(|| batch.row(0));
+    let first = first.as_ref().map(|row| row.key());
+    call.description.results(first, end.seen.looked_at, returned);
 }
 
 /// Closes a session; tells whether there was one.
@@ -306,7 +331,9 @@ where
             pending,
             ..
         } = &mut *self.scan;
-        scanner.is_none() && remote.is_none() && security::narrow(&mut pending.scan.spec, granted)
+        scanner.is_none()
+            && remote.is_none()
+            && security::narrow(&mut Arc::make_mut(&mut pending.scan).spec, granted)
     }
 
     /// A fetch with results to return does not wait for more memory.
@@ -373,10 +400,7 @@ impl<S: DerefMut<Target = OpenScan>> Judged for &mut Fetch<S> {
 
     fn describe(&self, description: &mut Description) {
         description.table(&self.scan.pending.table);
-        if self.id.is_none() {
-            let scan = &self.scan.pending.scan;
-            description.range(&scan.start_row, &scan.stop_row);
-        }
+        description.scan(&self.scan.pending.scan);
         description.fetch(self.id, self.limits.count);
     }
 
@@ -461,7 +485,7 @@ struct Wanted {
     cuts_rows: bool,
 }
 
-/// The end of a fetch. For a Thrift client only `is_of_scan` is set.
+/// The end of a fetch. For a Thrift client only `is_of_scan` and `seen` are set.
 #[derive(Clone, Debug, Default)]
 #[expect(
     clippy::struct_excessive_bools,
@@ -494,6 +518,19 @@ impl Wanted {
             began: Instant::now(),
             is_part: false,
             cuts_rows: false,
+        }
+    }
+
+    /// Limits of a part.
+    fn of_part(server: &Server, part: Part) -> Self {
+        let page = Self::new(server, part.results, Shortest::Page);
+        Self {
+            bytes_max: page.bytes_max.min(part.bytes),
+            time_max: part.time.unwrap_or(page.time_max),
+            least: usize::from(!part.may_be_empty),
+            is_part: true,
+            cuts_rows: part.cuts_rows,
+            ..page
         }
     }
 
@@ -547,7 +584,7 @@ impl Wanted {
             } => scanner,
             OpenScan { scanner, pending, .. } => {
                 // When this fails, the next fetch tries again: a disabled table may be enabled by then.
-                let opened = engine.scan(&pending.table, pending.scan.clone())?;
+                let opened = engine.scan(&pending.table, Scan::clone(&pending.scan))?;
                 scanner.insert(opened)
             }
         };
@@ -578,6 +615,9 @@ impl Wanted {
             is_of_scan,
             ..FetchEnd::default()
         };
+        if let Some(scanner) = open.scanner.as_mut() {
+            end.seen = scanner.take_rows_seen();
+        }
         if let Some(scanner) = open.scanner.as_mut().filter(|_| self.is_part) {
             end.is_late = self.began.elapsed() >= self.time_max;
             if end.is_late {
@@ -586,7 +626,6 @@ impl Wanted {
             end.is_of_scan |= scanner.is_at_end();
             end.is_before_end = scanner.is_ended_before_end();
             end.is_by_filter = scanner.is_ended_by_filter();
-            end.seen = scanner.take_rows_seen();
         }
         end
     }

@@ -26,7 +26,11 @@ pub(crate) fn reset(server: &Server, keep_clock: bool) -> Result<Removed, Failur
             std::collections::BTreeMap::clear,
         )?;
     }
+    let tables = server.engine().tables();
     let removed = server.engine().reset()?;
+    for (table, _) in &tables {
+        server.heat().forget(&table.name);
+    }
     if !keep_clock && controls.clock.restore() {
         server.engine().restart_assigned_time();
     }

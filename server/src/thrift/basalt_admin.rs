@@ -14,7 +14,8 @@ use bytes::Bytes;
 use super::handlers::{Context, Result};
 use super::{faults, from_thrift};
 use crate::limits::capacity::{Owner, UserScope};
-use crate::service::admin::{cluster, regions, snapshots};
+use crate::observe::heat::{HotKind, HotRow};
+use crate::service::admin::{cluster, regions, snapshots, tables};
 use crate::service::quotas::{Change, Listed, Wanted};
 use crate::service::{AdminCall, Failure};
 
@@ -82,6 +83,18 @@ impl AdminHandlers<Failure> for AdminCall {
         let table = optional_table(args.table.as_ref())?;
         let stats = regions::stats(self, table.as_ref())?;
         Ok(stats.iter().map(to_region_metrics).collect())
+    }
+
+    fn basaltHotRows(&self, args: args::BasaltHotRows) -> Result<admin::THotRowsOfTable> {
+        let table = from_thrift::table(Some(&args.table))?;
+        let hot = tables::hot_rows(self, &table, args.limit)?;
+        let [reads, writes] = hot.kinds;
+        Ok(admin::THotRowsOfTable {
+            from_ms: hot.from_ms as i64,
+            to_ms: hot.to_ms as i64,
+            reads: to_hot_rows(reads),
+            writes: to_hot_rows(writes),
+        })
     }
 
     fn basaltMemstoreState(&self, _: args::BasaltMemstoreState) -> Result<admin::TMemstoreState> {
@@ -345,6 +358,20 @@ fn to_running_job(job: &RunningJob, region: Option<&str>) -> admin::TRunningJob 
         input_bytes: info.input_bytes as i64,
         left_bytes: job.bytes_left() as i64,
         took_ms: job.took.as_millis() as i64,
+    }
+}
+
+fn to_hot_rows(kind: HotKind) -> admin::THotRows {
+    let row = |row: HotRow| admin::THotRow {
+        requests: row.count.round() as i64,
+        max_error: row.error.round() as i64,
+        since_ms: row.since_ms as i64,
+        row: Bytes::from(row.key),
+    };
+    admin::THotRows {
+        requests: kind.total.round() as i64,
+        samples: kind.samples as i64,
+        rows: kind.rows.into_iter().map(row).collect(),
     }
 }
 

@@ -218,9 +218,16 @@ impl Capacity {
                 max_wait: self.max_wait,
             });
         }
-        let waits = self
-            .subjects(charge)
-            .map(|(throttle, cost, _)| throttle.take(cost, now));
+        let waits = self.subjects(charge).map(|(throttle, cost, subject)| {
+            let wait = throttle.take(cost, now);
+            if let Subject::Server(server) = subject
+                && !wait.duration().is_zero()
+                && let Some(server) = self.rehearsal.as_ref().and_then(|all| all.server(server))
+            {
+                server.hold_back(wait.duration());
+            }
+            wait
+        });
         let wait = waits.max().unwrap_or_default().duration();
         for (server, cost) in &charge.servers {
             if let Some(server) = self.rehearsal.as_ref().and_then(|all| all.server(*server)) {

@@ -4,6 +4,9 @@
 //! This module has the limits per second and the counters of each. A call is charged to each server
 //! whose rows it touches.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
 use metrics::{Counter, counter};
 
 use super::limiter::Ticks;
@@ -25,6 +28,21 @@ pub(crate) struct VirtualServer {
     pub(crate) throttle: Throttle,
     requests: [Counter; 2],
     bytes: [Counter; 2],
+    /// Rows read and written, for pages: the metrics cannot be read back.
+    rows: [AtomicU64; 2],
+    held_calls: AtomicU64,
+    held_nanos: AtomicU64,
+}
+
+/// The load of a virtual server since the start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ServerLoad {
+    /// Rows that it was charged with.
+    pub(crate) reads: u64,
+    pub(crate) writes: u64,
+    /// Calls that were held back because of its limits, and for how long together.
+    pub(crate) held_calls: u64,
+    pub(crate) held: Duration,
 }
 
 impl VirtualServer {
@@ -36,11 +54,32 @@ impl VirtualServer {
             throttle: Throttle::new(limits.iter().copied()),
             requests: of(names::REHEARSAL_REQUESTS),
             bytes: of(names::REHEARSAL_BYTES),
+            rows: Default::default(),
+            held_calls: AtomicU64::default(),
+            held_nanos: AtomicU64::default(),
+        }
+    }
+
+    /// A call waits for this server's limits.
+    pub(super) fn hold_back(&self, wait: Duration) {
+        let nanos = u64::try_from(wait.as_nanos()).unwrap_or(u64::MAX);
+        self.held_calls.fetch_add(1, Ordering::Relaxed);
+        self.held_nanos.fetch_add(nanos, Ordering::Relaxed);
+    }
+
+    fn load(&self) -> ServerLoad {
+        ServerLoad {
+            reads: self.rows[0].load(Ordering::Relaxed),
+            writes: self.rows[1].load(Ordering::Relaxed),
+            held_calls: self.held_calls.load(Ordering::Relaxed),
+            held: Duration::from_nanos(self.held_nanos.load(Ordering::Relaxed)),
         }
     }
 
     /// Counts the cost of an admitted call.
     pub(super) fn count(&self, cost: Cost) {
+        self.rows[0].fetch_add(cost.reads, Ordering::Relaxed);
+        self.rows[1].fetch_add(cost.writes, Ordering::Relaxed);
         for (counter, amount) in [
             (&self.requests[0], cost.reads),
             (&self.requests[1], cost.writes),
@@ -90,6 +129,16 @@ impl Rehearsal {
                 texts.join(", ")
             },
         })
+    }
+
+    /// The load of each server, in order.
+    pub(crate) fn loads(&self) -> Vec<ServerLoad> {
+        self.servers.iter().map(VirtualServer::load).collect()
+    }
+
+    /// Limits of each virtual server, for people.
+    pub(crate) fn limits(&self) -> &str {
+        &self.limits
     }
 
     /// The server of that position; `None` behind the last.

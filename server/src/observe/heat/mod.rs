@@ -10,6 +10,7 @@
 //! 3. Columns are kept in rings ([`history`]): fine ones for the last hour, coarser ones for days.
 //!    Columns that leave a ring are added up in the next.
 //! 4. [`Heat::picture`] makes a grid of times and key ranges of them ([`picture`]).
+//! 5. The samples of a column are also counted by row, for the last minutes ([`hot_rows`]).
 //!
 //! Invariants:
 //! - A request takes no global lock: at most that of its shard, while a key is copied, and only for
@@ -31,6 +32,8 @@ use parking_lot::Mutex;
 use crate::config;
 
 mod history;
+mod hot_rows;
+mod motion;
 mod picture;
 mod shard;
 mod slice;
@@ -38,6 +41,9 @@ mod slice;
 mod tests;
 
 use history::{Column, History};
+use hot_rows::HotRows;
+pub(crate) use hot_rows::{COUNTERS, HotKind, HotRow, HotTable};
+pub(crate) use motion::{Motion, motion};
 pub(crate) use picture::{Axis, Picture, Query};
 use shard::{Sample, Shard};
 use slice::Point;
@@ -51,8 +57,10 @@ pub(crate) const KEY_BYTES_MAX: usize = 128;
 /// Threads share these.
 const SHARDS: usize = 16;
 
-/// Divisor of the memory: this part is for samples that wait, the rest for columns.
+/// Divisor of the memory: this part is for samples that wait,
 const PENDING_SHARE: usize = 4;
+/// and this one for the counters of hot rows; the rest is for columns.
+const HOT_ROWS_SHARE: usize = 8;
 
 /// Kind of traffic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -165,12 +173,22 @@ pub(crate) struct Heat {
     /// None when the visualiser is off.
     shards: Box<[Apart<Mutex<Shard>>]>,
     history: Mutex<History>,
+    hot_rows: Mutex<HotRows>,
+}
+
+/// The hottest row of a table, without its key: figures for metrics.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Hottest {
+    /// Its part of the table's requests of this kind.
+    pub(crate) share: f64,
+    pub(crate) per_second: f64,
 }
 
 impl Heat {
     /// Nothing has happened yet.
     pub(crate) fn new(config: &config::KeyVisualizer, clock: Arc<dyn Clock>) -> Self {
         let pending = config.bytes / PENDING_SHARE;
+        let hot_rows = config.bytes / HOT_ROWS_SHARE;
         let shards = if config.bytes == 0 { 0 } else { SHARDS };
         let shard = |number| Apart(Mutex::new(Shard::new(pending / SHARDS, number as u64)));
         Self {
@@ -178,7 +196,8 @@ impl Heat {
             clock,
             sample_every: config.sample_every.max(1),
             shards: (0..shards).map(shard).collect(),
-            history: Mutex::new(History::new(config.bytes - pending)),
+            history: Mutex::new(History::new(config.bytes - pending - hot_rows)),
+            hot_rows: Mutex::new(HotRows::new(hot_rows)),
         }
     }
 
@@ -244,6 +263,7 @@ impl Heat {
             }
         }
         self.column.0.store(now, Ordering::Relaxed);
+        self.hot_rows.lock().add(open * COLUMN_MS, &samples);
         let bytes = self.history.lock().column_bytes();
         let column = Column::of_samples(open * COLUMN_MS, samples, bytes, &boundaries);
         let mut history = self.history.lock();
@@ -259,6 +279,54 @@ impl Heat {
         if !gone.is_empty() {
             self.history.lock().retain(|table| !gone.contains(table));
         }
+        self.hot_rows.lock().retain(|table| !is_gone(table));
+    }
+
+    /// Forgets a table that was dropped: a new one of that name has none of its load.
+    pub(crate) fn forget(&self, table: &TableName) {
+        for shard in &self.shards {
+            shard.0.lock().remove(table);
+        }
+        self.history.lock().retain(|other| other != table);
+        self.hot_rows.lock().retain(|other| other != table);
+    }
+
+    /// The rows of a table that most requests go to.
+    pub(crate) fn hot_rows(&self, table: &TableName) -> HotTable {
+        let open_ms = self.column.0.load(Ordering::Relaxed) * COLUMN_MS;
+        let open = |shard: &Apart<Mutex<Shard>>| shard.0.lock().peek(table);
+        let open: Vec<Point> = self.shards.iter().flat_map(open).collect();
+        let now_ms = self.clock.wall_ms().max(open_ms);
+        self.hot_rows.lock().of_table(table, &open, open_ms, now_ms)
+    }
+
+    /// The hottest row of each busy table: its share of reads, and of writes.
+    pub(crate) fn hottest(&self) -> Vec<(TableName, [Option<Hottest>; 2])> {
+        let open_ms = self.column.0.load(Ordering::Relaxed) * COLUMN_MS;
+        let mut open: BTreeMap<TableName, Vec<Point>> = BTreeMap::new();
+        for shard in &self.shards {
+            for (table, points) in shard.0.lock().peek_all() {
+                open.entry(table).or_default().extend(points);
+            }
+        }
+        let now_ms = self.clock.wall_ms().max(open_ms);
+        let hot_rows = self.hot_rows.lock();
+        for table in hot_rows.tables() {
+            open.entry(table.clone()).or_default();
+        }
+        let of = |(table, points): (TableName, Vec<Point>)| {
+            let hot = hot_rows.of_table(&table, &points, open_ms, now_ms);
+            let seconds = hot.seconds();
+            let kinds = hot.kinds.map(|kind| {
+                let row = kind.rows.first()?;
+                Some(Hottest {
+                    share: row.least() / kind.total,
+                    per_second: row.least() / seconds,
+                })
+            });
+            (table, kinds)
+        };
+        open.into_iter().map(of).collect()
     }
 
     /// Traffic of a table as a grid. `boundaries` are the start keys of its regions, in order.
@@ -284,7 +352,7 @@ impl Heat {
                 *requests.entry(table).or_default() += count;
             }
         }
-        let mut tables: Vec<_> = requests.into_iter().collect();
+        let mut tables: Vec<_> = requests.into_iter().filter(|(_, count)| *count > 0.0).collect();
         tables.sort_by(|left, right| right.1.total_cmp(&left.1));
         tables
     }
@@ -314,6 +382,6 @@ impl Heat {
     /// Bytes that are in use.
     pub(crate) fn used_bytes(&self) -> usize {
         let pending: usize = self.shards.iter().map(|shard| shard.0.lock().used_bytes()).sum();
-        pending + self.history.lock().used_bytes()
+        pending + self.history.lock().used_bytes() + self.hot_rows.lock().used_bytes()
     }
 }

@@ -150,16 +150,27 @@ impl Shard {
 
     /// Takes everything out. The memory is kept, and the sampling rate returns to the setting.
     pub(super) fn drain(&mut self) -> Vec<(TableName, Vec<Point>)> {
-        let mut names: Vec<_> = self.tables.drain().collect();
-        names.sort_by_key(|(_, number)| *number);
-        let mut by_table: Vec<_> = names.into_iter().map(|(name, _)| (name, Vec::new())).collect();
-        for sample in self.samples.drain(..) {
-            if let Some((_, points)) = by_table.get_mut(sample.table as usize) {
-                points.push(sample.point());
-            }
-        }
+        let by_table = by_table(self.tables.drain(), self.samples.drain(..));
         (self.heap_bytes, self.table_bytes, self.scale) = (0, 0, 1);
         by_table
+    }
+
+    /// Removes a table's samples.
+    pub(super) fn remove(&mut self, table: &TableName) {
+        let Some(number) = self.tables.get(table).copied() else {
+            return;
+        };
+        self.samples.retain(|sample| sample.table != number);
+        self.heap_bytes = self.samples.iter().map(Sample::heap_bytes).sum();
+    }
+
+    /// A copy of everything.
+    pub(super) fn peek_all(&self) -> Vec<(TableName, Vec<Point>)> {
+        let tables = self.tables.iter();
+        by_table(
+            tables.map(|(table, number)| (table.clone(), *number)),
+            self.samples.iter().cloned(),
+        )
     }
 
     /// A copy of a table's samples.
@@ -171,7 +182,8 @@ impl Shard {
 
     /// Whether there are samples of a table.
     pub(super) fn has(&self, table: &TableName) -> bool {
-        self.tables.contains_key(table)
+        let number = self.tables.get(table).copied();
+        self.samples.iter().any(|sample| Some(sample.table) == number)
     }
 
     /// Requests that the samples of each table stand for.
@@ -190,4 +202,20 @@ impl Shard {
     pub(super) fn used_bytes(&self) -> usize {
         self.samples.capacity() * size_of::<Sample>() + self.heap_bytes + self.table_bytes
     }
+}
+
+/// Samples by their tables, which have the numbers from 0 on.
+fn by_table(
+    tables: impl Iterator<Item = (TableName, u32)>,
+    samples: impl Iterator<Item = Sample>,
+) -> Vec<(TableName, Vec<Point>)> {
+    let mut names: Vec<_> = tables.collect();
+    names.sort_by_key(|(_, number)| *number);
+    let mut by_table: Vec<_> = names.into_iter().map(|(name, _)| (name, Vec::new())).collect();
+    for sample in samples {
+        if let Some((_, points)) = by_table.get_mut(sample.table as usize) {
+            points.push(sample.point());
+        }
+    }
+    by_table
 }

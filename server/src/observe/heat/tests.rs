@@ -470,3 +470,44 @@ fn without_memory_it_is_off() {
     assert_eq!((rig.heat.used_bytes(), rig.heat.tables().len()), (0, 0));
     assert_eq!(rig.picture(&rig.query("t")).totals, [0.0; 16]);
 }
+
+/// Goal: a hot row is named from the first request on and after its column is closed; a table that is
+/// forgotten leaves nothing, neither in the open column.
+#[test]
+fn hot_rows_are_named_until_their_table_is_forgotten() {
+    let rig = Rig::new(1 << 20, 1);
+    for row in 0..10 {
+        rig.write("t", "hot");
+        rig.write("t", &format!("row-{row}"));
+        rig.write("u", "other");
+    }
+    let hottest = |rig: &Rig| {
+        let hot = rig.heat.hot_rows(&table("t"));
+        let writes = hot.of_kind(Kind::Writes).unwrap();
+        let first = writes.rows.first().map(|row| (row.key.clone(), row.count));
+        (first, writes.total)
+    };
+    let hot = Some((b"hot".to_vec(), 10.0));
+    assert_eq!(hottest(&rig), (hot.clone(), 20.0));
+    rig.next_column();
+    assert_eq!(hottest(&rig), (hot, 20.0));
+    rig.write("t", "again");
+    let shares = |rig: &Rig| {
+        let hottest = rig.heat.hottest().into_iter();
+        hottest
+            .map(|(table, kinds)| (table.to_string(), kinds[1].map(|row| row.share)))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(
+        shares(&rig),
+        [("t".to_owned(), Some(10.0 / 21.0)), ("u".to_owned(), Some(1.0))]
+    );
+    rig.heat.forget(&table("t"));
+    assert_eq!(hottest(&rig), (None, 0.0));
+    assert_eq!(rig.heat.first_ms(&table("t")), rig.heat.oldest_ms());
+    assert_eq!(rig.heat.tables(), [(table("u"), 10.0)]);
+    // A table without regions is gone, too.
+    rig.clock.advance_ms(COLUMN_MS);
+    rig.heat.tick(|_| Vec::new());
+    assert_eq!(rig.heat.hottest(), []);
+}

@@ -4,7 +4,8 @@
 //! counter take its cache line from each other for every call. A scrape copies the sums to the recorder
 //! ([`Calls::publish`], [`Connections::publish`]), which cannot be read back; the pages read the counts here.
 
-use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use basalt_engine::metrics::{self as counting, BusyCounter};
@@ -145,11 +146,41 @@ impl Calls {
 #[derive(Clone, Debug)]
 pub(crate) struct Port {
     /// Open ones.
-    pub(crate) open: Gauge,
+    pub(crate) open: OpenConnections,
     /// Accepted ever.
     pub(crate) accepted: Counter,
     /// Closed at once.
     pub(crate) rejected: Counter,
+}
+
+/// Number of open connections, which pages can read, too.
+#[derive(Clone, Debug)]
+pub(crate) struct OpenConnections {
+    count: Arc<AtomicUsize>,
+    gauge: Gauge,
+}
+
+impl OpenConnections {
+    fn new(gauge: Gauge) -> Self {
+        Self {
+            count: Arc::default(),
+            gauge,
+        }
+    }
+
+    pub(crate) fn add(&self) {
+        self.count.fetch_add(1, Ordering::Relaxed);
+        self.gauge.increment(1);
+    }
+
+    pub(crate) fn remove(&self) {
+        self.count.fetch_sub(1, Ordering::Relaxed);
+        self.gauge.decrement(1);
+    }
+
+    pub(crate) fn get(&self) -> usize {
+        self.count.load(Ordering::Relaxed)
+    }
 }
 
 /// Handles of connections and their traffic.
@@ -170,12 +201,12 @@ impl Connections {
     pub(crate) fn new() -> Self {
         Self {
             main: Port {
-                open: gauge!(names::CONNECTIONS),
+                open: OpenConnections::new(gauge!(names::CONNECTIONS)),
                 accepted: counter!(names::CONNECTIONS_ACCEPTED),
                 rejected: counter!(names::CONNECTIONS_REJECTED),
             },
             http: Port {
-                open: gauge!(names::HTTP_CONNECTIONS),
+                open: OpenConnections::new(gauge!(names::HTTP_CONNECTIONS)),
                 accepted: counter!(names::HTTP_CONNECTIONS_ACCEPTED),
                 rejected: counter!(names::HTTP_CONNECTIONS_REJECTED),
             },

@@ -23,6 +23,7 @@ mod scrape;
 
 pub(crate) use calls::{Api, CallCount, Calls, Connections, MethodMetrics, Port};
 pub(crate) use engine_events::EngineEvents;
+pub(crate) use process::usage as process_usage;
 pub(crate) use scrape::render;
 
 /// Installs the recorder for the process. The handle renders the recorded figures.

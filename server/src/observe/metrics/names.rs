@@ -100,6 +100,10 @@ metric_names! {
     gauge REGION_MEMSTORE_BYTES = "basalt_region_memstore_bytes", Unit::Bytes, "Memory of the region's memstores.";
     gauge REGION_STORE_FILES = "basalt_region_store_files", Unit::Count, "Store files of the region.";
     gauge REGION_STORE_FILE_BYTES = "basalt_region_store_file_bytes", Unit::Bytes, "Size of the region's store files.";
+    gauge HOTTEST_ROW_SHARE = "basalt_hottest_row_share", Unit::Count,
+        "Part of a table's reads or writes of the last minutes that go to its hottest row, from 0 to 1. The row itself is on the table's page.";
+    gauge HOTTEST_ROW_REQUESTS = "basalt_hottest_row_requests_per_second", Unit::Count,
+        "Reads or writes of the table's hottest row, per second, in the last minutes.";
     gauge REGIONS = "basalt_regions", Unit::Count, "Regions of all tables.";
     gauge REGIONS_DAMAGED = "basalt_regions_damaged", Unit::Count,
         "Regions that are refused because a store file is missing or damaged.";

@@ -52,6 +52,12 @@ pub(super) fn publish() {
     }
 }
 
+/// Processor time and resident memory of the process, if the system tells them.
+pub(crate) fn usage() -> Option<(Duration, u64)> {
+    let stat = read("/proc/self/stat").as_deref().and_then(Stat::parse)?;
+    Some((ticks(stat.cpu_ticks), stat.resident_pages * page_size() as u64))
+}
+
 fn read(path: &str) -> Option<String> {
     fs::read_to_string(path).ok()
 }

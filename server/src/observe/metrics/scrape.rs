@@ -3,10 +3,12 @@
 use basalt_engine::Engine;
 use basalt_engine::engine::{RegionStats, Work};
 use basalt_engine::jobs::{JobKind, RunningJob};
+use basalt_engine::schema::TableName;
 use metrics::{counter, gauge};
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
 
 use super::{names, process};
+use crate::observe::heat::{Heat, Hottest};
 
 const PRIORITIES: [&str; 3] = ["single", "multi", "in_memory"];
 
@@ -16,12 +18,17 @@ pub(crate) fn render(
     engine: &Engine,
     memstore_limit_bytes: u64,
     max_regions: usize,
+    heat: &Heat,
 ) -> String {
     publish_engine(engine, memstore_limit_bytes);
     counter!(names::LOG_LINES_LOST).absolute(crate::observe::log_queue::dropped());
     process::publish();
     let mut text = handle.render();
-    text.push_str(&render_regions(&engine.region_stats(), max_regions));
+    text.push_str(&render_regions(
+        &engine.region_stats(),
+        max_regions,
+        &heat.hottest(),
+    ));
     text
 }
 
@@ -132,9 +139,12 @@ fn publish_background(engine: &Engine) {
     }
 }
 
-/// Figures with a region label, through a recorder that ends with this scrape: a region that is gone leaves
-/// no series behind.
-fn render_regions(stats: &[RegionStats], max_regions: usize) -> String {
+/// The hottest row of each busy table: its part of the table's reads, and of its writes.
+type HottestRows = [(TableName, [Option<Hottest>; 2])];
+
+/// Figures with a region's or table's label, through a recorder that ends with this scrape: what is gone
+/// leaves no series behind.
+fn render_regions(stats: &[RegionStats], max_regions: usize, hottest: &HottestRows) -> String {
     let recorder = PrometheusBuilder::new().build_recorder();
     metrics::with_local_recorder(&recorder, || {
         names::describe_all();
@@ -151,8 +161,22 @@ fn render_regions(stats: &[RegionStats], max_regions: usize) -> String {
         if let Some(others) = stats.get(max_regions..).filter(|others| !others.is_empty()) {
             publish_region("other", "other", others);
         }
+        for (table, kinds) in hottest {
+            publish_hottest(table, kinds);
+        }
     });
     recorder.handle().render()
+}
+
+/// Metrics name no row: keys are data, and each would be a series.
+fn publish_hottest(table: &TableName, kinds: &[Option<Hottest>; 2]) {
+    for (kind, hottest) in ["reads", "writes"].into_iter().zip(kinds) {
+        let labels = [("table", table.to_string()), ("kind", kind.to_owned())];
+        if let Some(hottest) = hottest {
+            gauge!(names::HOTTEST_ROW_SHARE, &labels).set(hottest.share);
+            gauge!(names::HOTTEST_ROW_REQUESTS, &labels).set(hottest.per_second);
+        }
+    }
 }
 
 /// The sums over `regions`, under one pair of labels.
@@ -207,7 +231,7 @@ mod tests {
     fn regions_beyond_the_cap_are_one_series() {
         let regions: Vec<_> = (1..=5).map(stats).collect();
         let writes = |max_regions| {
-            let text = render_regions(&regions, max_regions);
+            let text = render_regions(&regions, max_regions, &[]);
             let mut samples: Vec<_> = text
                 .lines()
                 .filter_map(|line| line.strip_prefix(names::REGION_WRITES))
@@ -228,6 +252,6 @@ mod tests {
         assert_eq!(writes(0), [r#"{table="other",region="other"} 15"#]);
         assert_eq!(writes(5).len(), 5);
         assert!(!writes(5).concat().contains("other"));
-        assert!(render_regions(&regions, 2).contains(&format!("{} 5", names::REGIONS)));
+        assert!(render_regions(&regions, 2, &[]).contains(&format!("{} 5", names::REGIONS)));
     }
 }

@@ -79,7 +79,7 @@ impl OpenScan {
     pub(crate) fn limit_rows(&mut self, rows: u64) {
         match &mut self.scanner {
             Some(scanner) => scanner.limit_rows(rows),
-            None => self.pending.scan.limit = Some(rows),
+            None => Arc::make_mut(&mut self.pending.scan).limit = Some(rows),
         }
     }
 }
@@ -88,7 +88,8 @@ impl OpenScan {
 #[derive(Debug)]
 pub(crate) struct PendingScan {
     pub(crate) table: TableName,
-    pub(crate) scan: Scan,
+    /// Shared with the descriptions of the calls that fetch from it.
+    pub(crate) scan: Arc<Scan>,
 }
 
 #[derive(Debug)]

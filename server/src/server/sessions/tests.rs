@@ -24,7 +24,7 @@ fn scan() -> OpenScan {
         scanner: None,
         pending: PendingScan {
             table: basalt_engine::schema::TableName::parse(b"t").unwrap(),
-            scan: basalt_engine::op::Scan::default(),
+            scan: std::sync::Arc::default(),
         },
         sort_columns: false,
         memory: None,

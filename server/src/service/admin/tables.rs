@@ -9,10 +9,11 @@ use basalt_security::rights::Scope;
 
 use super::rights::{drop_rights, own};
 use super::{AdminCall, run_admin};
+use crate::observe::heat::{self, HotTable};
 use crate::security::{Action, Target};
 use crate::service::backend::Described;
 use crate::service::schema::{for_creation, matching};
-use crate::service::{Failure, quotas};
+use crate::service::{Failure, quotas, rules_of_thumb};
 
 /// Creates a table with regions that begin at these keys, and at the empty one.
 pub(crate) fn create(call: &AdminCall, table: TableDescriptor, splits: Vec<Vec<u8>>) -> Result<(), Failure> {
@@ -24,6 +25,7 @@ pub(crate) fn create(call: &AdminCall, table: TableDescriptor, splits: Vec<Vec<u
         Target::Namespace(name.namespace()),
         |backend| {
             note_without_effect(&table);
+            note_broken_rules(&table, splits.len() + 1);
             backend.create_table(for_creation(table), splits)?;
             own(call, &name)
         },
@@ -42,13 +44,51 @@ fn note_without_effect(table: &TableDescriptor) {
     }
 }
 
+/// Logs the rules of thumb that a new table breaks.
+fn note_broken_rules(table: &TableDescriptor, regions: usize) {
+    for broken in rules_of_thumb::of_descriptor(table, regions) {
+        tracing::warn!(
+            table = %table.name,
+            "a rule of thumb for schemas is broken: {}; the rule is {}", broken.what, broken.rule
+        );
+    }
+}
+
 /// Drops a table, and its quotas, as HBase does (`MasterQuotasObserver`).
 pub(crate) fn drop(call: &AdminCall, table: &TableName) -> Result<(), Failure> {
     change(call, table, |backend| {
         backend.drop_table(table)?;
+        call.server().heat().forget(table);
         let is_of = |scope: &Scope| matches!(scope, Scope::Table { table: other, .. } if other == table);
         drop_rights(call, is_of, |rights| rights.drop_table(table))?;
         quotas::remove_for_table(call.server(), table.clone())
+    })
+}
+
+/// The rows of a table that most requests go to, at most `limit` of each kind.
+pub(crate) fn hot_rows(call: &AdminCall, table: &TableName, limit: i32) -> Result<HotTable, Failure> {
+    run_admin(call, Action::Read, Target::Table(table), |backend| {
+        let limit = usize::try_from(limit)
+            .ok()
+            .filter(|limit| (1..=heat::COUNTERS).contains(limit))
+            .ok_or_else(|| {
+                Failure::illegal_argument(format!(
+                    "limit is {limit}, and must be from 1 to {}: a table has that many counters for reads and for writes",
+                    heat::COUNTERS
+                ))
+            })?;
+        let heat = call.server().heat();
+        if !heat.is_on() {
+            return Err(Failure::illegal_argument(
+                "hot rows are not counted: key_visualizer.bytes is 0",
+            ));
+        }
+        backend.engine()?.describe_table(table)?;
+        let mut hot = heat.hot_rows(table);
+        for kind in &mut hot.kinds {
+            kind.rows.truncate(limit);
+        }
+        Ok(hot)
     })
 }
 

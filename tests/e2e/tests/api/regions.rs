@@ -4,7 +4,7 @@ use basalt_idl::admin::{self, TBackgroundWork, args as own};
 use basalt_idl::thrift1::args as one;
 use basalt_idl::thrift2::{self, args as two};
 
-use crate::client::{Wire, bytes, restarted, some, start, text};
+use crate::client::{Wire, bytes, name, restarted, some, start, text};
 
 /// Store files of each region, in key order.
 fn files(wire: &mut Wire, table: &str) -> Vec<i32> {
@@ -231,5 +231,92 @@ fn region_locations() {
     assert!(
         wire.ok(&missing).is_empty(),
         "HBase finds no rows of it in hbase:meta"
+    );
+}
+
+/// Goal: a hot row has a name: in the call, on the table's page and by its share in the metrics, which have
+/// no key. A new table of a dropped one's name has none of its rows.
+#[test]
+fn hot_rows_have_names() {
+    let mut wire = Wire::connect();
+    wire.create("named", &["m"]);
+    let hot = |limit| own::BasaltHotRows {
+        table: bytes("named"),
+        limit,
+    };
+    assert!(wire.ok(&hot(10)).reads.rows.is_empty());
+    for row in 0..30 {
+        wire.put("named", &format!("row-{row:02}"), "f:q", "v", None);
+        wire.put("named", "the-hot-one\u{1}", "f:q", "v", None);
+    }
+    for _ in 0..5 {
+        wire.row("named", "row-07");
+    }
+    let found = wire.ok(&hot(2));
+    let rows = |of: &admin::THotRows| {
+        let rows = of.rows.iter();
+        rows.map(|row| (text(&row.row), row.requests, row.max_error))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(
+        rows(&found.writes),
+        [
+            ("the-hot-one\u{1}".to_owned(), 30, 0),
+            ("row-00".to_owned(), 1, 0)
+        ]
+    );
+    assert_eq!((found.writes.requests, found.writes.samples), (60, 60));
+    assert_eq!(rows(&found.reads), [("row-07".to_owned(), 5, 0)]);
+    assert!(found.from_ms <= found.writes.rows[0].since_ms && found.writes.rows[0].since_ms <= found.to_ms);
+
+    let shared = wire.shared.clone();
+    let page = shared.server.http_get("/tables/named");
+    assert!(page.contains("<code>the-hot-one\\x01</code>"), "{page}");
+    assert!(page.contains("50.0 %"), "{page}");
+    let metrics = shared.server.http_get("/metrics");
+    assert!(
+        metrics.contains("basalt_hottest_row_share{table=\"named\",kind=\"writes\"} 0.5"),
+        "{metrics}"
+    );
+    assert!(!metrics.contains("the-hot-one"), "{metrics}");
+
+    wire.refused(&hot(0), &["limit is 0", "from 1 to 64"]);
+    wire.refused(&hot(65), &["limit is 65"]);
+    let missing = own::BasaltHotRows {
+        table: bytes("nowhere"),
+        limit: 1,
+    };
+    wire.refused(&missing, &["nowhere"]);
+
+    wire.ok(&two::DisableTable {
+        table_name: name("named"),
+    });
+    wire.ok(&two::DeleteTable {
+        table_name: name("named"),
+    });
+    wire.create("named", &[]);
+    assert!(
+        wire.ok(&hot(10)).writes.rows.is_empty(),
+        "the dropped table's rows are shown"
+    );
+    let heat = shared.server.http_get("/api/heat?table=named&kind=writes");
+    assert!(!heat.contains("\"total\":60"), "{heat}");
+}
+
+/// Goal: without a key visualizer the call says which setting turns it on.
+#[test]
+fn hot_rows_need_the_visualizer() {
+    let mut wire = Wire::to(start(&["key_visualizer.bytes=0"]));
+    wire.create("off", &[]);
+    let hot = own::BasaltHotRows {
+        table: bytes("off"),
+        limit: 10,
+    };
+    wire.refused(&hot, &["key_visualizer.bytes is 0"]);
+    assert!(
+        wire.shared
+            .server
+            .http_get("/tables/off")
+            .contains("They are not counted")
     );
 }

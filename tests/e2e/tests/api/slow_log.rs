@@ -224,7 +224,7 @@ fn slow_calls_and_large_answers_are_told() {
     );
 }
 
-/// By default the log is on and ten seconds are slow: an ordinary call is not in it.
+/// By default the log is on and one second is slow: an ordinary call is not in it.
 #[test]
 fn ordinary_calls_are_not_in_the_slow_log() {
     let mut wire = Wire::connect();
@@ -235,4 +235,105 @@ fn ordinary_calls_are_not_in_the_slow_log() {
     assert_eq!(methods(&mut off, thrift2::TLogQueryFilter::default()), "");
     let server_names = Some(server(&off));
     assert_eq!(off.ok(&two::ClearSlowLogResponses { server_names }), [false]);
+}
+
+/// Goal: a fetch says which scan it is part of, with the arguments of the opening, the region that it has
+/// reached, and rows read and returned; also in the log, and on the page, where requests of one shape are a
+/// group.
+#[test]
+fn a_fetch_has_the_arguments_of_its_scan() {
+    let mut wire = Wire::to(start(&["log.json=true", "slow_log.threshold_ms=0"]));
+    wire.create("fetched", &["m"]);
+    for row in ["a1", "a2", "b1", "n1", "n2", "n3"] {
+        wire.put("fetched", row, "f:q", row, None);
+    }
+    let mut ids = Vec::new();
+    for (start_row, prefix) in [("b", "n"), ("a", "b")] {
+        let scanner_id = wire.ok(&two::OpenScanner {
+            table: bytes("fetched"),
+            tscan: thrift2::TScan {
+                start_row: some(start_row),
+                stop_row: some("n3"),
+                columns: Some(vec![thrift2::TColumn {
+                    family: bytes("f"),
+                    qualifier: some("q"),
+                    timestamp: None,
+                }]),
+                filter_string: Some(bytes(&format!("PrefixFilter('{prefix}')"))),
+                ..Default::default()
+            },
+        });
+        wire.ok(&two::GetScannerRows {
+            scanner_id,
+            num_rows: 2,
+        });
+        ids.push(scanner_id);
+    }
+    let all = records(&mut wire, thrift2::TLogQueryFilter::default());
+    let fetches: Vec<_> = all
+        .iter()
+        .filter(|record| record.method_name == "getScannerRows")
+        .collect();
+    assert_eq!(fetches.len(), 2);
+    let (second, first) = (fetches[0], fetches[1]);
+    assert_eq!(
+        first.param,
+        format!(
+            "startRow=b, stopRow=n3, columns=[f:q], filter=PrefixFilter ('n'), scanner={}, rows=2",
+            ids[0]
+        )
+    );
+    let region = |record: &thrift2::TOnlineLogRecord| record.region_name.clone().expect("a region");
+    assert!(
+        region(first).starts_with("fetched,m,"),
+        "its first result is n1: {}",
+        region(first)
+    );
+    assert!(region(second).starts_with("fetched,,"), "{}", region(second));
+
+    let page = wire.shared.server.http_get("/slow");
+    let shape = "startRow=?, stopRow=?, columns=[f:q], filter=PrefixFilter (?)";
+    assert!(
+        page.contains(&format!("<code class=\"long\">{shape}</code>")),
+        "{page}"
+    );
+    let group = page
+        .split("<tr>")
+        .find(|row| row.contains("getScannerRows") && row.contains(shape));
+    let group = group.expect("a group");
+    assert!(group.contains("<td class=\"n\">2</td>"), "two requests: {group}");
+    let link = group
+        .split("href=\"")
+        .find(|link| link.starts_with("/slow?"))
+        .expect("a link");
+    let link = link.split('"').next().expect("its address").replace("&amp;", "&");
+    let chosen = wire.shared.server.http_get(&link);
+    assert!(chosen.contains(&format!("scanner={}", ids[0])), "{chosen}");
+    assert!(!chosen.contains("openScanner"), "{chosen}");
+
+    let shared = wire.shared.clone();
+    drop(wire);
+    let log = shut_down(shared);
+    let line = log
+        .lines()
+        .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok())
+        .map(|line| line["fields"].clone())
+        .find(|fields| fields["method"] == "getScannerRows" && fields["message"] == "call is in the slow log")
+        .expect("a line");
+    // The prefix filter looks at b1 and at the rows with n.
+    assert_eq!(
+        (line["rows_looked_at"].as_u64(), line["rows_returned"].as_u64()),
+        (Some(3), Some(2)),
+        "{line}"
+    );
+    assert_eq!(line["arguments"].as_str(), Some(&first.param[..]));
+    assert_eq!(line["table"], "fetched");
+    assert!(
+        region(first).contains(line["region"].as_str().expect("a region")),
+        "{line}"
+    );
+    assert!(
+        line["waited"].is_string() && line["disk_bytes"].is_u64(),
+        "{line}"
+    );
 }

@@ -207,7 +207,7 @@ fn the_figures_of_the_block_cache_add_up() {
     });
     let put_in = figure(&text, "blocks put in");
     let here = figure(&text, "of these, still in the cache");
-    let pushed_out = figure(&text, "pushed out by others");
+    let pushed_out = figure(&text, "evicted by others");
     let removed = figure(&text, "removed with their file, or pinned");
     assert_eq!(put_in, here + pushed_out + removed, "{text}");
     assert!(put_in > 20 && here > 0, "{text}");

@@ -68,9 +68,12 @@ fn native_calls_are_in_the_slow_log() {
         "the newest comes first"
     );
     let (fetched, read) = (&slow[0], &slow[2]);
-    assert_eq!(fetched.region_name, None);
+    assert_eq!(fetched.region_name.as_ref(), Some(&name));
     let id = opened.scanner_id.unwrap();
-    assert_eq!(fetched.param, Some(format!("of table t: scanner={id}, rows=5")));
+    assert_eq!(
+        fetched.param,
+        Some(format!("startRow=, stopRow=, scanner={id}, rows=5"))
+    );
     assert_eq!(
         (read.region_name.as_ref(), read.param.as_deref()),
         (Some(&name), Some("row=r"))
