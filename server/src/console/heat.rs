@@ -13,7 +13,7 @@ use maud::{Markup, html};
 use super::frame::Place;
 use super::heat_data::{Asked, asked};
 use super::paging::Params;
-use super::{Made, Page, Refusal, show};
+use super::{Made, Page, Refusal, show, table};
 use crate::observe::heat::{Axis, Kind, Picture};
 use crate::server::Server;
 
@@ -120,8 +120,13 @@ fn map(server: &Server, params: &Params) -> Result<Markup, Refusal> {
             canvas #heat-map tabindex="0" role="img" aria-describedby="heat-help heat-cell" aria-label="Heat map of keys over time" {}
             p #heat-cell.cell aria-live="polite" {}
             p #heat-scale.scale aria-hidden="true" {}
+            p.controls {
+                label { input #heat-fold type="checkbox" checked; " fold away times without load" }
+                button #heat-png type="button" { "Save as PNG" }
+            }
         }
         script src="/assets/heat.js" {}
+        (table::hot_rows(server, &query.table))
         (hottest(&listed, &picture, params))
     })
 }

@@ -31,6 +31,9 @@ const BACK_MS: i64 = 3_600_000;
 struct Row {
     /// As HBase prints bytes.
     start: String,
+    /// The start by the fields of the table's key layout, if it declares one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    start_fields: Option<String>,
     /// Empty: the end of the table.
     end: String,
     /// Encoded name of the region that the first key is in.
@@ -188,11 +191,16 @@ fn bounded(params: &Params, name: &str, default: i64, most: i64) -> Made<usize> 
 pub(super) fn data(server: &Server, params: &Params) -> Made<Data> {
     let asked = asked(server, params)?;
     let (picture, query) = (asked.picture(server), &asked.query);
+    let layout = server.engine().describe_table(&query.table)?.0.key_layout();
     let row = |index: usize| {
         let (start, end) = picture.range(index, query);
         let (region, regions) = asked.regions_of(start, end);
         Row {
             start: escape(start),
+            start_fields: layout
+                .as_ref()
+                .filter(|_| !start.is_empty())
+                .map(|layout| layout.show(start).to_string()),
             end: escape(end),
             region: region
                 .map(|region| region.encoded_name.clone())

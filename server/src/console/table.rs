@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use basalt_engine::schema::TableName;
+use basalt_engine::schema::{KeyLayout, TableName};
 use maud::{Markup, html};
 
 use super::frame::Place;
@@ -63,7 +63,7 @@ pub(super) fn hot_rows_address(table: &TableName) -> String {
 }
 
 /// The rows that most requests go to, reads and writes side by side.
-fn hot_rows(server: &Server, table: &TableName) -> Markup {
+pub(super) fn hot_rows(server: &Server, table: &TableName) -> Markup {
     if !server.heat().is_on() {
         return html! {
             h2 #hot-rows { "Hot rows" }
@@ -72,6 +72,12 @@ fn hot_rows(server: &Server, table: &TableName) -> Markup {
     }
     let hot = server.heat().hot_rows(table);
     let [reads, writes] = &hot.kinds;
+    let layout = server
+        .engine()
+        .describe_table(table)
+        .ok()
+        .and_then(|(table, _)| table.key_layout());
+    let layout = layout.as_ref();
     html! {
         h2 #hot-rows { "Hot rows" }
         p {
@@ -79,7 +85,7 @@ fn hot_rows(server: &Server, table: &TableName) -> Markup {
             "Counters are kept for " (heat::COUNTERS) " rows of each kind; a figure is too high by at most its error. "
             (sampling("reads", reads)) (sampling("writes", writes))
         }
-        section.columns { (hot_rows_of("Reads", reads, &hot)) (hot_rows_of("Writes", writes, &hot)) }
+        section.columns { (hot_rows_of("Reads", reads, &hot, layout)) (hot_rows_of("Writes", writes, &hot, layout)) }
     }
 }
 
@@ -94,7 +100,7 @@ fn sampling(kind: &str, hot: &HotKind) -> Markup {
     }
 }
 
-fn hot_rows_of(heading: &str, hot: &HotKind, of: &HotTable) -> Markup {
+fn hot_rows_of(heading: &str, hot: &HotKind, of: &HotTable, layout: Option<&KeyLayout>) -> Markup {
     let kind = heading.to_lowercase();
     html! {
         @if hot.rows.is_empty() { p.quiet { "No " (kind) "." } } @else {
@@ -106,7 +112,10 @@ fn hot_rows_of(heading: &str, hot: &HotKind, of: &HotTable) -> Markup {
                 } }
                 tbody { @for row in hot.rows.iter().take(HOT_ROWS) {
                     tr {
-                        th scope="row" { (show::key(&row.key, "empty")) @if row.is_cut() { " and longer" } }
+                        th scope="row" {
+                            (show::key(&row.key, "empty")) @if row.is_cut() { " and longer" }
+                            @if let Some(layout) = layout { br; span.quiet { (layout.show(&row.key).to_string()) } }
+                        }
                         td { (show::meter(row.count, hot.total, &show::percent(row.count, hot.total))) }
                         td.n { (show::count(row.count.round() as u64)) }
                         td.n { (show::rate(row.count / of.seconds())) }

@@ -23,6 +23,7 @@ use basalt_engine::Engine;
 use basalt_engine::clock::{Clock, MovableClock, SystemClock};
 use basalt_engine::fs::{RealFs, UnsyncedFs, Vfs, raise_open_files};
 use basalt_engine::options::Options;
+use basalt_engine::schema::TableName;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
@@ -213,6 +214,11 @@ async fn serve(
     let server = Server::new(engine, config, (main_address, security), DATA_THREADS, calls)?;
     let server = server.with_controls(controls).with_cluster(cluster);
     let server = Arc::new(server);
+    if server.controls().is_none() {
+        let path = server.config().data.dir.join("key-visualizer");
+        let is_there = |table: &TableName| server.engine().describe_table(table).is_ok();
+        server.heat().keep_in(path, is_there);
+    }
     if let Some(rehearsal) = server.admission().capacity().rehearsal() {
         tracing::warn!("{rehearsal}");
     }
@@ -292,6 +298,7 @@ async fn serve(
             "calls still running after {DRAIN:?} are abandoned"
         );
     }
+    server.heat().save();
     server.sessions().close_all();
     Ok(())
 }

@@ -180,7 +180,7 @@ impl Description {
     }
 
     /// The arguments as text: `row=r`, `rows=[a, b, c, ... (9 in all)]`, `startRow=a, stopRow=b,
-    /// columns=[f:q], filter=PrefixFilter ('a'), scanner=7, rows=10`.
+    /// columns=[f:q], filter=PrefixFilter('a'), scanner=7, rows=10`.
     ///
     /// With a layout of the table's keys, a row is followed by its fields in parentheses.
     pub(crate) fn arguments(&self, layout: Option<&KeyLayout>) -> String {
@@ -453,14 +453,14 @@ mod tests {
         let one = scan("a", "PrefixFilter('it''s \n 5') AND PageFilter(10)");
         assert_eq!(
             one.arguments(None),
-            "startRow=a, stopRow=z\\xFF, columns=[f:q1, f:q2, g], filter=PrefixFilter ('it''s \\x0A 5') AND \
-             PageFilter (10), limit=25, reversed, cacheBlocks=false, scanner=7, rows=100"
+            "startRow=a, stopRow=z\\xFF, columns=[f:q1, f:q2, g], filter=PrefixFilter('it''s \\x0A 5') AND \
+             PageFilter(10), limit=25, reversed, cacheBlocks=false, scanner=7, rows=100"
         );
         let other = scan("other", "PrefixFilter('b') AND PageFilter(2)");
         assert_eq!(one.shape("m"), other.shape("m"));
         assert_eq!(
             one.shape("m"),
-            "startRow=?, stopRow=?, columns=[f:q1, f:q2, g], filter=PrefixFilter (?) AND PageFilter (?), \
+            "startRow=?, stopRow=?, columns=[f:q1, f:q2, g], filter=PrefixFilter(?) AND PageFilter(?), \
              limit=?, reversed, cacheBlocks=false"
         );
     }

@@ -27,8 +27,9 @@ use crate::manifest;
 const LEFT_OVER: [&str; 4] = [LOCK_FILE, "CURRENT.tmp", "lost+found", "security"];
 
 /// Names in the directory of a database, besides those of manifests and of [`LEFT_OVER`].
-const OURS: [&str; 6] = [
+const OURS: [&str; 7] = [
     manifest::CURRENT,
+    "key-visualizer",
     "orphans",
     "snapshots",
     "staging",

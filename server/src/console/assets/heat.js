@@ -1,4 +1,4 @@
-// Draws the key visualiser's map from /api/heat: keys from top to bottom, time from left to right.
+// Draws the key visualizer's map from /api/heat: keys from top to bottom, time from left to right.
 // The address of the data and of this page come from the attributes of #heat.
 "use strict";
 (() => {
@@ -7,6 +7,7 @@
   const canvas = document.getElementById("heat-map");
   const cell = document.getElementById("heat-cell");
   const scale = document.getElementById("heat-scale");
+  const fold = document.getElementById("heat-fold");
 
   // Viridis: its lightness rises evenly, so it can be read without seeing hues. Nothing at all is the ground.
   const GROUND = "#0d1017";
@@ -17,6 +18,11 @@
   const LEFT_MAX = 260, TOP = 6, BOTTOM = 34, RIGHT = 12;
   const REFRESH_MS = 10000;
 
+  // Runs of at least as many columns without load are folded away.
+  const SILENCE_MIN = 3;
+
+  // The answer, and what is drawn of it.
+  let received = null;
   let data = null;
   let peak = 0;
   let place = { left: 0, width: 0, height: 0 };
@@ -48,7 +54,29 @@
     return withDay ? `${t.getUTCFullYear()}-${two(t.getUTCMonth() + 1)}-${two(t.getUTCDate())} ${time}` : time;
   }
   const rateAt = (column, row) => data.rates[column * data.rows.length + row];
-  const startOf = (column) => data.from_ms + column * data.step_ms;
+  const startOf = (column) => data.starts[column];
+
+  // The data without long runs of columns in which nothing happened; `folds` has the columns before which some
+  // are left out.
+  function folded(all) {
+    const height = all.rows.length;
+    const silent = (column) => !all.rates.slice(column * height, (column + 1) * height).some((rate) => rate > 0);
+    const starts = [], rates = [], folds = [];
+    for (let column = 0; column < all.columns;) {
+      let end = column;
+      while (fold.checked && end < all.columns && silent(end)) end += 1;
+      if (end - column >= SILENCE_MIN && end - column < all.columns) {
+        folds.push(starts.length);
+        column = end;
+        continue;
+      }
+      for (end = Math.max(end, column + 1); column < end; column += 1) {
+        starts.push(all.from_ms + column * all.step_ms);
+        rates.push(...all.rates.slice(column * height, (column + 1) * height));
+      }
+    }
+    return { ...all, columns: starts.length, starts, rates, folds };
+  }
 
   function shortened(context, text, width) {
     if (context.measureText(text).width <= width) return text;
@@ -68,7 +96,7 @@
     const style = getComputedStyle(box);
     const text = style.getPropertyValue("--text").trim(), quiet = style.getPropertyValue("--quiet").trim();
     context.font = "12px ui-monospace, 'DejaVu Sans Mono', monospace";
-    const labels = data.rows.map((row) => keyName(row.start, "first key"));
+    const labels = data.rows.map((row) => row.start_fields || keyName(row.start, "first key"));
     const widest = labels.reduce((most, label) => Math.max(most, context.measureText(label.slice(0, 60)).width), 0);
     const left = Math.min(LEFT_MAX, width / 3, Math.ceil(widest) + 14);
     place = { left, width: Math.max(width - left - RIGHT, 10), height: Math.max(height - TOP - BOTTOM, 10) };
@@ -88,6 +116,16 @@
         }
       }
     }
+
+    context.strokeStyle = "#ffffff";
+    context.setLineDash([3, 3]);
+    for (const column of data.folds) {
+      context.beginPath();
+      context.moveTo(Math.floor(x(column)) + 0.5, TOP);
+      context.lineTo(Math.floor(x(column)) + 0.5, TOP + place.height);
+      context.stroke();
+    }
+    context.setLineDash([]);
 
     context.fillStyle = text;
     context.textBaseline = "middle";
@@ -155,7 +193,7 @@
     const row = data.rows[cursor.row];
     const regions = row.regions > 1 ? `region ${row.region} and ${row.regions - 1} more` : `region ${row.region}`;
     cell.textContent = `${figure(rateAt(cursor.column, cursor.row))} at ${clock(startOf(cursor.column), true)} UTC for ` +
-      `${data.step_ms / 1000} s, keys from ${keyName(row.start, "the first")} up to ${keyName(row.end, "the last")}, ${regions}`;
+      `${data.step_ms / 1000} s, keys from ${keyName(row.start, "the first")}${row.start_fields ? ` (${row.start_fields})` : ""} up to ${keyName(row.end, "the last")}, ${regions}`;
   }
 
   function at(event) {
@@ -179,7 +217,7 @@
     if (!whole && (data.axis === "keys" || regions < 4)) set("axis", "keys");
     if (area.columns[1] - area.columns[0] > 1) {
       set("from", startOf(area.columns[0]));
-      set("to", startOf(area.columns[1]));
+      set("to", startOf(area.columns[1] - 1) + data.step_ms);
     } else {
       const now = new URL(location.href).searchParams;
       for (const name of ["from", "to"]) set(name, now.get(name) || "");
@@ -245,11 +283,19 @@
     try {
       const answer = await fetch(box.dataset.address);
       if (!answer.ok) throw new Error(await answer.text());
-      data = await answer.json();
+      received = await answer.json();
     } catch (error) {
       cell.textContent = `The map cannot be loaded: ${error.message}`;
       return;
     }
+    show();
+    box.dataset.loaded = "true";
+  }
+
+  // Draws what was received, with or without the times in which nothing happened.
+  function show() {
+    if (!received) return;
+    data = folded(received);
     peak = data.rates.reduce((most, rate) => Math.max(most, rate), 0);
     if (cursor) {
       cursor.column = Math.min(cursor.column, data.columns - 1);
@@ -258,8 +304,27 @@
     drawScale();
     draw();
     tell();
-    box.dataset.loaded = "true";
   }
+
+  fold.addEventListener("change", show);
+  document.getElementById("heat-png").addEventListener("click", () => {
+    if (!data) return;
+    // The canvas is transparent where the page shows through.
+    const picture = document.createElement("canvas");
+    picture.width = canvas.width;
+    picture.height = canvas.height;
+    const context = picture.getContext("2d");
+    context.fillStyle = getComputedStyle(document.body).backgroundColor;
+    context.fillRect(0, 0, picture.width, picture.height);
+    context.drawImage(canvas, 0, 0);
+    picture.toBlob((blob) => {
+      const link = document.createElement("a");
+      link.href = URL.createObjectURL(blob);
+      link.download = `${data.table.replace(":", "-")}-${data.kind}-${new Date(data.now_ms).toISOString().slice(0, 19).replaceAll(":", "")}.png`;
+      link.click();
+      setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+    });
+  });
 
   new ResizeObserver(draw).observe(canvas);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);

@@ -14,6 +14,7 @@ use basalt_engine::schema::TableName;
 
 use super::COLUMN_MS;
 use super::slice::{Point, SLICE_BYTES, Slice};
+use super::store::{Bytes, put_u32};
 
 /// Length of a column, and how far back the ring goes, both in milliseconds. Each length divides the next.
 const RINGS: [(u64, u64); 3] = [
@@ -176,6 +177,61 @@ impl History {
         requests
     }
 
+    /// All columns as bytes ([`super::store`]).
+    pub(super) fn encode(&self, out: &mut Vec<u8>) {
+        for ring in &self.rings {
+            put_u32(out, ring.columns.len());
+            for column in &ring.columns {
+                out.extend_from_slice(&column.start_ms.to_le_bytes());
+                put_u32(out, column.slices.len());
+                for (table, slice) in &column.slices {
+                    let name = table.to_string();
+                    put_u32(out, name.len());
+                    out.extend_from_slice(name.as_bytes());
+                    slice.encode(out);
+                }
+            }
+        }
+    }
+
+    /// Replaces all columns by those of [`Self::encode`]; `None` if the bytes are malformed. Of columns that do
+    /// not fit, the oldest are left out.
+    pub(super) fn decode(&mut self, from: &mut Bytes<'_>) -> Option<()> {
+        let bytes_max = self.column_bytes * self.rings.iter().map(Ring::columns_max).sum::<usize>();
+        let mut rings = RINGS.map(|(step_ms, span_ms)| Ring {
+            step_ms,
+            span_ms,
+            columns: VecDeque::new(),
+        });
+        for ring in &mut rings {
+            let mut before = None;
+            for _ in 0..from.u32()? {
+                let start_ms = u64::from_le_bytes(from.array()?);
+                if !start_ms.is_multiple_of(ring.step_ms) || before >= Some(start_ms) {
+                    return None;
+                }
+                before = Some(start_ms);
+                let mut slices = BTreeMap::new();
+                for _ in 0..from.u32()? {
+                    let name = from.u32()?;
+                    let table = TableName::parse(from.take(name)?).ok()?;
+                    slices.insert(table, Slice::decode(from)?);
+                }
+                ring.columns.push_back(Column { start_ms, slices });
+                if ring.columns.len() > ring.columns_max() {
+                    ring.columns.pop_front();
+                }
+            }
+        }
+        self.rings = rings;
+        while self.used_bytes() > bytes_max {
+            let oldest = self.rings.iter_mut().filter(|ring| !ring.columns.is_empty());
+            let oldest = oldest.min_by_key(|ring| ring.columns.front().map(|column| column.start_ms));
+            oldest?.columns.pop_front();
+        }
+        from.is_empty().then_some(())
+    }
+
     /// Removes all tables except those that `is_kept` accepts.
     pub(super) fn retain(&mut self, is_kept: impl Fn(&TableName) -> bool) {
         for ring in &mut self.rings {
@@ -214,6 +270,11 @@ impl History {
 }
 
 impl Ring {
+    /// Most columns that it has.
+    fn columns_max(&self) -> usize {
+        usize::try_from(self.span_ms / self.step_ms + 2).unwrap_or(usize::MAX)
+    }
+
     /// Removes and returns columns that are too old.
     fn expired(&mut self, now_ms: u64) -> Vec<Column> {
         let oldest_ms = now_ms.saturating_sub(self.span_ms) / self.step_ms * self.step_ms;

@@ -18,12 +18,15 @@
 //! - Memory is at most `key_visualizer.bytes`, whatever the number of tables, regions and keys;
 //!   while a column is made, its samples may exist twice. A full shard drops about every other
 //!   sample and counts the others double, so sums stay right on average.
-//! - A restart loses the data: none of it is on disk.
+//! - Closed columns are on disk every few minutes and at a clean stop ([`store`]); a crash loses those since
+//!   then. Hot rows are in memory only.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
 
 use basalt_engine::clock::Clock;
 use basalt_engine::schema::TableName;
@@ -37,6 +40,7 @@ mod motion;
 mod picture;
 mod shard;
 mod slice;
+mod store;
 #[cfg(test)]
 mod tests;
 
@@ -50,6 +54,9 @@ use slice::Point;
 
 /// Length of the finest columns.
 pub(crate) const COLUMN_MS: u64 = 10_000;
+
+/// Time after which the history is written again.
+const SAVE_PERIOD: Duration = Duration::from_mins(5);
 
 /// Longer keys are cut off: keys that differ only behind this length are counted together.
 pub(crate) const KEY_BYTES_MAX: usize = 128;
@@ -174,6 +181,16 @@ pub(crate) struct Heat {
     shards: Box<[Apart<Mutex<Shard>>]>,
     history: Mutex<History>,
     hot_rows: Mutex<HotRows>,
+    /// Where the history is kept; unset where it is not.
+    kept: OnceLock<Kept>,
+}
+
+/// The file of the history.
+#[derive(Debug)]
+struct Kept {
+    path: PathBuf,
+    /// When it was written last. Held while it is written.
+    written: Mutex<Instant>,
 }
 
 /// The hottest row of a table, without its key: figures for metrics.
@@ -198,6 +215,48 @@ impl Heat {
             shards: (0..shards).map(shard).collect(),
             history: Mutex::new(History::new(config.bytes - pending - hot_rows)),
             hot_rows: Mutex::new(HotRows::new(hot_rows)),
+            kept: OnceLock::new(),
+        }
+    }
+
+    /// Reads the history of this file, and keeps it there from now on. Tables that are not there any more are
+    /// left out.
+    pub(crate) fn keep_in(&self, path: PathBuf, is_there: impl Fn(&TableName) -> bool) {
+        if !self.is_on() {
+            return;
+        }
+        if let Some(bytes) = store::read(&path) {
+            let mut history = self.history.lock();
+            if store::decode(&bytes, &mut history).is_none() {
+                tracing::warn!(
+                    "{} is damaged or of another version: the key visualizer begins without a past",
+                    path.display()
+                );
+            }
+            history.retain(is_there);
+            history.drop_from(self.clock.wall_ms() / COLUMN_MS * COLUMN_MS);
+        }
+        let written = Mutex::new(Instant::now());
+        // Set once, at the start.
+        let _ = self.kept.set(Kept { path, written });
+    }
+
+    /// Writes the history to its file, if it has one: all closed columns.
+    pub(crate) fn save(&self) {
+        let Some(kept) = self.kept.get() else { return };
+        let mut written = kept.written.lock();
+        let bytes = store::encode(&self.history.lock());
+        if let Err(error) = store::write(&kept.path, &bytes) {
+            tracing::warn!("{} cannot be written: {error}", kept.path.display());
+        }
+        *written = Instant::now();
+    }
+
+    /// Writes the history if that was not done for a while.
+    fn save_if_due(&self) {
+        let is_due = |kept: &Kept| kept.written.lock().elapsed() >= SAVE_PERIOD;
+        if self.kept.get().is_some_and(is_due) {
+            self.save();
         }
     }
 
@@ -280,6 +339,7 @@ impl Heat {
             self.history.lock().retain(|table| !gone.contains(table));
         }
         self.hot_rows.lock().retain(|table| !is_gone(table));
+        self.save_if_due();
     }
 
     /// Forgets a table that was dropped: a new one of that name has none of its load.
@@ -289,6 +349,7 @@ impl Heat {
         }
         self.history.lock().retain(|other| other != table);
         self.hot_rows.lock().retain(|other| other != table);
+        self.save();
     }
 
     /// The rows of a table that most requests go to.

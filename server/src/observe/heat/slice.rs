@@ -8,6 +8,7 @@
 
 use smallvec::SmallVec;
 
+use super::store::{Bytes, put_u32};
 use super::{Amounts, Kind};
 
 /// A key, in place when it is as short as most are.
@@ -102,6 +103,47 @@ impl Slice {
                 key,
                 amounts: entry.amounts,
             }
+        })
+    }
+
+    /// Appends it as bytes ([`super::store`]).
+    pub(super) fn encode(&self, out: &mut Vec<u8>) {
+        put_u32(out, self.keys.len());
+        out.extend_from_slice(&self.keys);
+        put_u32(out, self.entries.len());
+        for entry in &self.entries {
+            out.extend_from_slice(&entry.end.to_le_bytes());
+            for amount in entry.amounts {
+                out.extend_from_slice(&amount.to_le_bytes());
+            }
+        }
+    }
+
+    /// Reads what [`Self::encode`] has written; `None` if it is malformed.
+    pub(super) fn decode(from: &mut Bytes<'_>) -> Option<Self> {
+        let keys = from.u32()?;
+        let keys: Box<[u8]> = from.take(keys)?.into();
+        let count = from.u32()?;
+        let mut before = 0;
+        let mut entries = Vec::new();
+        for _ in 0..count {
+            let end = u32::from_le_bytes(from.array()?);
+            let mut amounts = [0.0; 3];
+            for amount in &mut amounts {
+                *amount = f32::from_le_bytes(from.array()?);
+            }
+            let is_sound = end >= before
+                && end as usize <= keys.len()
+                && amounts.iter().all(|amount| amount.is_finite() && *amount >= 0.0);
+            if !is_sound {
+                return None;
+            }
+            before = end;
+            entries.push(Entry { end, amounts });
+        }
+        Some(Self {
+            keys,
+            entries: entries.into(),
         })
     }
 

@@ -511,3 +511,64 @@ fn hot_rows_are_named_until_their_table_is_forgotten() {
     rig.heat.tick(|_| Vec::new());
     assert_eq!(rig.heat.hottest(), []);
 }
+
+/// Goal: the map has its past after a restart, without what was dropped, and a damaged file is not taken.
+#[test]
+fn the_history_survives_a_restart() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("key-visualizer");
+    let rig = Rig::new(1 << 20, 1);
+    rig.heat.keep_in(path.clone(), |_| true);
+    for column in 0..200 {
+        for row in 0..20 {
+            rig.write("t", &format!("{}-{column}-{row}", row % 4));
+            rig.write("gone", "x");
+        }
+        rig.next_column();
+    }
+    rig.heat.save();
+    let query = rig.query("t");
+    let before = rig.picture(&query);
+    assert!(before.totals.iter().sum::<f64>() > 3_999.0);
+
+    let again = Rig::new(1 << 20, 1);
+    again.clock.advance_ms(200 * COLUMN_MS);
+    again.heat.keep_in(path.clone(), |name| *name != table("gone"));
+    assert_eq!(again.picture(&query), before);
+    let tables = again.heat.tables();
+    assert_eq!(
+        tables
+            .iter()
+            .map(|(name, _)| name.to_string())
+            .collect::<Vec<_>>(),
+        ["t"]
+    );
+    // A table that is dropped is gone from the file, too.
+    again.heat.forget(&table("t"));
+    let third = Rig::new(1 << 20, 1);
+    third.clock.advance_ms(200 * COLUMN_MS);
+    third.heat.keep_in(path.clone(), |_| true);
+    assert_eq!(third.heat.tables(), []);
+
+    // Less memory: the newest columns are kept, within the budget.
+    rig.heat.save();
+    let small = Rig::new(1 << 16, 1);
+    small.clock.advance_ms(200 * COLUMN_MS);
+    small.heat.keep_in(path.clone(), |_| true);
+    assert!(small.heat.used_bytes() <= 1 << 16, "{}", small.heat.used_bytes());
+    assert!(!small.heat.tables().is_empty());
+
+    let good = std::fs::read(&path).unwrap();
+    for wrong in [
+        &good[..good.len() - 1],
+        &good[..10],
+        b"",
+        &[&good[..50], b"x", &good[51..]].concat(),
+    ] {
+        std::fs::write(&path, wrong).unwrap();
+        let empty = Rig::new(1 << 20, 1);
+        empty.clock.advance_ms(200 * COLUMN_MS);
+        empty.heat.keep_in(path.clone(), |_| true);
+        assert_eq!(empty.heat.tables(), []);
+    }
+}

@@ -156,7 +156,11 @@ fn slow_calls_and_large_answers_are_told() {
     assert_eq!(rows.param, "rows=[z, a]");
     assert_eq!(rows.call_details, "getRows(Hbase)");
     assert!(rows.response_size > 8_000 && open.response_size < 100);
-    assert!(fetch.param.contains("slow") && fetch.param.contains(&scanner_id.to_string()));
+    assert_eq!(fetch.region_name, region(1), "that of its first row");
+    assert_eq!(
+        fetch.param,
+        format!("startRow=n, stopRow=, scanner={scanner_id}, rows=9")
+    );
 
     let filter = || thrift2::TLogQueryFilter::default();
     let large = thrift2::TLogQueryFilter {
@@ -279,7 +283,7 @@ fn a_fetch_has_the_arguments_of_its_scan() {
     assert_eq!(
         first.param,
         format!(
-            "startRow=b, stopRow=n3, columns=[f:q], filter=PrefixFilter ('n'), scanner={}, rows=2",
+            "startRow=b, stopRow=n3, columns=[f:q], filter=PrefixFilter('n'), scanner={}, rows=2",
             ids[0]
         )
     );
@@ -292,7 +296,7 @@ fn a_fetch_has_the_arguments_of_its_scan() {
     assert!(region(second).starts_with("fetched,,"), "{}", region(second));
 
     let page = wire.shared.server.http_get("/slow");
-    let shape = "startRow=?, stopRow=?, columns=[f:q], filter=PrefixFilter (?)";
+    let shape = "startRow=?, stopRow=?, columns=[f:q], filter=PrefixFilter(?)";
     assert!(
         page.contains(&format!("<code class=\"long\">{shape}</code>")),
         "{page}"

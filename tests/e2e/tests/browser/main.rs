@@ -103,6 +103,8 @@ fn pages_work_in_a_browser() {
         ("overview", "/"),
         ("tables", "/tables"),
         ("table", "/tables/sequential"),
+        ("rows", "/tables/sequential/rows"),
+        ("findings", "/findings"),
         ("region", region.as_str()),
         ("file", file.as_str()),
         ("cache", "/cache"),
@@ -140,13 +142,42 @@ fn pages_work_in_a_browser() {
     }
     // Narrow, as on a telephone: the page itself does not scroll sideways.
     browser.look("light", 400, 800);
-    for (_, address) in pages {
+    for (name, address) in pages {
         browser.open(&format!("{origin}{address}"));
+        browser.screenshot(&screenshots().join(format!("{name}-narrow.png")));
         let wide =
             browser.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth");
         assert_eq!(wide, 0, "{address} is wider than its window");
     }
     server.stop();
+}
+
+/// Goal: the overview keeps itself up to date where it stands. Method: a table is made while the page is
+/// scrolled down; its figures change, and the place and the focus do not.
+#[test]
+fn the_overview_refreshes_in_place() {
+    let Some(mut browser) = Chromium::start() else {
+        return;
+    };
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let server = Server::start(&dir.path().join("data"), &[]);
+    browser.look("light", 1280, 400);
+    browser.open(&format!("http://{}/", server.http));
+    browser.wait_until("document.readyState === 'complete'");
+    browser.evaluate("document.querySelector('footer a').focus(); scrollTo(0, 300)");
+    let place = browser.evaluate("scrollY");
+    let before = browser.evaluate("document.getElementById('live-time').textContent");
+    assert!(browser.evaluate("document.body.textContent.includes('0 tables')") == true);
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    runtime.block_on(async { create(&connect(&server).await, "new").await });
+    browser.wait_until("document.body.textContent.includes('1 table,')");
+    assert_ne!(browser.evaluate("document.getElementById('live-time').textContent"), before);
+    assert_eq!(browser.evaluate("scrollY"), place);
+    assert_eq!(browser.evaluate("document.activeElement.getAttribute('href')"), "/metrics");
+    assert_eq!(browser.errors(), Vec::<String>::new());
+    // Without an answer the page says that its figures are old.
+    server.kill();
+    browser.wait_until("document.getElementById('live-state').textContent.includes('does not answer')");
 }
 
 /// Goal: the map can be read and zoomed into with a keyboard only.

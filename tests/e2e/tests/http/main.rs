@@ -9,6 +9,7 @@ use basalt_test_support::Server;
 mod client;
 mod guard;
 mod heat;
+mod operator;
 mod pages;
 mod profile;
 mod rows;

@@ -10,9 +10,10 @@ use basalt_test_support::Server;
 use super::client::{Answer, Http};
 
 /// Pages that every server has.
-const PAGES: [&str; 10] = [
+const PAGES: [&str; 11] = [
     "/",
     "/tables",
+    "/findings",
     "/cache",
     "/jobs",
     "/slow",
@@ -159,6 +160,7 @@ fn every_page_is_whole_and_escaped() {
         "/tables/t?sort=writes",
         "/heat?table=t",
         "/heat?table=t&kind=bytes&axis=keys",
+        "/tables/t/rows",
         &region,
         &hostile_region,
         &file,

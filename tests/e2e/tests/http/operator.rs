@@ -1,0 +1,284 @@
+//! What an operator asks of the pages in an incident: is it healthy, which row is hot, what is slow, what is
+//! wrong with the keys, and what is in a row.
+
+use basalt_client::admin::{Admin, BackgroundWork, Compaction};
+use basalt_client::{Client, Delete, FamilySchema, Get, Put, TableSchema};
+use basalt_test_support::{Server, until};
+
+use super::client::{Answer, Http};
+
+fn get(server: &Server, path: &str) -> Answer {
+    Http::connect(server.http).ask("GET", path, "", b"")
+}
+
+fn page(server: &Server, path: &str) -> String {
+    let answer = get(server, path);
+    assert_eq!(answer.status, 200, "{path}: {}", answer.text());
+    answer.text()
+}
+
+fn has(text: &str, expected: &[&str]) {
+    for expected in expected {
+        assert!(text.contains(expected), "{expected} is not in\n{text}");
+    }
+}
+
+async fn connect(server: &Server) -> Client {
+    Client::connect(&server.thrift.to_string())
+        .await
+        .expect("a connection")
+}
+
+fn runtime() -> tokio::runtime::Runtime {
+    tokio::runtime::Runtime::new().expect("a runtime")
+}
+
+fn schema(name: &str) -> TableSchema {
+    TableSchema::new(name)
+        .expect("a name")
+        .family(FamilySchema::new("f"))
+}
+
+/// Goal: the overview says first whether all is well, and if not what is wrong and what ends it. Method: a
+/// fresh server, and one whose flushes are paused.
+#[test]
+fn the_overview_begins_with_a_verdict() {
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let server = Server::start(&dir.path().join("data"), &[]);
+    let text = page(&server, "/");
+    let data_dir = dir.path().join("data");
+    has(
+        &text,
+        &[
+            "<b>Healthy.</b>",
+            "As of 20",
+            "<svg viewBox",
+            "p50 ",
+            "connections",
+            "host",
+            "commit",
+            &data_dir.display().to_string(),
+            "No requests in the last seconds",
+        ],
+    );
+    assert!(!text.contains("Rehearsal"), "{text}");
+    runtime().block_on(async {
+        let admin = Admin::new(&connect(&server).await);
+        admin.pause(BackgroundWork::FLUSHES, true).await.expect("paused");
+    });
+    let text = page(&server, "/");
+    has(
+        &text,
+        &["<b>1 problem.</b>", "Flushes are paused", "flush_switch true"],
+    );
+    assert!(!text.contains("Healthy"), "{text}");
+    // The curves begin with the first step, a few seconds after the start.
+    until("the curves have a line", || {
+        page(&server, "/").contains("<polyline")
+    });
+    server.stop();
+}
+
+/// Goal: a rehearsal shows the load, the waits and the regions of each virtual server.
+#[test]
+fn a_rehearsal_shows_its_servers() {
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let settings = ["rehearsal.servers=2", "rehearsal.requests_per_second=100"];
+    let server = Server::start(&dir.path().join("data"), &settings);
+    runtime().block_on(async {
+        let client = connect(&server).await;
+        client.create_table(schema("t")).await.expect("a table");
+        let table = client.table("t").expect("a name");
+        for batch in 0..3 {
+            let put = |row: usize| Put::new(format!("{batch}-{row}")).cell("f", "q", "v");
+            table.put_multiple((0..60).map(put)).await.expect("written");
+        }
+    });
+    let text = page(&server, "/");
+    has(
+        &text,
+        &[
+            "<h2 id=\"rehearsal\">Rehearsal</h2>",
+            "as 2 virtual servers",
+            "100req/sec",
+            "time held back",
+        ],
+    );
+    let (_, servers) = text.split_once("time held back</th>").expect("a table");
+    let held = servers.matches("<td class=\"n\">0ms</td>").count()
+        + servers.matches("<td class=\"n\">0s</td>").count();
+    assert_eq!(held, 1, "one server had no load and held nothing back: {servers}");
+    server.stop();
+}
+
+/// Goal: findings in words. Method: writes in the order of their keys over a minute of a clock that the test
+/// moves, a hot row, deleted rows, a schema with too many families.
+#[test]
+fn findings_are_said_in_words() {
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let (server, _) = Server::start_ephemeral(dir.path(), &[]);
+    let columns = || -> u64 {
+        let data: serde_json::Value =
+            serde_json::from_str(&page(&server, "/api/heat?table=ordered&kind=writes&axis=keys"))
+                .expect("JSON");
+        data["columns"].as_u64().expect("a number")
+    };
+    let runtime = runtime();
+    runtime.block_on(async {
+        let client = connect(&server).await;
+        client.create_table(schema("ordered")).await.expect("a table");
+        let table = client.table("ordered").expect("a name");
+        let admin = Admin::new(&client);
+        for step in 0..6_u64 {
+            let put = |row: usize| Put::new(format!("2026-11-29-{step}-{row:04}")).cell("f", "q", "v");
+            table.put_multiple((0..500).map(put)).await.expect("written");
+            let before = columns();
+            admin.advance_clock(10_000).await.expect("moved");
+            until("the column is closed", || columns() > before);
+        }
+        client.create_table(schema("queue")).await.expect("a table");
+        let queue = client.table("queue").expect("a name");
+        let rows = || (0..1_500).map(|row| format!("item-{row:05}"));
+        queue
+            .put_multiple(rows().map(|row| Put::new(row).cell("f", "q", "v")))
+            .await
+            .expect("written");
+        admin.flush("queue").await.expect("flushed");
+        queue
+            .delete_multiple(rows().map(Delete::new))
+            .await
+            .expect("deleted");
+        admin.flush("queue").await.expect("flushed");
+        let counted = client.table("queue").expect("a name");
+        for _ in 0..1_200 {
+            counted.get(Get::new("item-hot")).await.expect("no error");
+        }
+        let wide = ["a", "b", "c"]
+            .iter()
+            .fold(schema("wide"), |wide, name| wide.family(FamilySchema::new(*name)));
+        client.create_table(wide).await.expect("a table");
+    });
+    let text = page(&server, "/findings");
+    has(
+        &text,
+        &[
+            "Sequential key",
+            "100.0 % of the writes of the last hour",
+            "Begin the key with a salt",
+            "Tombstones read in vain",
+            "<code>item-00000</code> to <code>item-01499</code>",
+            "1,500 tombstones in sequence",
+            "Hot row",
+            "<code>item-hot</code>",
+            "100.0 % of the reads",
+            "it has 4 families",
+            "one to three families",
+        ],
+    );
+    has(
+        &page(&server, "/tables/ordered"),
+        &["<h2 id=\"findings\">Findings</h2>", "Sequential key"],
+    );
+    assert!(
+        !page(&server, "/tables/ordered").contains("Tombstones"),
+        "it has none"
+    );
+
+    // What a compaction removes is found no more.
+    runtime.block_on(async {
+        let admin = Admin::new(&connect(&server).await);
+        let compaction = Compaction {
+            major: true,
+            wait: true,
+            ..Compaction::default()
+        };
+        admin.compact("queue", compaction).await.expect("compacted");
+    });
+    assert!(!page(&server, "/tables/queue").contains("Tombstones"));
+    let log = server.stop_and_log();
+    assert!(
+        log.contains("a rule of thumb for schemas is broken: it has 4 families"),
+        "{log}"
+    );
+}
+
+/// Goal: rows can be looked at, with keys by their layout, and the same scan is there for other clients.
+#[test]
+fn rows_are_browsed() {
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let server = Server::start(&dir.path().join("data"), &["slow_log.threshold_ms=0"]);
+    runtime().block_on(async {
+        let client = connect(&server).await;
+        let wrong = schema("t").attribute("basalt.key_layout", "salt:1, user");
+        let refused = client.create_table(wrong).await.expect_err("a wrong layout");
+        assert!(
+            refused
+                .to_string()
+                .contains("basalt.key_layout of table t is wrong: the field \"user\" is not name:bytes"),
+            "{refused}"
+        );
+        let right = schema("t").attribute("basalt.key_layout", "salt:1, user:8, reversed_time:8");
+        client.create_table(right).await.expect("a table");
+        let table = client.table("t").expect("a name");
+        let put = |number: u8| {
+            let time = (i64::MAX - 1_700_000_000_000).to_be_bytes();
+            let key = [&[number][..], b"<script>", &time].concat();
+            Put::new(key)
+                .cell("f", "q", "<b>\x00")
+                .cell("f", "r", vec![b'v'; 3_000])
+        };
+        table.put_multiple((0..40).map(put)).await.expect("written");
+        let key = [
+            &[7_u8][..],
+            b"<script>",
+            &(i64::MAX - 1_700_000_000_000).to_be_bytes(),
+        ]
+        .concat();
+        table.get(Get::new(key)).await.expect("no error").expect("a row");
+    });
+    let text = page(&server, "/tables/t/rows?column=f%3Aq");
+    has(
+        &text,
+        &[
+            "<code>\\x00&lt;script&gt;\\x7F\\xFF",
+            "salt=0 user=&lt;script&gt; reversed_time=2023-11-14T22:13:20.000Z",
+            "<code class=\"long\">&lt;b&gt;\\x00</code>",
+            "25 rows",
+            "rel=\"next\"",
+            "scan 't', {COLUMNS =&gt; &quot;f:q&quot;, LIMIT =&gt; 25}",
+        ],
+    );
+    assert!(!text.contains("<script>"), "{text}");
+    let next = text
+        .split("rel=\"next\" href=\"")
+        .nth(1)
+        .and_then(|rest| rest.split('"').next())
+        .expect("a link")
+        .replace("&amp;", "&");
+    let rest = page(&server, &next);
+    has(&rest, &["15 rows, the last ones", "salt=25"]);
+    assert!(!rest.contains("salt=24 "), "each row is on one page");
+    let all = page(&server, "/tables/t/rows?prefix=%5Cx07");
+    has(&all, &["1 row, the last ones", "... (2.9 KiB)"]);
+    let filtered = page(&server, "/tables/t/rows?filter=PrefixFilter('%09')");
+    has(&filtered, &["1 row, the last ones", "salt=9"]);
+    for (path, status, word) in [
+        ("/tables/none/rows", 404, "none"),
+        ("/tables/t/rows?filter=Nothing(", 400, "filter: "),
+        ("/tables/t/rows?column=g", 400, "g"),
+        ("/tables/t/rows?rows=1000", 400, "from 1 to 100"),
+    ] {
+        let answer = get(&server, path);
+        assert_eq!(answer.status, status, "{path}: {}", answer.text());
+        assert!(answer.text().contains(word), "{path}: {}", answer.text());
+    }
+    // The other pages show keys by their layout, too.
+    has(
+        &page(&server, "/slow"),
+        &["(salt=7 user=&lt;script&gt; reversed_time=2023-11-14T22:13:20.000Z)"],
+    );
+    has(&page(&server, "/tables/t"), &["salt=7 user=&lt;script&gt;"]);
+    let heat = page(&server, "/api/heat?table=t&axis=keys&kind=writes");
+    has(&heat, &["\"start_fields\":\"salt=1 user=<script>"]);
+    server.stop();
+}
