@@ -7,16 +7,16 @@
 //! no circle arises. `tests/e2e/tests/layout/` reads this table and checks the imports:
 //!
 //! ```text
-//! row 9  commands                                   the command line, and the commands that need no server
-//! row 8  serve                                      start and stop, in order; SIGHUP; messages to systemd
-//! row 7  net                                        listeners, detection of protocols, which connection loop serves a connection
-//! row 6  thrift native zookeeper http console       one folder for each protocol: connections, conversions, exceptions; pages for people
-//! row 5  service                                    the calls themselves, independent of any protocol
-//! row 4  server                                     the state that all connections share, with scanner sessions
-//! row 3  ephemeral                                  servers that tests own, and faults that tests arm
-//! row 2  limits cluster security                    admission, memory, throttling, quotas; names of servers and regions; who calls, and who may do what
-//! row 1  observe                                    metrics, logs, slow log, key visualizer
-//! row 0  config socket                              settings; connections in clear or under TLS
+//! row 9  commands                                      the command line, and the commands that need no server
+//! row 8  serve                                         start and stop, in order; SIGHUP; messages to systemd
+//! row 7  net                                           listeners, detection of protocols, which connection loop serves a connection
+//! row 6  thrift native zookeeper rest http console     one folder for each protocol: connections, conversions, exceptions; pages for people
+//! row 5  service                                       the calls themselves, independent of any protocol
+//! row 4  server                                        the state that all connections share, with scanner sessions
+//! row 3  ephemeral                                     servers that tests own, and faults that tests arm
+//! row 2  limits cluster security                       admission, memory, throttling, quotas; names of servers and regions; who calls, and who may do what
+//! row 1  observe                                       metrics, logs, slow log, key visualizer
+//! row 0  config socket                                 settings; connections in clear or under TLS
 //! ```
 //!
 //! Below all rows is the engine, which is synchronous: tokio ends at `service`.
@@ -31,6 +31,7 @@ mod limits;
 pub mod native;
 mod net;
 mod observe;
+mod rest;
 #[cfg(test)]
 mod rig;
 mod security;

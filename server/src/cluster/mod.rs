@@ -11,3 +11,6 @@ pub(crate) mod regions;
 
 pub(crate) use names::{advertised, server_names, virtual_host};
 pub(crate) use placement::{Place, Placement};
+
+/// The version of HBase that clients are told, which choose their calls by it.
+pub(crate) const HBASE_VERSION: &str = "2.6.1";

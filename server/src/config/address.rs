@@ -98,6 +98,43 @@ impl<'de> Deserialize<'de> for Address {
     }
 }
 
+/// The word for no address.
+const OFF: &str = "off";
+
+/// An address to listen on, or `off`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OptionalAddress(pub Option<Address>);
+
+impl FromStr for OptionalAddress {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            OFF => Ok(Self(None)),
+            _ => text
+                .parse()
+                .map(|address| Self(Some(address)))
+                .map_err(|error| format!("{error}, or {OFF}")),
+        }
+    }
+}
+
+impl Serialize for OptionalAddress {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match &self.0 {
+            None => serializer.serialize_str(OFF),
+            Some(address) => address.serialize(serializer),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for OptionalAddress {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        text.parse().map_err(serde::de::Error::custom)
+    }
+}
+
 /// Describes the ports that other machines can reach; `None` when there are none.
 pub(super) fn exposure(ports: &[(&str, &Address)], missing: &str) -> Option<String> {
     let open = ports.iter().filter(|(_, listen)| listen.is_open());
@@ -151,6 +188,15 @@ mod tests {
                 "{error}"
             );
         }
+    }
+
+    #[test]
+    fn an_optional_address_may_be_off() {
+        assert_eq!("off".parse(), Ok(OptionalAddress(None)));
+        let address = "127.0.0.1:8080".parse::<OptionalAddress>().unwrap();
+        assert_eq!(address.0.map(|address| address.port()), Some(8080));
+        let error = "on".parse::<OptionalAddress>().unwrap_err();
+        assert!(error.ends_with(", or off"), "{error}");
     }
 
     #[test]

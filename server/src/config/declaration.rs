@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use super::Address;
 use super::units::Unit;
+use super::{Address, OptionalAddress};
 
 /// How a value is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,6 +46,7 @@ described! {
     String: Kind::Text,
     PathBuf: Kind::Path,
     Address: Kind::Address,
+    OptionalAddress: Kind::Address,
     Vec<String>: Kind::List,
     Vec<PathBuf>: Kind::List,
 }

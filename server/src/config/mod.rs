@@ -21,14 +21,14 @@ mod sections;
 mod secure;
 mod units;
 
-pub use address::Address;
+pub use address::{Address, OptionalAddress};
 pub use describe::Setting;
 pub(crate) use hosts::AllowedHosts;
 pub use layers::{Inputs, Loaded, Source};
 pub use print::{Format, print};
 pub use sections::{
     Authenticate, BlockCache, Bulkload, ClientCertificates, Compaction, Config, Data, Disk, Flush, Http,
-    KeyVisualizer, Log, Memory, Memstore, Metrics, Plaintext, Quota, Region, Rehearsal, Requests, Row,
+    KeyVisualizer, Log, Memory, Memstore, Metrics, Plaintext, Quota, Region, Rehearsal, Requests, Rest, Row,
     Scanner, Security, Server, SlowLog, Store, Thrift, ThriftProtocol, ThriftTransport, Tls, UnknownUserCode,
     UserCode, UserFrom, Wal, WalSync,
 };
@@ -131,6 +131,11 @@ impl Config {
                 "must be at least server.max_message_bytes",
             ),
             (
+                !self.rest.enabled && self.rest.listen.0.is_some(),
+                "rest.listen",
+                "must be off where rest.enabled is false",
+            ),
+            (
                 self.bulkload.directories.iter().any(|path| !path.is_absolute()),
                 "bulkload.directories",
                 "must be absolute paths",
@@ -169,11 +174,15 @@ impl Config {
         }
     }
 
-    fn ports(&self) -> [(&'static str, &Address); 2] {
+    fn ports(&self) -> Vec<(&'static str, &Address)> {
+        let rest = self.rest.listen.0.as_ref();
         [
             ("server.listen", &self.server.listen),
             ("http.listen", &self.http.listen),
         ]
+        .into_iter()
+        .chain(rest.map(|listen| ("rest.listen", listen)))
+        .collect()
     }
 
     /// Describes the ports that other machines can reach, and the risk; `None` when there are none.

@@ -6,7 +6,9 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use super::declaration::{Described, Field, Kind, Range, Section};
-use super::{Address, CONNECTIONS_MAX, KEY_VISUALIZER_BYTES_MIN, OPEN_FILES_MIN, TOTAL_BYTES_MIN};
+use super::{
+    Address, CONNECTIONS_MAX, KEY_VISUALIZER_BYTES_MIN, OPEN_FILES_MIN, OptionalAddress, TOTAL_BYTES_MIN,
+};
 
 /// Largest message: its length is a signed number of four bytes in all protocols.
 const MESSAGE_BYTES_MAX: u64 = (1 << 31) - 1;
@@ -285,6 +287,19 @@ settings! {
         /// Whether a POST to `/debug/pprof/profile` takes a profile: docs/operations.md,
         /// "Profiles".
         profiles: bool = false,
+    }
+
+    /// HBase's REST interface: docs/getting-started/rest.md.
+    rest: Rest {
+        /// Whether it is served: at the root of the main port, and below `/rest/` on the HTTP port.
+        enabled: bool = true,
+        /// Address of a port for it alone, for clients that are bound to one, or `off`. It has as many
+        /// connections as `http.max_connections`.
+        listen: OptionalAddress = OptionalAddress(None),
+        /// Whether writes and scanners are refused with 403.
+        readonly: bool = false,
+        /// A scanner is closed after this time without a fetch.
+        scanner_lease_ms: u64 = 3_600_000 => Range::at_least(1),
     }
 
     /// Limits of running calls.

@@ -21,6 +21,7 @@ use axum::response::{IntoResponse, Response};
 
 use crate::console::Site;
 use crate::security::{Caller, Login, Owner, Registered, Security};
+use crate::server::Server;
 use crate::service::pipeline;
 
 /// The sender of the requests of a connection.
@@ -47,18 +48,11 @@ const CHALLENGE: &str = "Basic realm=\"basalt\", charset=\"UTF-8\"";
 /// Adds the [`Caller`] to a request as an extension, and refuses the request if its sender may not
 /// see what it asks for.
 pub(super) async fn authorize(State(site): State<Site>, mut request: Request, next: Next) -> Response {
-    let sender = request.extensions().get::<Sender>().cloned();
-    let header = request.headers().get(header::AUTHORIZATION).cloned();
-    let login = match login(&site, sender, header).await {
-        Ok(login) => login,
+    let caller = match caller_of(&site.server, &request).await {
+        Ok(caller) => caller,
         Err(text) => return unauthorized(&text),
     };
-    let is_anonymous = login.is_none();
-    let peer = request.extensions().get::<SocketAddr>().copied();
-    let owner = login
-        .as_ref()
-        .map_or(Owner::Http, |login| site.server.security().http_owner(login));
-    let caller = Caller::of_login(owner, peer, login);
+    let is_anonymous = caller.user().is_none();
     if !is_open(request.method(), request.uri().path())
         && let Err(refused) = pipeline::may_operate(&site.server, &caller)
     {
@@ -72,13 +66,30 @@ pub(super) async fn authorize(State(site): State<Site>, mut request: Request, ne
     next.run(request).await
 }
 
+/// The caller of a request, by its login. Fails with a text if the login is wrong.
+pub(crate) fn caller_of<'s>(
+    server: &'s Server,
+    request: &Request,
+) -> impl Future<Output = Result<Arc<Caller>, String>> + use<'s> {
+    let sender = request.extensions().get::<Sender>().cloned();
+    let header = request.headers().get(header::AUTHORIZATION).cloned();
+    let peer = request.extensions().get::<SocketAddr>().copied();
+    async move {
+        let login = login(server, sender, header).await?;
+        let owner = login
+            .as_ref()
+            .map_or(Owner::Http, |login| server.security().http_owner(login));
+        Ok(Caller::of_login(owner, peer, login))
+    }
+}
+
 /// The login of a request; `None` without one, and on a server without logins.
 async fn login(
-    site: &Site,
+    server: &Server,
     sender: Option<Sender>,
     header: Option<HeaderValue>,
 ) -> Result<Option<Login>, String> {
-    let security = site.server.security();
+    let security = server.security();
     if !security.authenticates() {
         return Ok(None);
     }
@@ -99,7 +110,8 @@ async fn login(
     login.map(Some).map_err(|failed| failed.to_string())
 }
 
-fn unauthorized(text: &str) -> Response {
+/// Asks for a login.
+pub(crate) fn unauthorized(text: &str) -> Response {
     let challenge = [(header::WWW_AUTHENTICATE, CHALLENGE)];
     (StatusCode::UNAUTHORIZED, challenge, format!("{text}\n")).into_response()
 }
@@ -167,7 +179,13 @@ mod tests {
         let recorder = metrics_exporter_prometheus::PrometheusBuilder::new()
             .build_recorder()
             .handle();
-        let site = crate::http::site(server, recorder, TaskTracker::new(), CancellationToken::new());
+        let site = crate::http::site(
+            server,
+            recorder,
+            TaskTracker::new(),
+            CancellationToken::new(),
+            |site| site,
+        );
         let request = Request::builder()
             .method(method)
             .uri(path)

@@ -93,7 +93,16 @@ fn bytes_of(server: &Server, path: &str) -> u64 {
 
 /// Ends a connection whose client does not read a large answer while other calls need its memory.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Closing(pub(super) CancellationToken);
+pub(crate) struct Closing(pub(super) CancellationToken);
+
+/// Ends the connection of a call whose fault requires that. Never returns: the end of the connection
+/// drops this.
+pub(super) async fn close_without_answer(closing: Option<Closing>) -> ! {
+    if let Some(Closing(closing)) = closing {
+        closing.cancel();
+    }
+    std::future::pending().await
+}
 
 /// Ends the connection when the client is dropped, unless it goes on.
 pub(super) fn watch(slow: Arc<SlowClient>, Closing(closing): Closing) -> AbortOnDropHandle<()> {
@@ -107,7 +116,7 @@ pub(super) fn watch(slow: Arc<SlowClient>, Closing(closing): Closing) -> AbortOn
 }
 
 /// An answer and its reservation, kept until the HTTP library has taken all of it.
-pub(super) struct Answer {
+pub(crate) struct Answer {
     bytes: Bytes,
     permit: MemoryPermit,
     /// Registered while the answer is large.
@@ -123,7 +132,7 @@ pub(super) struct Answer {
 const PIECE_BYTES: usize = 64 << 10;
 
 impl Answer {
-    pub(super) fn new(
+    pub(crate) fn new(
         bytes: Bytes,
         permit: MemoryPermit,
         peer: Option<IpAddr>,
@@ -144,7 +153,7 @@ impl Answer {
         answer
     }
 
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.bytes.len()
     }
 }

@@ -20,22 +20,33 @@ use crate::server::Server;
 
 mod access;
 mod answer;
+mod body;
 pub(crate) mod connection;
 mod guard;
 mod testing;
 mod thrift;
 
-pub(crate) use access::Sender;
+pub(crate) use access::{Sender, caller_of, unauthorized};
+pub(crate) use answer::{Answer, Closing};
+pub(crate) use body::{NotReceived, receive};
+
+/// Puts the guard around a router: no route of it is reached without it.
+pub(crate) fn guarded(server: &Server, router: Router) -> Router {
+    let guard = Arc::new(guard::Guard::new(server.allowed_hosts().clone()));
+    router.layer(axum::middleware::from_fn_with_state(guard, guard::guard))
+}
 
 /// All that the HTTP port answers. Clients of Thrift 1 (Hue) and of Thrift 2 (Java) post to `/`: HBase's
-/// port has nothing but its servlet.
+/// port has nothing but its servlet. `add` puts what other protocols answer on this port in front of it,
+/// behind the guard.
 pub(crate) fn site(
     server: Arc<Server>,
     recorder: PrometheusHandle,
     tasks: TaskTracker,
     stop: CancellationToken,
+    add: impl FnOnce(Router) -> Router,
 ) -> Router {
-    let guarded = Arc::new(guard::Guard::new(server.allowed_hosts().clone()));
+    let guarded_by = Arc::clone(&server);
     let site = Site {
         server,
         recorder,
@@ -44,7 +55,7 @@ pub(crate) fn site(
         profiling: Profiling::new(),
         stop,
     };
-    Router::new()
+    let routes = Router::new()
         .route("/", get(console::overview).post(thrift::either))
         .route("/thrift1", post(thrift::thrift1))
         .route("/thrift2", post(thrift::thrift2))
@@ -69,9 +80,8 @@ pub(crate) fn site(
             site.clone(),
             access::authorize,
         ))
-        // Around all of the above: routes added below this line would not be guarded.
-        .layer(axum::middleware::from_fn_with_state(guarded, guard::guard))
-        .with_state(site)
+        .with_state(site);
+    guarded(&guarded_by, add(routes))
 }
 
 /// The library adds the header that says which methods there are.

@@ -8,6 +8,7 @@
 //! | --- | --- | --- |
 //! | log, manifest, directories, runtime | [`HOUSEKEEPING`] | the remainder |
 //! | HTTP port | a sixteenth, [`HTTP_MIN`] at least, `http.max_connections` at most | a count of its connections |
+//! | REST port, where `rest.listen` is set | as much as the HTTP port | a count of its connections |
 //! | main port | three quarters of the rest, `server.max_connections` at most | a count of its connections |
 //! | store files | the remainder, [`FILES_MIN`] at least, `store.max_open_files` at most | the
 //! engine's handle cache |
@@ -47,6 +48,8 @@ pub(crate) struct Descriptors {
     pub(crate) main: usize,
     /// Most connections of the HTTP port.
     pub(crate) http: usize,
+    /// Most connections of the REST port.
+    pub(crate) rest: usize,
     /// Most descriptors of store files.
     pub(crate) files: usize,
 }
@@ -62,19 +65,23 @@ impl Descriptors {
             ));
         }
         let http = (limit / 16).clamp(HTTP_MIN, (config.http.max_connections as u64).max(HTTP_MIN));
-        let rest = limit - HOUSEKEEPING - http;
-        let main = (rest / 4 * 3)
-            .min(rest - FILES_MIN)
+        let has_rest = config.rest.listen.0.is_some();
+        // A limit that holds no second share leaves the REST port the smallest one, out of housekeeping's.
+        let rest = if has_rest { http.min(limit - LIMIT_MIN) } else { 0 };
+        let left = limit - HOUSEKEEPING - http - rest;
+        let main = (left / 4 * 3)
+            .min(left - FILES_MIN)
             .min(config.server.max_connections as u64);
         let files = match config.store.max_open_files {
-            0 => rest - main,
-            wanted => (rest - main).min(wanted as u64),
+            0 => left - main,
+            wanted => (left - main).min(wanted as u64),
         };
         let count = |share| usize::try_from(share).unwrap_or(usize::MAX);
         Ok(Self {
             limit,
             main: count(main),
             http: count(http).min(config.http.max_connections),
+            rest: count(rest).min(config.http.max_connections),
             files: count(files),
         })
     }
@@ -83,7 +90,7 @@ impl Descriptors {
     /// housekeeping's share and the HTTP port's share stay free, whatever else the process has
     /// open.
     pub(crate) fn main_end(self) -> RawFd {
-        self.end(HOUSEKEEPING / 2 + self.http as u64)
+        self.end(HOUSEKEEPING / 2 + self.http as u64 + self.rest as u64)
     }
 
     /// The first number that a descriptor of an HTTP connection may not have: below it, half of

@@ -81,9 +81,6 @@ mod upkeep;
 
 pub(crate) use connection::run;
 
-/// HBase version reported to clients, which choose their calls by it.
-const HBASE_VERSION: &str = "2.6.1";
-
 /// The methods of all services, in the order in which metrics number them.
 pub(crate) fn methods() -> impl Iterator<Item = &'static str> {
     Service::ALL.into_iter().flat_map(Service::methods)

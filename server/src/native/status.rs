@@ -18,7 +18,8 @@ use basalt_engine::schema::{Switch, TableName, TableState};
 use basalt_idl::native::messages::{self as pb, region_load::CompactionState};
 use bytes::Bytes;
 
-use super::{HBASE_VERSION, coprocessor, schema, server_name};
+use super::{coprocessor, schema, server_name};
+use crate::cluster::HBASE_VERSION;
 use crate::server::Server;
 use crate::service::admin::{cluster, regions, tables};
 use crate::service::{AdminCall, Failure};

@@ -137,8 +137,8 @@ impl fmt::Display for ForeignProtocol {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Http => {
-                "this is the port for binary protocols (server.listen); Thrift over HTTP is on the HTTP port (http.listen), at /thrift1 and \
-                 /thrift2, as are metrics, health and status"
+                "this is the main port (server.listen), and HBase's REST interface is switched off here (rest.enabled); Thrift over HTTP is on \
+                 the HTTP port (http.listen), at /thrift1 and /thrift2, as are metrics, health and status"
             }
             Self::Http2 => {
                 "the first bytes are HTTP/2, as gRPC and some proxies send it: Basalt has HTTP/1.1 on its HTTP port (http.listen)"

@@ -1,4 +1,4 @@
-//! The HTTP port: accepting, and clients that do not speak HTTP.
+//! The HTTP port, and that of the REST interface: accepting, and clients that do not speak HTTP.
 //!
 //! The first bytes of a connection are examined before the HTTP library reads them. A Thrift
 //! message is refused by a Thrift reply, another protocol by a reply in that protocol where it has
@@ -7,6 +7,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use axum::Router;
 use basalt_idl::wire::Detected;
 use bytes::BytesMut;
 use metrics_exporter_prometheus::PrometheusHandle;
@@ -18,12 +19,12 @@ use super::detect;
 use super::foreign::{self, ForeignProtocol};
 use super::foreign_log::ForeignLog;
 use super::listener::Listener;
-use crate::http;
 use crate::security::Login;
 use crate::server::Server;
 use crate::socket::Socket;
 use crate::thrift::connection::refuse_on_http_port;
 use crate::thrift::messages::WireFormat;
+use crate::{http, rest};
 
 /// Serves the HTTP port until shutdown.
 pub(crate) async fn serve(
@@ -33,7 +34,35 @@ pub(crate) async fn serve(
     tasks: TaskTracker,
     stop: CancellationToken,
 ) {
-    let site = http::site(Arc::clone(&server), recorder, tasks.clone(), stop.clone());
+    let is_rest = server.config().rest.enabled;
+    let add = |site| match is_rest {
+        true => rest::beside(&server, tasks.clone(), site),
+        false => site,
+    };
+    let site = http::site(Arc::clone(&server), recorder, tasks.clone(), stop.clone(), add);
+    serve_site("HTTP", listener, Arc::clone(&server), site, tasks, stop).await;
+}
+
+/// Serves the port of the REST interface until shutdown.
+pub(crate) async fn serve_rest(
+    listener: Listener,
+    server: Arc<Server>,
+    tasks: TaskTracker,
+    stop: CancellationToken,
+) {
+    let site = rest::site(&server, tasks.clone());
+    serve_site("REST", listener, server, site, tasks, stop).await;
+}
+
+/// Serves what `site` answers on a port.
+async fn serve_site(
+    port: &'static str,
+    listener: Listener,
+    server: Arc<Server>,
+    site: Router,
+    tasks: TaskTracker,
+    stop: CancellationToken,
+) {
     let stopping = stop.clone();
     let foreign_log = Arc::new(ForeignLog::default());
     listener
@@ -42,29 +71,42 @@ pub(crate) async fn serve(
             let (server, stop) = (Arc::clone(&server), stopping.clone());
             let foreign_log = Arc::clone(&foreign_log);
             async move {
-                let Some((connection, login)) = turn_away(&server, socket, peer, &foreign_log, &stop).await
+                let Some((connection, login)) =
+                    turn_away(port, &server, socket, peer, &foreign_log, &stop).await
                 else {
                     return;
                 };
-                let sender = http::Sender {
-                    peer,
-                    is_encrypted: connection.0.is_encrypted(),
-                    login,
-                    security: Arc::clone(server.security()),
-                };
-                let (config, memory) = (&server.config().server, server.admission().memory());
-                if let Err(end) = http::connection::run(connection, sender, site, config, memory, stop).await
-                {
-                    tracing::debug!(%peer, "HTTP connection closed: {end}");
+                if let Err(end) = run(connection, peer, login, &server, site, stop).await {
+                    tracing::debug!(%peer, "{port} connection closed: {end}");
                 }
             }
         })
         .await;
 }
 
+/// Serves what `site` answers on a connection.
+pub(super) async fn run(
+    connection: (Socket, BytesMut),
+    peer: SocketAddr,
+    login: Option<Login>,
+    server: &Arc<Server>,
+    site: Router,
+    stop: CancellationToken,
+) -> Result<(), http::connection::End> {
+    let sender = http::Sender {
+        peer,
+        is_encrypted: connection.0.is_encrypted(),
+        login,
+        security: Arc::clone(server.security()),
+    };
+    let (config, memory) = (&server.config().server, server.admission().memory());
+    http::connection::run(connection, sender, site, config, memory, stop).await
+}
+
 /// Waits for the first bytes of a connection, and returns both if the HTTP library should serve it.
 /// `None`: it was refused, or has ended.
 async fn turn_away(
+    port: &'static str,
     server: &Server,
     socket: TcpStream,
     peer: SocketAddr,
@@ -72,7 +114,7 @@ async fn turn_away(
     stop: &CancellationToken,
 ) -> Option<((Socket, BytesMut), Option<Login>)> {
     let (mut socket, mut received) = (Socket::new(socket), BytesMut::new());
-    let closed = |why: &dyn std::fmt::Display| tracing::debug!(%peer, "HTTP connection closed: {why}");
+    let closed = |why: &dyn std::fmt::Display| tracing::debug!(%peer, "{port} connection closed: {why}");
     let mut detected = detect::first(server, &mut socket, &mut received, stop)
         .await
         .inspect_err(|why| closed(why))
@@ -85,7 +127,7 @@ async fn turn_away(
             .inspect_err(|error| {
                 log.note(
                     peer,
-                    "HTTP",
+                    port,
                     Some(ForeignProtocol::Tls),
                     format!("the TLS handshake has failed: {error}"),
                 );
@@ -96,17 +138,17 @@ async fn turn_away(
             .inspect_err(|why| closed(why))
             .ok()?;
     } else if !server.security().accepts_plaintext(peer.ip()) {
-        log.note(peer, "HTTP", None, super::PLAINTEXT);
+        log.note(peer, port, None, super::PLAINTEXT);
         foreign::end(server, socket, stop).await;
         return None;
     }
-    let login = detect::certificate_login(server, &socket, "HTTP", peer)
+    let login = detect::certificate_login(server, &socket, port, peer)
         .inspect_err(|why| closed(why))
         .ok()?;
     if let Detected::Thrift { protocol, framed } = detected {
         let first = (WireFormat { protocol, framed }, received);
         if let Some(reason) = refuse_on_http_port(server, socket, first, stop).await {
-            log.note(peer, "HTTP", None, reason);
+            log.note(peer, port, None, reason);
         }
         return None;
     }
@@ -116,7 +158,7 @@ async fn turn_away(
             Some(((socket, received), login))
         }
         protocol => {
-            log.note(peer, "HTTP", Some(protocol), protocol);
+            log.note(peer, port, Some(protocol), protocol);
             foreign::refuse(server, socket, protocol, stop).await;
             None
         }

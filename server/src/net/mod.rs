@@ -1,13 +1,14 @@
 //! Both ports: accepting connections, detecting their protocols ([`detect`]), and the connection loop
 //! that serves each.
 //!
-//! The main port serves Thrift, HBase's native RPC and ZooKeeper. A client of another protocol is
+//! The main port serves Thrift, HBase's native RPC, ZooKeeper and HBase's REST interface. A client of another protocol is
 //! refused with the reason, in its protocol where that is possible ([`foreign`]).
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use axum::Router;
 use basalt_idl::wire::Detected;
 use bytes::BytesMut;
 use tokio::net::TcpStream;
@@ -19,7 +20,7 @@ use crate::security::{Caller, Login, Owner};
 use crate::server::Server;
 use crate::socket::Socket;
 use crate::thrift::messages::WireFormat;
-use crate::{native, thrift, zookeeper};
+use crate::{native, rest, thrift, zookeeper};
 
 mod detect;
 mod foreign;
@@ -33,7 +34,8 @@ pub(crate) use listener::Listener;
 
 /// The methods of all protocols, numbered within each service as they come.
 pub(crate) fn methods() -> impl Iterator<Item = (Api, &'static str)> {
-    thrift::methods().chain(native::methods().map(|method| (Api::Native, method)))
+    let native = native::methods().map(|method| (Api::Native, method));
+    thrift::methods().chain(native).chain(rest::methods())
 }
 
 /// Closes the scanners of a connection, however it ends.
@@ -56,10 +58,16 @@ pub(crate) async fn serve(
     stop: CancellationToken,
 ) {
     let next = AtomicU64::new(1);
+    let rest = server
+        .config()
+        .rest
+        .enabled
+        .then(|| rest::site(&server, tasks.clone()));
     let port = Arc::new(MainPort {
         server,
         foreign_log: ForeignLog::default(),
         zookeepers: zookeeper::Sessions::default(),
+        rest,
         stop: stop.clone(),
     });
     listener
@@ -84,6 +92,8 @@ struct MainPort {
     server: Arc<Server>,
     foreign_log: ForeignLog,
     zookeepers: zookeeper::Sessions,
+    /// The REST interface, if it is served.
+    rest: Option<Router>,
     stop: CancellationToken,
 }
 
@@ -158,6 +168,19 @@ impl MainPort {
             let caller = Caller::of_login(Owner::Connection(number), Some(peer), login);
             let serving = thrift::connection::run(Arc::clone(server), socket, first, caller, stop.clone());
             return serving.await.map_err(|end| end.to_string());
+        }
+        if detected == Detected::Http
+            && let Some(rest) = &self.rest
+        {
+            let serving = http::run(
+                (socket, received),
+                peer,
+                login,
+                server,
+                rest.clone(),
+                stop.clone(),
+            );
+            return Box::pin(serving).await.map_err(|end| end.to_string());
         }
         let is_served = matches!(
             detected,

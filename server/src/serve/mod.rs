@@ -3,7 +3,7 @@
 //! Start, in an order that leaves nothing behind if a step fails:
 //! 1. catch SIGHUP, and ignore signals that have no meaning for the server
 //!    ([`catch_or_ignore_signals`]);
-//! 2. bind both ports: connections made from here on wait until they are accepted;
+//! 2. bind the ports: connections made from here on wait until they are accepted;
 //! 3. open the engine (recovery);
 //! 4. accept, and print one line.
 //!
@@ -119,6 +119,10 @@ pub(crate) fn run(config: Config, reload: Reload, given: Given) -> Result<(), Fa
         let ports = Ports {
             main: bind("server.listen", &config.server.listen).await?,
             http: bind("http.listen", &config.http.listen).await?,
+            rest: match &config.rest.listen.0 {
+                None => None,
+                Some(listen) => Some(bind("rest.listen", listen).await?),
+            },
         };
         Ok::<_, Failure>((hangups, ports))
     })?;
@@ -164,10 +168,12 @@ pub(crate) fn run(config: Config, reload: Reload, given: Given) -> Result<(), Fa
     outcome
 }
 
-/// Both ports, bound.
+/// The ports, bound.
 struct Ports {
     main: TcpListener,
     http: TcpListener,
+    /// The port of the REST interface alone.
+    rest: Option<TcpListener>,
 }
 
 /// Binds the port of a setting; the system's resolver is asked for host names.
@@ -252,7 +258,14 @@ async fn serve(
         descriptors_end: descriptors.main_end(),
         port: connections.main.clone(),
     };
-    let accepting = [
+    let rest = ports.rest.map(|socket| net::Listener {
+        socket,
+        max_connections: descriptors.rest,
+        setting: descriptors.http_bound(config),
+        descriptors_end: descriptors.http_end(),
+        port: connections.http.clone(),
+    });
+    let mut accepting = vec![
         tokio::spawn(net::http::serve(
             http,
             Arc::clone(&server),
@@ -262,6 +275,11 @@ async fn serve(
         )),
         tokio::spawn(net::serve(main, Arc::clone(&server), tasks.clone(), stop.clone())),
     ];
+    if let Some(rest) = rest {
+        tracing::info!("HBase's REST interface is on {}", rest.socket.local_addr()?);
+        let serving = net::http::serve_rest(rest, Arc::clone(&server), tasks.clone(), stop.clone());
+        accepting.push(tokio::spawn(serving));
+    }
 
     tokio::spawn(reload_settings(reload, hangups, Arc::clone(&server)));
     // The signals that mean a clean stop. Until they are caught, they end the process at once.

@@ -34,6 +34,21 @@ impl Sender {
     }
 }
 
+/// Notifies the calls of a sender, when it is dropped, that the client has gone.
+pub(crate) struct Told(Arc<AtomicBool>);
+
+impl Told {
+    pub(crate) fn of(sender: &Sender) -> Self {
+        Self(Arc::clone(&sender.gone))
+    }
+}
+
+impl Drop for Told {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Release);
+    }
+}
+
 /// What a call leaves to its connection.
 #[derive(Debug, Default)]
 pub(crate) struct Kept {

@@ -11,6 +11,7 @@ pub(crate) mod admin;
 pub(crate) mod arguments;
 mod backend;
 mod call;
+pub(crate) mod cell_counts;
 mod charge;
 mod describe;
 mod failure;
@@ -33,5 +34,5 @@ pub(crate) mod writes;
 
 pub(crate) use admin::AdminCall;
 pub(crate) use backend::Backend;
-pub(crate) use call::{Call, Kept, Sender};
+pub(crate) use call::{Call, Kept, Sender, Told};
 pub(crate) use failure::{Failure, Kind};

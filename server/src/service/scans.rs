@@ -29,7 +29,7 @@ use super::remote::data;
 use crate::limits::admission::{Class, ScannerMemory};
 use crate::security::{self, Action, Caller, Columns, Target, Visit};
 use crate::server::Server;
-use crate::server::sessions::{OpenScan, PendingScan};
+use crate::server::sessions::{OpenScan, PendingScan, SessionError};
 
 /// One turn of a fetch on the pool. Before each it checks that its client is still connected.
 const TURN: Duration = Duration::from_millis(50);
@@ -158,6 +158,7 @@ fn new_scan(table: TableName, mut scan: Scan, sort_columns: bool) -> OpenScan {
             scan: Arc::new(scan),
         },
         sort_columns,
+        unreturned: None,
         memory: None,
     }
 }
@@ -246,6 +247,53 @@ pub(crate) async fn fetch_part_once(
     let (batch, end) = pin!(run(server, call, None, scan, limits)).await?;
     describe_results(call, &batch, &end);
     Ok((batch, end))
+}
+
+/// The next whole rows of a session, and whether they are the last: at least one until the end. No further
+/// row is begun once they have `bytes` bytes.
+pub(crate) async fn fetch_rows(
+    server: &Arc<Server>,
+    call: &mut Call<'_>,
+    id: i32,
+    results: usize,
+    bytes: usize,
+) -> Result<(CellBatch, bool), Failure> {
+    let fetching = server.sessions().fetch(id, call.caller().owner())?;
+    let page = Wanted::new(server, results, Shortest::Page);
+    let limits = Wanted {
+        bytes_max: page.bytes_max.min(bytes),
+        least: 1,
+        ..page
+    };
+    let (batch, end) = pin!(run(server, call, Some(id), fetching, limits)).await?;
+    Ok((batch, end.is_of_scan))
+}
+
+/// The next results of a scan that its owner holds, at most `results`.
+pub(super) async fn fetch_held<S>(
+    server: &Arc<Server>,
+    call: &mut Call<'_>,
+    id: i32,
+    scan: S,
+    results: usize,
+) -> Result<CellBatch, Failure>
+where
+    S: DerefMut<Target = OpenScan> + Send + 'static,
+{
+    let limits = Wanted {
+        least: 1,
+        ..Wanted::new(server, results, Shortest::Page)
+    };
+    let (batch, _) = pin!(run(server, call, Some(id), scan, limits)).await?;
+    Ok(batch)
+}
+
+/// The table of an idle session.
+pub(crate) fn table_of(server: &Server, caller: &Caller, id: i32) -> Result<TableName, Failure> {
+    let position = server.sessions().position(id, caller.owner());
+    position
+        .map(|(table, _)| table)
+        .ok_or_else(|| SessionError::Unknown.into())
 }
 
 /// The first results of a scan that has no session.

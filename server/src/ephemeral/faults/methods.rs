@@ -115,7 +115,7 @@ impl Operation {
             Api::Native => self.native == method,
             Api::Thrift1 => self.thrift1.contains(&method),
             Api::Thrift2 => self.thrift2.contains(&method),
-            Api::Admin => false,
+            Api::Admin | Api::Rest => false,
         }
     }
 

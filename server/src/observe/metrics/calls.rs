@@ -24,6 +24,8 @@ pub(crate) enum Api {
     Admin,
     /// All services of HBase's native RPC.
     Native,
+    /// HBase's REST interface.
+    Rest,
 }
 
 impl Api {
@@ -34,6 +36,7 @@ impl Api {
             Self::Thrift2 => "thrift2",
             Self::Admin => "admin",
             Self::Native => "native",
+            Self::Rest => "rest",
         }
     }
 }
@@ -104,7 +107,7 @@ pub(crate) struct CallCount {
 #[derive(Debug)]
 pub(crate) struct Calls {
     /// By service and number of the method in it.
-    methods: [Vec<MethodMetrics>; 4],
+    methods: [Vec<MethodMetrics>; 5],
 }
 
 impl Calls {

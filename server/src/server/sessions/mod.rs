@@ -20,6 +20,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use basalt_engine::cell::CellBatch;
 use basalt_engine::engine::Scanner;
 use basalt_engine::op::{ReadTier, Scan};
 use basalt_engine::schema::TableName;
@@ -51,6 +52,17 @@ pub(crate) struct RemoteScan {
     pub(crate) received: VecDeque<basalt_client::Row>,
 }
 
+/// Cells that were read from a scan and not returned yet: a caller that counts cells may end an answer
+/// inside a row.
+#[derive(Debug, Default)]
+pub(crate) struct Unreturned {
+    pub(crate) batch: CellBatch,
+    /// The first row that is not returned, as its number in the batch.
+    pub(crate) row: usize,
+    /// Cells of that row that are returned.
+    pub(crate) cells: usize,
+}
+
 /// A scan with its state besides the engine's scanner.
 #[derive(Debug)]
 pub(crate) struct OpenScan {
@@ -62,6 +74,8 @@ pub(crate) struct OpenScan {
     pub(crate) pending: PendingScan,
     /// Columns go out as a sorted list (Thrift 1's `sortColumns`).
     pub(crate) sort_columns: bool,
+    /// What was read and not returned, of a caller that counts cells.
+    pub(crate) unreturned: Option<Unreturned>,
     /// The reservation for its arguments and its filter; `None` if they are small.
     pub(crate) memory: Option<ScannerMemory>,
 }
