@@ -27,6 +27,7 @@ fn scan() -> OpenScan {
             scan: std::sync::Arc::default(),
         },
         sort_columns: false,
+        unreturned: None,
         memory: None,
     }
 }
