@@ -19,9 +19,9 @@ use std::task::{Context, Poll};
 use std::time::{Duration, SystemTime};
 
 use axum::Router;
-use axum::body::Body;
-use bytes::BytesMut;
-use hyper::body::Incoming;
+use axum::body::{Body, HttpBody};
+use bytes::{Bytes, BytesMut};
+use hyper::body::{Frame, Incoming, SizeHint};
 use hyper::server::conn::http1;
 use hyper::service::{Service, service_fn};
 use hyper_util::rt::TokioIo;
@@ -95,16 +95,15 @@ pub(crate) async fn run(
         note(&seen, |seen| seen.serving = true);
         head.is_complete();
         let answer = site.call(request.map(Body::new));
-        let seen = seen.clone();
+        let serving = Serving(seen.clone());
         async move {
             let answer: Result<_, Infallible> = answer.await;
-            note(&seen, |seen| {
-                *seen = Seen {
-                    stalled: seen.stalled,
-                    ..Seen::default()
-                }
-            });
-            answer
+            answer.map(|answer| {
+                answer.map(|body| Served {
+                    body,
+                    _serving: serving,
+                })
+            })
         }
     });
     let mut connection = std::pin::pin!(
@@ -181,6 +180,47 @@ struct Seen {
     serving: bool,
     /// The socket takes no more of an answer.
     stalled: bool,
+}
+
+/// Ends the state of a served request when it is dropped, with the body of its answer: that may come in
+/// pieces which take time to make.
+struct Serving(watch::Sender<Seen>);
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        note(&self.0, |seen| {
+            *seen = Seen {
+                stalled: seen.stalled,
+                ..Seen::default()
+            }
+        });
+    }
+}
+
+/// The body of an answer, which is served until all of it was taken.
+struct Served {
+    body: Body,
+    _serving: Serving,
+}
+
+impl HttpBody for Served {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        Pin::new(&mut self.body).poll_frame(cx)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
 }
 
 fn note(seen: &watch::Sender<Seen>, change: impl FnOnce(&mut Seen)) {

@@ -82,7 +82,7 @@ fn a_pinned_setting_is_explained_to_those_it_refuses() {
 #[test]
 fn foreign_protocols_are_answered_in_their_own_words() {
     let dir = tempfile::tempdir().expect("a temporary folder");
-    let server = Server::start(&dir.path().join("data"), &[]);
+    let server = Server::start(&dir.path().join("data"), &["rest.enabled=false"]);
     let told = |bytes: &[u8]| {
         let mut socket = std::net::TcpStream::connect(server.thrift).expect("the port is open");
         socket.write_all(bytes).expect("the server reads");
@@ -122,7 +122,7 @@ fn foreign_protocols_are_answered_in_their_own_words() {
 #[test]
 fn foreign_protocols_are_named_in_the_log() {
     let dir = tempfile::tempdir().expect("a temporary folder");
-    let server = Server::start(&dir.path().join("data"), &[]);
+    let server = Server::start(&dir.path().join("data"), &["rest.enabled=false"]);
     let told = |address: std::net::SocketAddr, bytes: &[u8]| {
         let mut socket = std::net::TcpStream::connect(address).expect("the port is open");
         socket.write_all(bytes).expect("the server reads");
@@ -145,7 +145,7 @@ fn foreign_protocols_are_named_in_the_log() {
         (
             b"GET / HTTP/1.1\r\nHost: b\r\n\r\n",
             "HTTP/1.1 400",
-            "this is the port for binary protocols",
+            "HBase's REST interface is switched off",
         ),
         (
             b"\xff\xff\xff\xff",
