@@ -4,6 +4,7 @@ use axum::http::StatusCode;
 use basalt_engine::cell::CellBatch;
 use basalt_engine::op::{Check, ColumnAppend, ColumnIncrement, CompareOp, RowMutation, RowUpdate, Write};
 use basalt_engine::schema::{Durability, TableName};
+use basalt_rest::Malformed;
 use basalt_rest::media::Media;
 use basalt_rest::model::cells::{self, Cell, Row};
 use basalt_rest::row_path::{Column, RowPath, Times};
@@ -60,13 +61,17 @@ impl Placed {
     }
 }
 
+/// The path of a put. It matters only where the body has no keys or columns: some clients write into it what
+/// is no path.
+type Path = Result<RowPath, Malformed>;
+
 /// A row with its cells.
 type PlacedRow = (Bytes, Vec<Placed>);
 
 /// A put of rows; with `check=` an increment, an append, or a put or delete that depends on a cell.
 pub(super) async fn put(asked: &mut Request, name: &[u8], path: &str) -> Result<Reply> {
     let table = table(name)?;
-    let path = RowPath::parse(path.as_bytes(), asked.encoding()?)?;
+    let path = RowPath::parse(path.as_bytes(), asked.encoding()?);
     let check = asked
         .query
         .text("check")?
@@ -163,13 +168,13 @@ fn one(rows: Vec<Row>) -> Result<Row> {
 }
 
 /// Puts the cells of a row in their places: those without a column have the next one of the path.
-fn place(row: Row, path: &RowPath, needs_qualifier: bool) -> Result<PlacedRow> {
+fn place(row: Row, path: &Path, needs_qualifier: bool) -> Result<PlacedRow> {
     let key = match row.key {
         Some(key) => Bytes::from(key),
-        None => Bytes::copy_from_slice(path.only_row()?),
+        None => Bytes::copy_from_slice(path.as_ref().map_err(Clone::clone)?.only_row()?),
     };
     arguments::check_row(&key)?;
-    let mut of_path = path.columns.iter();
+    let mut of_path = path.as_ref().map_or(&[][..], |path| &path.columns).iter();
     let place = |cell: Cell| {
         let column = match cell.column {
             Some(column) => Column::of(&column),
@@ -202,7 +207,7 @@ fn mutations(rows: &[PlacedRow]) -> Vec<RowMutation<'_>> {
 }
 
 /// The last cell is the expected one; it is stored if the others hold its column, as in HBase.
-async fn check_and_put(asked: &mut Request, table: TableName, row: Row, path: &RowPath) -> Result<Reply> {
+async fn check_and_put(asked: &mut Request, table: TableName, row: Row, path: &Path) -> Result<Reply> {
     let (key, mut cells) = place(row, path, true)?;
     let expected = cells.pop().filter(|_| !cells.is_empty()).ok_or_else(|| {
         Refusal::malformed("check=put needs cells to store, and behind them the cell that is expected")
@@ -222,7 +227,7 @@ async fn check_and_put(asked: &mut Request, table: TableName, row: Row, path: &R
 }
 
 /// The last cell is the expected one. Alone, its column is deleted; otherwise the others are.
-async fn check_and_delete(asked: &mut Request, table: TableName, row: Row, path: &RowPath) -> Result<Reply> {
+async fn check_and_delete(asked: &mut Request, table: TableName, row: Row, path: &Path) -> Result<Reply> {
     let (key, mut cells) = place(row, path, false)?;
     let Some(expected) = cells.pop() else {
         return Err(Refusal::malformed("check=delete needs the cell that is expected"));
@@ -313,7 +318,7 @@ async fn update(
     asked: &mut Request,
     table: TableName,
     row: Row,
-    path: &RowPath,
+    path: &Path,
     appends: bool,
 ) -> Result<Reply> {
     let returns = asked.query.flag("rr", false);

@@ -48,7 +48,6 @@ pub(super) async fn answer(gateway: Gateway, request: HttpRequest) -> Response {
     let method = match admit(&gateway, &request, &route) {
         Ok(method) => method,
         Err(Refused { refusal, allow }) => {
-            server.connections().protocol_errors.increment(1);
             let mut response = refused(&refusal);
             if let Some(allow) = allow {
                 response
@@ -174,6 +173,7 @@ async fn serve(mut asked: Request, route: Route, request: HttpRequest) -> Respon
         Ok(()) => Box::pin(handle(&mut asked, route)).await,
         Err(refusal) => Err(refusal),
     };
+    asked.body = Bytes::new();
     drop(permit);
     let (reply, failed, message) = match outcome {
         Ok(reply) => (reply, None, String::new()),

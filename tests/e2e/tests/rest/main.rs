@@ -8,6 +8,7 @@ use basalt_test_support::Server;
 mod bodies;
 mod client;
 mod limits;
+mod page;
 mod rows;
 mod scans;
 mod schemas;
