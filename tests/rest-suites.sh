@@ -33,7 +33,7 @@ grep -E '^ +[0-9]+ (passing|failing|pending)' node-hbase.log || cat node-hbase.l
 
 if [ ! -d starbase ]; then
   python3 -m venv starbase
-  starbase/bin/pip install --quiet setuptools==65.5.0 starbase==0.3.3 simple_timer simple_timer
+  starbase/bin/pip install --quiet setuptools==65.5.0 starbase==0.3.3 simple_timer
 fi
 tests=$(echo starbase/lib/python3*/site-packages/starbase/client/tests.py)
 sed -i "s/^HOST = .*/HOST = '$host'/; s/^PORT = .*/PORT = $port/" "$tests"

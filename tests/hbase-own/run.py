@@ -37,7 +37,7 @@ RENAMED_3 = (
 )
 # What Maven Central has: 2.4 lacks hbase-thrift, 2.5 hbase-endpoint, 3.0 both and hbase-mapreduce.
 VERSIONS = {
-    "2.6.1": Version("jobs,thrift", (), (), "*.java"),
+    "2.6.1": Version("jobs,thrift,rest", (), (), "*.java"),
     "2.5.8": Version("jobs,thrift", ("hbase.version=2.5.8", "endpoint.version=2.6.1"), (), "*.java"),
     "2.4.18": Version("jobs", ("hbase.version=2.4.18",), (), "[!B]*.java BasaltShim.java"),
     "3.0.0-alpha-4": Version("", ("hbase.version=3.0.0-alpha-4", "hadoop.version=3.3.5"), RENAMED_3,

@@ -36,7 +36,8 @@ pub(super) async fn get(asked: &mut Request, name: &[u8], columns: &str) -> Resu
         wanted.push((row, spec));
     }
     if wanted.is_empty() {
-        return Err(Refusal::malformed(
+        // The status is HBase's.
+        return Err(Refusal::not_found(
             "a multiget needs rows: /TABLE/multiget?row=KEY&row=KEY",
         ));
     }

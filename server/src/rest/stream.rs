@@ -54,8 +54,9 @@ impl Reader {
     /// Reads the session with that id, at most `limit` elements.
     pub(super) fn new(asked: &Request, id: i32, limit: usize) -> Self {
         let server = Arc::clone(asked.server());
-        let mut sender = Sender::new(Arc::clone(&asked.sender.caller), server.admission().memory());
-        sender.gone = Arc::clone(&asked.sender.gone);
+        // A sender of its own: that of the request is told that its client has gone when the answer begins. A
+        // client that goes during the answer drops this.
+        let sender = Sender::new(Arc::clone(&asked.sender.caller), server.admission().memory());
         Self {
             sender,
             kept: Kept::default(),

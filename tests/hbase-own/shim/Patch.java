@@ -27,6 +27,7 @@ public final class Patch {
     patch.thrift("thrift", "Hbase");
     patch.thrift("thrift2", "THBaseService");
     patch.coalescer();
+    patch.rest();
   }
 
   private static String notApplicable(String what) {
@@ -177,5 +178,28 @@ public final class Patch {
       own.setBody("{ " + (own.getSignature().endsWith(")V") ? call + ";" : "return ($r) " + call + ";") + " }");
     }
     handler.writeFile(folder);
+  }
+
+  /** Makes the utility of HBase's tests of its REST server start none, and name Basalt's main port. */
+  private void rest() throws Exception {
+    CtClass utility = pool.getOrNull("org.apache.hadoop.hbase.rest.HBaseRESTTestingUtility");
+    if (utility == null) {
+      // The jars of this version have no REST server.
+      return;
+    }
+    for (CtMethod method : utility.getDeclaredMethods()) {
+      switch (method.getName()) {
+        case "startServletContainer":
+        case "shutdownServletContainer":
+          method.setBody("{}");
+          break;
+        case "getServletPort":
+          method.setBody("{ return Integer.getInteger(\"basalt.port\").intValue(); }");
+          break;
+        default:
+          break;
+      }
+    }
+    utility.writeFile(folder);
   }
 }

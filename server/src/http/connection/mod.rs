@@ -110,6 +110,8 @@ pub(crate) async fn run(
         http1::Builder::new()
             .max_header_size(HEAD_BYTES_MAX)
             .max_buf_size(BUFFER_BYTES_MAX)
+            // HBase's own REST client compares names of headers with their case.
+            .title_case_headers(true)
             .header_read_timeout(None)
             .serve_connection(TokioIo::new(watched), service)
     );

@@ -42,7 +42,7 @@ fn the_page_can_be_followed() {
     for expected in [
         "2.6.1",
         "hello",
-        "x-timestamp: ",
+        "X-Timestamp: ",
         "\"VERSIONS\":\"3\"",
         "{\"Row\":[{\"key\":\"cm93MQ==\"",
         "HTTP/1.1 200 OK",

@@ -196,7 +196,7 @@ fn a_multiget_answers_in_the_order_asked() {
         ["k2"]
     );
     assert_eq!(rest.get("/t/multiget?row=none").status, 404);
-    assert_eq!(rest.get("/t/multiget").status, 400);
+    assert_eq!(rest.get("/t/multiget").status, 404);
     assert_eq!(
         rest.ask("GET", "/t/multiget?row=k1", "", "")
             .header("content-type"),

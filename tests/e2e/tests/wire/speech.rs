@@ -134,7 +134,7 @@ impl Client {
                 let (head, _) = text.split_once("\r\n\r\n")?;
                 let length = head
                     .lines()
-                    .find_map(|line| line.strip_prefix("content-length: "));
+                    .find_map(|line| line.strip_prefix("Content-Length: "));
                 let length = length.map_or(0, |length| length.parse().expect("a number"));
                 (bytes.len() >= head.len() + 4 + length).then_some(head.len() + 4 + length)
             }),
