@@ -36,7 +36,7 @@ pub(super) fn page(server: &Server, params: &Params) -> Made {
     let body = if !server.heat().is_on() {
         html! { p { "The key visualizer is off: " code { "key_visualizer.bytes" } " is 0." } }
     } else if params.get("table").is_none() {
-        choice(server)
+        choice(server, params)
     } else {
         map(server, params)?
     };
@@ -52,7 +52,7 @@ pub(super) fn page(server: &Server, params: &Params) -> Made {
 }
 
 /// A list of tables to choose from: tables with load, busiest first, then the others.
-fn choice(server: &Server) -> Markup {
+fn choice(server: &Server, params: &Params) -> Markup {
     let all = server.engine().tables();
     let there: BTreeSet<&TableName> = all.iter().map(|(table, _)| &table.name).collect();
     let mut busy = server.heat().tables();
@@ -72,7 +72,15 @@ fn choice(server: &Server) -> Markup {
         }
     };
     html! {
-        p { "Where in the key space of a table reads and writes go, over time. Choose a table." }
+        p { "Where in the key space of the tables reads and writes go, over time. Choose a table, or zoom into the map of the busiest." }
+        @if !busy.is_empty() {
+            (controls_of_all(params))
+            (canvas(
+                &params.with(&[]).replacen("/heat", "/api/heat", 1),
+                &params.with(&[("from", ""), ("to", "")]),
+                params.get("to").is_none(),
+            ))
+        }
         @if busy.is_empty() { p.quiet { "Nothing was read or written since " (show::time(server.heat().oldest_ms())) "." } } @else {
             h2 { "Busy tables" }
             ul { @for (name, requests) in busy.iter().take(LISTED * 5) { (entry(name, Some(*requests))) } }
@@ -108,12 +116,25 @@ fn map(server: &Server, params: &Params) -> Result<Markup, Refusal> {
     let picture = listed.picture(server);
     Ok(html! {
         (controls(&asked, params))
-        div #heat.heat data-address=(show::link("/api/heat", &[
-            ("table", &query.table.to_string()), ("kind", query.kind.as_str()), ("axis", query.axis.as_str()), ("start", &start), ("end", &end),
-            ("from", params.get("from").unwrap_or_default()), ("to", params.get("to").unwrap_or_default()),
-        ])) data-page=(params.with(&[("start", ""), ("end", ""), ("from", ""), ("to", ""), ("axis", "")]))
-            data-follow=(asked.follows) {
-            noscript { p { "The map needs a script. The table below has the same figures." } }
+        (canvas(
+            &show::link("/api/heat", &[
+                ("table", &query.table.to_string()), ("kind", query.kind.as_str()), ("axis", query.axis.as_str()), ("start", &start), ("end", &end),
+                ("from", params.get("from").unwrap_or_default()), ("to", params.get("to").unwrap_or_default()),
+            ]),
+            &params.with(&[("start", ""), ("end", ""), ("from", ""), ("to", ""), ("axis", "")]),
+            asked.follows,
+        ))
+        (table::hot_rows(server, &query.table))
+        (hottest(&listed, &picture, params))
+    })
+}
+
+/// The map, which `assets/heat.js` draws: the address of its data, the page that a zoom goes to, and whether
+/// it ends now.
+fn canvas(data: &str, page: &str, follows: bool) -> Markup {
+    html! {
+        div #heat.heat data-address=(data) data-page=(page) data-follow=(follows) {
+            noscript { p { "The map needs a script. The lists below have the same figures." } }
             p #heat-help.quiet {
                 "Move over the map, or focus it and use the arrow keys, to read values. Drag, or press Enter, to zoom into keys and time. Escape goes back."
             }
@@ -126,9 +147,28 @@ fn map(server: &Server, params: &Params) -> Result<Markup, Refusal> {
             }
         }
         script src="/assets/heat.js" {}
-        (table::hot_rows(server, &query.table))
-        (hottest(&listed, &picture, params))
-    })
+    }
+}
+
+/// Kinds and times of the map of all tables as links.
+fn controls_of_all(params: &Params) -> Markup {
+    let current = |is_current: bool| is_current.then_some("true");
+    let kind = params.get("kind").unwrap_or(Kind::Writes.as_str());
+    let from = params.get("from").unwrap_or("-3600000");
+    html! {
+        div.controls {
+            nav.tabs aria-label="What is counted" {
+                @for own in Kind::ALL {
+                    a href=(params.with(&[("kind", own.as_str())])) aria-current=[current(own.as_str() == kind)] { (own.as_str()) }
+                }
+            }
+            nav.tabs aria-label="Time" {
+                @for (ms, name) in TIMES {
+                    a href=(params.with(&[("from", ms), ("to", "")])) aria-current=[current(ms == from)] { (name) }
+                }
+            }
+        }
+    }
 }
 
 /// Kinds, axes and times as links, and a form for keys.

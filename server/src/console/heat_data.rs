@@ -1,7 +1,7 @@
 //! The key visualizer's picture as JSON: the data that the page draws, for other programs too.
 
 use basalt_engine::engine::RegionInfo;
-use basalt_engine::schema::escape;
+use basalt_engine::schema::{TableName, escape};
 use serde::Serialize;
 
 use super::paging::Params;
@@ -26,9 +26,15 @@ const REGIONS_MIN: usize = 4;
 /// Default length of the picture's past: an hour.
 const BACK_MS: i64 = 3_600_000;
 
+/// Most tables on the map of all tables, the busiest ones.
+const TABLES_MAX: usize = 24;
+
 /// A row of the grid.
 #[derive(Debug, Serialize)]
 struct Row {
+    /// On a map of several tables: that of the row.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    table: Option<String>,
     /// As HBase prints bytes.
     start: String,
     /// The start by the fields of the table's key layout, if it declares one.
@@ -136,18 +142,20 @@ impl Asked {
 
     /// The region of the row's first key, and the number of regions with keys in the row.
     pub(super) fn regions_of(&self, start: &[u8], end: &[u8]) -> (Option<&RegionInfo>, usize) {
-        let after = self
-            .regions
-            .partition_point(|region| region.start.as_slice() <= start);
-        let last = if end.is_empty() {
-            self.regions.len()
-        } else {
-            self.regions
-                .partition_point(|region| region.start.as_slice() < end)
-        };
-        let first = after.saturating_sub(1);
-        (self.regions.get(first), last.saturating_sub(first))
+        regions_of(&self.regions, start, end)
     }
+}
+
+/// Of regions in key order, that of the first key, and the number of those that have keys of the range.
+fn regions_of<'a>(regions: &'a [RegionInfo], start: &[u8], end: &[u8]) -> (Option<&'a RegionInfo>, usize) {
+    let after = regions.partition_point(|region| region.start.as_slice() <= start);
+    let last = if end.is_empty() {
+        regions.len()
+    } else {
+        regions.partition_point(|region| region.start.as_slice() < end)
+    };
+    let first = after.saturating_sub(1);
+    (regions.get(first), last.saturating_sub(first))
 }
 
 /// Start of a picture. A start relative to now is moved up to the table's first load, because there
@@ -187,8 +195,101 @@ fn bounded(params: &Params, name: &str, default: i64, most: i64) -> Made<usize> 
     }
 }
 
+/// The answer to `/api/heat` without a table: the busiest tables, one below the other, with the same columns.
+fn data_of_all(server: &Server, params: &Params) -> Made<Data> {
+    let heat = server.heat();
+    if params.get("start").or(params.get("end")).is_some() {
+        return Err(Refusal::BadRequest("start and end need a table".to_owned()));
+    }
+    let now_ms = heat.now_ms();
+    let kind = named(params, "kind", Kind::from_name, Kind::ALL[1])?;
+    let (rows, columns) = (
+        bounded(params, "rows", ROWS, ROWS_MAX)?,
+        bounded(params, "columns", COLUMNS, COLUMNS_MAX)?,
+    );
+    let mut tables: Vec<_> = heat.tables().into_iter().map(|(table, _)| table).collect();
+    tables.retain(|table| !table.is_system() && server.engine().describe_table(table).is_ok());
+    tables.truncate(TABLES_MAX.min(rows));
+    let first_ms = tables
+        .iter()
+        .map(|table| heat.first_ms(table))
+        .min()
+        .unwrap_or(now_ms);
+    let from_ms = from_moment(params.number("from")?.unwrap_or(-BACK_MS), now_ms, first_ms);
+    let to_ms = params
+        .number("to")?
+        .map_or(now_ms, |to| moment(to, now_ms))
+        .saturating_add(1);
+    if to_ms <= from_ms {
+        return Err(Refusal::BadRequest("to must be a time after from".to_owned()));
+    }
+    let query = |table: TableName| Query {
+        table,
+        kind,
+        axis: Axis::Keys,
+        start: Vec::new(),
+        end: Vec::new(),
+        from_ms,
+        to_ms,
+        rows_max: (rows / tables.len().max(1)).max(1),
+        columns_max: columns,
+    };
+    let queries: Vec<Query> = tables.iter().cloned().map(query).collect();
+    let pictures = heat.pictures(&queries, |table| server.boundaries(table));
+    let mut data = Data {
+        format: FORMAT,
+        table: String::new(),
+        kind: kind.as_str(),
+        axis: Axis::Keys.as_str(),
+        start: String::new(),
+        end: String::new(),
+        now_ms,
+        from_ms: pictures.first().map_or(from_ms, |picture| picture.from_ms),
+        step_ms: pictures
+            .first()
+            .map_or(to_ms - from_ms, |picture| picture.step_ms),
+        columns: pictures.first().map_or(1, |picture| picture.columns),
+        rows: Vec::new(),
+        rates: Vec::new(),
+        load_seconds: pictures
+            .iter()
+            .map(|picture| picture.load_seconds)
+            .fold(0.0, f64::max),
+    };
+    for (query, picture) in queries.iter().zip(&pictures) {
+        let regions = server.engine().regions(&query.table)?;
+        for row in 0..picture.starts.len() {
+            let (start, end) = picture.range(row, query);
+            let (region, count) = regions_of(&regions, start, end);
+            data.rows.push(Row {
+                table: Some(query.table.to_string()),
+                start: escape(start),
+                start_fields: None,
+                end: escape(end),
+                region: region
+                    .map(|region| region.encoded_name.clone())
+                    .unwrap_or_default(),
+                regions: count,
+                total: three_digits(picture.totals[row]),
+            });
+        }
+    }
+    for column in 0..data.columns {
+        for picture in &pictures {
+            let height = picture.starts.len();
+            let rates = &picture.rates[column * height..(column + 1) * height];
+            data.rates
+                .extend(rates.iter().map(|rate| three_digits(f64::from(*rate))));
+        }
+    }
+    Ok(data)
+}
+
 /// The answer to `/api/heat`.
 pub(super) fn data(server: &Server, params: &Params) -> Made<Data> {
+    if params.get("table").is_none() && server.heat().is_on() {
+        return data_of_all(server, params);
+    }
     let asked = asked(server, params)?;
     let (picture, query) = (asked.picture(server), &asked.query);
     let layout = server.engine().describe_table(&query.table)?.0.key_layout();
@@ -196,6 +297,7 @@ pub(super) fn data(server: &Server, params: &Params) -> Made<Data> {
         let (start, end) = picture.range(index, query);
         let (region, regions) = asked.regions_of(start, end);
         Row {
+            table: None,
             start: escape(start),
             start_fields: layout
                 .as_ref()

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use basalt_engine::engine::{RegionStats, RegionVersion, StoreFile, refusal};
+use basalt_engine::id::RegionId;
 use basalt_engine::schema::Escaped;
 use maud::{Markup, html};
 
@@ -40,6 +41,7 @@ pub(super) fn page(server: &Server, name: &str, params: &Params) -> Made {
             caption { "Region" }
             tbody {
                 tr { th scope="row" { "name" } td { code { (Escaped(&region.name()).to_string()) } } }
+                tr { th scope="row" { "id, in the log" } td { (region.id) } }
                 tr { th scope="row" { "start key" } td { (show::key(&region.start, "first")) } }
                 tr { th scope="row" { "end key" } td { (show::key(&region.end, "last")) } }
                 tr { th scope="row" { "created" } td { (show::time(region.created_ms)) } }
@@ -65,12 +67,17 @@ pub(super) fn page(server: &Server, name: &str, params: &Params) -> Made {
     })
 }
 
-/// The region of that encoded name.
+/// The region of that encoded name, or of that id, which log lines have.
 pub(super) fn region_named(
     server: &Server,
     name: &str,
 ) -> Result<(RegionStats, Arc<RegionVersion>), Refusal> {
-    server.engine().region_view(name).ok_or_else(|| {
+    let of_id = name
+        .parse()
+        .ok()
+        .and_then(|id| server.engine().encoded_name(RegionId(id)));
+    let found = server.engine().region_view(of_id.as_deref().unwrap_or(name));
+    found.ok_or_else(|| {
         Refusal::NotFound(format!(
             "There is no region {name}. It may have been split, merged or dropped."
         ))

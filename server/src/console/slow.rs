@@ -10,7 +10,7 @@ use super::frame::Place;
 use super::paging::{Params, Part};
 use super::table::table_link;
 use super::{Made, Page, Refusal, show};
-use crate::observe::slow_log::{Combine, Kind, Query, Record};
+use crate::observe::slow_log::{Combine, FetchedRows, Kind, Query, Record};
 use crate::server::Server;
 
 /// Groups that are listed.
@@ -87,10 +87,9 @@ pub(super) fn page(server: &Server, params: &Params) -> Made {
             div.wide { table {
                 caption { "Requests, the newest first" }
                 thead { tr {
-                    th.n scope="col" { "request" } th scope="col" { "began" } th scope="col" { "method" } th.n scope="col" { "took" }
+                    th.n scope="col" { "request" } th.n scope="col" { "took" } th scope="col" { "method" } th scope="col" { "table" } th scope="col" { "arguments" }
                     th.n scope="col" { "waited" } th.n scope="col" { "from disk" } th.n scope="col" { "rows read" } th.n scope="col" { "returned" }
-                    th.n scope="col" { "answer" } th scope="col" { "client, user" }
-                    th scope="col" { "table, region" } th scope="col" { "arguments" }
+                    th.n scope="col" { "answer" } th scope="col" { "began" } th scope="col" { "client, user" } th scope="col" { "region" }
                 } }
                 tbody { @for record in &records[part.first..part.end] { (row(server, record)) } }
             } }
@@ -111,20 +110,18 @@ fn row(server: &Server, record: &Record) -> Markup {
     html! {
         tr {
             td.n { (record.request) }
-            td { (show::time(began_ms)) }
-            th scope="row" { (record.method) }
             td.n { (show::duration(record.took)) }
+            th scope="row" { (record.method) }
+            td { @if let Some(table) = &record.table { (table_link(server, table)) } }
+            td { code.long { (record.arguments) } }
             td.n { (show::duration(record.waited)) }
             td.n { (show::bytes(record.disk_bytes)) }
             td.n { @if let Some(rows) = record.rows { (show::count(rows.looked_at)) } }
             td.n { @if let Some(rows) = record.rows { (show::count(rows.returned)) } }
             td.n { (show::bytes(record.answer_bytes)) }
+            td.when { (show::time(began_ms)) }
             td { (record.client) @if !record.user.is_empty() { ", " (record.user) } }
-            td {
-                @if let Some(table) = &record.table { (table_link(server, table)) }
-                @if let Some(region) = &record.encoded_name { " " (region_link(server, region)) }
-            }
-            td { code.long { (record.arguments) } }
+            td { @if let Some(region) = &record.encoded_name { (region_link(server, region)) } }
         }
     }
 }
@@ -143,8 +140,8 @@ struct Group {
     took: Vec<Duration>,
     waited: Duration,
     disk_bytes: u64,
-    looked_at: u64,
-    returned: u64,
+    /// Of fetches.
+    rows: Option<FetchedRows>,
     last_ms: u64,
 }
 
@@ -164,8 +161,11 @@ fn groups(records: &[Arc<Record>]) -> Vec<(Common, Group)> {
             .last_ms
             .max(u64::try_from(record.began_ms).unwrap_or_default());
         if let Some(rows) = record.rows {
-            group.looked_at += rows.looked_at;
-            group.returned += rows.returned;
+            let before = group.rows.unwrap_or_default();
+            group.rows = Some(FetchedRows {
+                looked_at: before.looked_at + rows.looked_at,
+                returned: before.returned + rows.returned,
+            });
         }
     }
     let mut groups: Vec<_> = groups.into_iter().collect();
@@ -200,9 +200,9 @@ fn grouped(server: &Server, groups: &[(Common, Group)], params: &Params) -> Mark
                         td.n { (show::duration(group.took.last().copied().unwrap_or_default())) }
                         td.n { (show::duration(group.waited)) }
                         td.n { (show::bytes(group.disk_bytes)) }
-                        td.n { (show::count(group.looked_at)) }
-                        td.n { (show::count(group.returned)) }
-                        td { (show::time(group.last_ms)) }
+                        td.n { @if let Some(rows) = group.rows { (show::count(rows.looked_at)) } }
+                        td.n { @if let Some(rows) = group.rows { (show::count(rows.returned)) } }
+                        td.when { (show::time(group.last_ms)) }
                     }
                 }
             }

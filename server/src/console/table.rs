@@ -8,7 +8,7 @@ use maud::{Markup, html};
 use super::frame::Place;
 use super::paging::Params;
 use super::{Made, Page, Refusal, findings, region_list, show};
-use crate::observe::heat::{self, HotKind, HotTable};
+use crate::observe::heat::{self, HotKind, HotRow, HotTable};
 use crate::server::Server;
 use crate::thrift::schema;
 
@@ -102,15 +102,26 @@ fn sampling(kind: &str, hot: &HotKind) -> Markup {
 
 fn hot_rows_of(heading: &str, hot: &HotKind, of: &HotTable, layout: Option<&KeyLayout>) -> Markup {
     let kind = heading.to_lowercase();
+    // A row that was asked for once is not hot, however few there are.
+    let rows: Vec<&HotRow> = hot
+        .rows
+        .iter()
+        .filter(|row| row.least() > 1.0)
+        .take(HOT_ROWS)
+        .collect();
     html! {
-        @if hot.rows.is_empty() { p.quiet { "No " (kind) "." } } @else {
+        @if hot.total <= 0.0 {
+            p.quiet { "No " (kind) "." }
+        } @else if rows.is_empty() {
+            p.quiet { "No row stands out of " (show::of(hot.total.round() as u64, kind.trim_end_matches('s'))) "." }
+        } @else {
             div.wide { table {
                 caption { (heading) " by row, of " (show::count(hot.total.round() as u64)) " in all" }
                 thead { tr {
                     th scope="col" { "row" } th scope="col" { "share" } th.n scope="col" { (kind) } th.n scope="col" { "a second" }
                     th.n scope="col" { "error at most" } th scope="col" { "counted since" }
                 } }
-                tbody { @for row in hot.rows.iter().take(HOT_ROWS) {
+                tbody { @for row in rows {
                     tr {
                         th scope="row" {
                             (show::key(&row.key, "empty")) @if row.is_cut() { " and longer" }

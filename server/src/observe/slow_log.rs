@@ -44,7 +44,7 @@ pub(crate) enum Kind {
 }
 
 /// Rows of a fetch of a scan.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct FetchedRows {
     /// Rows that were read, also those that the filter left out.
     pub(crate) looked_at: u64,

@@ -316,7 +316,7 @@ async fn serve(
             "calls still running after {DRAIN:?} are abandoned"
         );
     }
-    server.heat().save();
+    server.close_load();
     server.sessions().close_all();
     Ok(())
 }

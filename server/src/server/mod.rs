@@ -300,6 +300,11 @@ impl Server {
         });
     }
 
+    /// Keeps the load figures that survive a restart. To be called when the last call has ended.
+    pub(crate) fn close_load(&self) {
+        self.heat.close(|table| self.boundaries(table));
+    }
+
     /// Writes that were refused, stalled or slowed because flushes did not keep up.
     fn stalled_writes(&self) -> u64 {
         let counters = self.engine.counters();

@@ -96,7 +96,10 @@
     const style = getComputedStyle(box);
     const text = style.getPropertyValue("--text").trim(), quiet = style.getPropertyValue("--quiet").trim();
     context.font = "12px ui-monospace, 'DejaVu Sans Mono', monospace";
-    const labels = data.rows.map((row) => row.start_fields || keyName(row.start, "first key"));
+    const labels = data.rows.map((row, at) => {
+      if (row.table && (at === 0 || data.rows[at - 1].table !== row.table)) return row.table;
+      return row.start_fields || keyName(row.start, "first key");
+    });
     const widest = labels.reduce((most, label) => Math.max(most, context.measureText(label.slice(0, 60)).width), 0);
     const left = Math.min(LEFT_MAX, width / 3, Math.ceil(widest) + 14);
     place = { left, width: Math.max(width - left - RIGHT, 10), height: Math.max(height - TOP - BOTTOM, 10) };
@@ -117,6 +120,11 @@
       }
     }
 
+    // A line between tables.
+    context.fillStyle = "#ffffff";
+    data.rows.forEach((row, at) => {
+      if (at > 0 && row.table !== data.rows[at - 1].table) context.fillRect(left, Math.floor(y(at)), place.width, 1);
+    });
     context.strokeStyle = "#ffffff";
     context.setLineDash([3, 3]);
     for (const column of data.folds) {
@@ -193,7 +201,7 @@
     const row = data.rows[cursor.row];
     const regions = row.regions > 1 ? `region ${row.region} and ${row.regions - 1} more` : `region ${row.region}`;
     cell.textContent = `${figure(rateAt(cursor.column, cursor.row))} at ${clock(startOf(cursor.column), true)} UTC for ` +
-      `${data.step_ms / 1000} s, keys from ${keyName(row.start, "the first")}${row.start_fields ? ` (${row.start_fields})` : ""} up to ${keyName(row.end, "the last")}, ${regions}`;
+      `${data.step_ms / 1000} s, keys from ${keyName(row.start, "the first")}${row.start_fields ? ` (${row.start_fields})` : ""} up to ${keyName(row.end, "the last")}, ${row.table ? `table ${row.table}, ` : ""}${regions}`;
   }
 
   function at(event) {
@@ -209,7 +217,9 @@
   function zoom(area) {
     const address = new URL(box.dataset.page, location.href);
     const first = data.rows[area.rows[0]], last = data.rows[area.rows[1] - 1];
-    const whole = area.rows[0] === 0 && area.rows[1] === data.rows.length;
+    // Over several tables the first one is shown, whole.
+    const whole = first.table !== last.table || (area.rows[0] === 0 && area.rows[1] === data.rows.length);
+    if (first.table) address.searchParams.set("table", first.table);
     const set = (name, value) => { if (value !== "") address.searchParams.set(name, value); };
     set("start", whole ? data.start : first.start);
     set("end", whole ? data.end : last.end);
@@ -320,7 +330,7 @@
     picture.toBlob((blob) => {
       const link = document.createElement("a");
       link.href = URL.createObjectURL(blob);
-      link.download = `${data.table.replace(":", "-")}-${data.kind}-${new Date(data.now_ms).toISOString().slice(0, 19).replaceAll(":", "")}.png`;
+      link.download = `${data.table.replace(":", "-") || "tables"}-${data.kind}-${new Date(data.now_ms).toISOString().slice(0, 19).replaceAll(":", "")}.png`;
       link.click();
       setTimeout(() => URL.revokeObjectURL(link.href), 1000);
     });

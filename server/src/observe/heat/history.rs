@@ -207,7 +207,7 @@ impl History {
             let mut before = None;
             for _ in 0..from.u32()? {
                 let start_ms = u64::from_le_bytes(from.array()?);
-                if !start_ms.is_multiple_of(ring.step_ms) || before >= Some(start_ms) {
+                if !start_ms.is_multiple_of(ring.step_ms) || before > Some(start_ms) {
                     return None;
                 }
                 before = Some(start_ms);

@@ -234,7 +234,8 @@ impl Heat {
                 );
             }
             history.retain(is_there);
-            history.drop_from(self.clock.wall_ms() / COLUMN_MS * COLUMN_MS);
+            // The clock may have been set back meanwhile.
+            history.drop_from(self.clock.wall_ms() + 1);
         }
         let written = Mutex::new(Instant::now());
         // Set once, at the start.
@@ -311,10 +312,24 @@ impl Heat {
     /// its history is removed.
     pub(crate) fn tick(&self, boundaries: impl Fn(&TableName) -> Vec<Vec<u8>>) {
         let now = self.clock.wall_ms() / COLUMN_MS;
-        let open = self.column.0.load(Ordering::Relaxed);
-        if !self.is_on() || now == open {
-            return;
+        if self.is_on() && now != self.column.0.load(Ordering::Relaxed) {
+            self.close_column(now, boundaries);
+            self.save_if_due();
         }
+    }
+
+    /// Closes the open column although its time is not over, and writes the history to its file: the server
+    /// stops.
+    pub(crate) fn close(&self, boundaries: impl Fn(&TableName) -> Vec<Vec<u8>>) {
+        if self.is_on() {
+            self.close_column(self.clock.wall_ms() / COLUMN_MS, boundaries);
+            self.save();
+        }
+    }
+
+    /// Closes the open column; the next one has this number.
+    fn close_column(&self, now: u64, boundaries: impl Fn(&TableName) -> Vec<Vec<u8>>) {
+        let open = self.column.0.load(Ordering::Relaxed);
         let mut samples: BTreeMap<TableName, Vec<Point>> = BTreeMap::new();
         for shard in &self.shards {
             for (table, points) in shard.0.lock().drain() {
@@ -339,7 +354,6 @@ impl Heat {
             self.history.lock().retain(|table| !gone.contains(table));
         }
         self.hot_rows.lock().retain(|table| !is_gone(table));
-        self.save_if_due();
     }
 
     /// Forgets a table that was dropped: a new one of that name has none of its load.
@@ -392,6 +406,30 @@ impl Heat {
 
     /// Traffic of a table as a grid. `boundaries` are the start keys of its regions, in order.
     pub(crate) fn picture(&self, query: &Query, boundaries: &[Vec<u8>]) -> Picture {
+        let spans = self.spans(query);
+        picture::draw(query, boundaries, &spans, picture::longest(query, &spans))
+    }
+
+    /// Pictures of several tables for the same time, with the same columns. `boundaries` are the start keys of
+    /// a table's regions.
+    pub(crate) fn pictures(
+        &self,
+        queries: &[Query],
+        boundaries: impl Fn(&TableName) -> Vec<Vec<u8>>,
+    ) -> Vec<Picture> {
+        let spans: Vec<_> = queries.iter().map(|query| self.spans(query)).collect();
+        let longest = queries
+            .iter()
+            .zip(&spans)
+            .map(|(query, spans)| picture::longest(query, spans));
+        let column_ms = longest.max().unwrap_or(COLUMN_MS);
+        let each = queries.iter().zip(&spans);
+        each.map(|(query, spans)| picture::draw(query, &boundaries(&query.table), spans, column_ms))
+            .collect()
+    }
+
+    /// Traffic of a table in the columns of the requested time and in the open one.
+    fn spans(&self, query: &Query) -> Vec<history::Span> {
         let now_ms = self.clock.wall_ms();
         let open_ms = self.column.0.load(Ordering::Relaxed) * COLUMN_MS;
         let open = |shard: &Apart<Mutex<Shard>>| shard.0.lock().peek(&query.table);
@@ -401,7 +439,7 @@ impl Heat {
             to_ms: now_ms.clamp(open_ms + 1_000, open_ms + COLUMN_MS),
             points: self.shards.iter().flat_map(open).collect(),
         });
-        picture::draw(query, boundaries, &spans)
+        spans
     }
 
     /// Tables with load, in closed columns or the open one, with the number of their reads and

@@ -91,9 +91,20 @@ impl Picture {
     }
 }
 
-/// The picture of these spans. `boundaries`: start keys of the table's regions, in order.
-pub(super) fn draw(query: &Query, boundaries: &[Vec<u8>], spans: &[Span]) -> Picture {
-    let (from_ms, step_ms, columns) = columns(query, spans);
+/// The longest of the spans in the requested time, which a column must not be shorter than.
+pub(super) fn longest(query: &Query, spans: &[Span]) -> u64 {
+    let asked = spans
+        .iter()
+        .filter(|span| span.from_ms >= query.from_ms && span.from_ms < query.to_ms);
+    asked
+        .map(|span| span.to_ms - span.from_ms)
+        .fold(COLUMN_MS, u64::max)
+}
+
+/// The picture of these spans, in columns of at least `column_ms`. `boundaries`: start keys of the table's
+/// regions, in order.
+pub(super) fn draw(query: &Query, boundaries: &[Vec<u8>], spans: &[Span], column_ms: u64) -> Picture {
+    let (from_ms, step_ms, columns) = columns(query, column_ms);
     let spans: Vec<&Span> = spans
         .iter()
         .filter(|span| span.from_ms >= from_ms && span.from_ms < query.to_ms)
@@ -145,13 +156,7 @@ pub(super) fn draw(query: &Query, boundaries: &[Vec<u8>], spans: &[Span]) -> Pic
 }
 
 /// Beginning of the first column, length and number of all.
-fn columns(query: &Query, spans: &[Span]) -> (u64, u64, usize) {
-    let asked = spans
-        .iter()
-        .filter(|span| span.from_ms >= query.from_ms && span.from_ms < query.to_ms);
-    let finest = asked
-        .map(|span| span.to_ms - span.from_ms)
-        .fold(COLUMN_MS, u64::max);
+fn columns(query: &Query, finest: u64) -> (u64, u64, usize) {
     let count = |step_ms: u64| query.to_ms.div_ceil(step_ms) - query.from_ms / step_ms;
     let columns_max = query.columns_max as u64;
     let mut step_ms = finest * count(finest).div_ceil(columns_max).max(1);

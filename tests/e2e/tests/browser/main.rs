@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use basalt_client::admin::Admin;
-use basalt_client::{Client, FamilySchema, Get, Put, TableSchema};
+use basalt_client::{Client, FamilySchema, Get, Put, Scan, TableSchema};
 use basalt_test_support::{Server, workspace};
 
 mod chromium;
@@ -152,6 +152,90 @@ fn pages_work_in_a_browser() {
     server.stop();
 }
 
+/// A load with a hot row, and scans that read much and return little.
+async fn incident(server: &Server) {
+    let client = connect(server).await;
+    create(&client, "orders").await;
+    let orders = client.table("orders").expect("a name");
+    for round in 0..10_usize {
+        let put = |row: usize| {
+            let number = round * 2_000 + row;
+            Put::new(format!("{:x}-order-{number:06}", number % 16)).cell(
+                "f",
+                "state",
+                if number % 500 == 0 { "open" } else { "done" },
+            )
+        };
+        orders.put_multiple((0..2_000).map(put)).await.expect("written");
+        let hot = |_| Put::new("7-total").cell("f", "n", "1");
+        orders.put_multiple((0..1_500).map(hot)).await.expect("written");
+    }
+    Admin::new(&client).flush("orders").await.expect("flushed");
+    for _ in 0..5 {
+        let open = Scan::new().filter("SingleColumnValueFilter('f', 'state', =, 'binary:open', true, true)");
+        let mut scan = orders.scan(open).expect("a scan");
+        while scan.next().await.expect("no error").is_some() {}
+    }
+}
+
+/// Goal: the questions of an incident (docs/operations.md) are answered within two clicks from the overview,
+/// each with its picture there. Method: a load with a hot row and scans that read in vain.
+#[test]
+fn an_incident_is_answered_within_two_clicks() {
+    let Some(mut browser) = Chromium::start() else {
+        return;
+    };
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let server = Server::start(&dir.path().join("data"), &["slow_log.threshold_ms=5"]);
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    runtime.block_on(incident(&server));
+    let origin = format!("http://{}", server.http);
+    let text = |browser: &mut Chromium| {
+        let text = browser.evaluate("document.querySelector('main').innerText");
+        text.as_str().expect("a text").to_owned()
+    };
+    browser.look("light", 1100, 900);
+    // Who is hot, since when, what to do: the verdict names the table, its link leads to the row.
+    browser.open(&format!("{origin}/"));
+    let verdict = text(&mut browser);
+    assert!(
+        verdict.contains("One row of table orders takes") && verdict.contains("Spread it over several rows"),
+        "{verdict}"
+    );
+    browser.screenshot(&screenshots().join("incident-overview.png"));
+    browser.click_to_go("#live-verdict a[href$='#hot-rows']");
+    browser.wait_until("location.pathname === '/tables/orders' && document.readyState === 'complete'");
+    let hot = text(&mut browser);
+    assert!(
+        hot.contains("7-total") && hot.to_lowercase().contains("counted since"),
+        "{hot}"
+    );
+    browser.screenshot(&screenshots().join("incident-hot-rows.png"));
+    // What is slow, and was it the disk: requests by shape, with rows read and bytes from disk.
+    browser.open(&format!("{origin}/"));
+    browser.click_to_go("nav a[href='/slow']");
+    browser.wait_until("location.pathname === '/slow' && document.readyState === 'complete'");
+    let slow = text(&mut browser);
+    assert!(
+        slow.contains("filter=SingleColumnValueFilter(?")
+            && slow.contains("rows read")
+            && slow.contains("from disk"),
+        "{slow}"
+    );
+    browser.screenshot(&screenshots().join("incident-slow.png"));
+    // What to do about the keys.
+    browser.open(&format!("{origin}/"));
+    browser.click_to_go("nav a[href='/findings']");
+    browser.wait_until("location.pathname === '/findings' && document.readyState === 'complete'");
+    let findings = text(&mut browser);
+    assert!(
+        findings.contains("Hot row: 7-total") && findings.contains("Cure:"),
+        "{findings}"
+    );
+    check(&browser, &origin, "/findings");
+    server.stop();
+}
+
 /// Goal: the overview keeps itself up to date where it stands. Method: a table is made while the page is
 /// scrolled down; its figures change, and the place and the focus do not.
 #[test]
@@ -171,9 +255,15 @@ fn the_overview_refreshes_in_place() {
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     runtime.block_on(async { create(&connect(&server).await, "new").await });
     browser.wait_until("document.body.textContent.includes('1 table,')");
-    assert_ne!(browser.evaluate("document.getElementById('live-time').textContent"), before);
+    assert_ne!(
+        browser.evaluate("document.getElementById('live-time').textContent"),
+        before
+    );
     assert_eq!(browser.evaluate("scrollY"), place);
-    assert_eq!(browser.evaluate("document.activeElement.getAttribute('href')"), "/metrics");
+    assert_eq!(
+        browser.evaluate("document.activeElement.getAttribute('href')"),
+        "/metrics"
+    );
     assert_eq!(browser.errors(), Vec::<String>::new());
     // Without an answer the page says that its figures are old.
     server.kill();

@@ -189,7 +189,7 @@ fn a_visualiser_can_be_refused_and_switched_off() {
     let server = Server::start(&dir.path().join("data"), &[]);
     let mut http = Http::connect(server.http);
     for (query, word) in [
-        ("", "table is missing"),
+        ("start=a", "start and end need a table"),
         ("table=t&rows=0", "rows is 0, and must be from 1 to 512"),
         ("table=t&rows=513", "from 1 to 512"),
         ("table=t&columns=721", "from 1 to 720"),
@@ -201,5 +201,83 @@ fn a_visualiser_can_be_refused_and_switched_off() {
         assert_eq!(answer.status, 400, "{query}");
         assert!(answer.text().contains(word), "{query}: {}", answer.text());
     }
+    server.stop();
+}
+
+/// Goal: the map has its past after a restart, and one of all tables has them below each other, each row with
+/// its table; a new table of a dropped one's name has none of its load.
+#[test]
+fn all_tables_are_on_one_map_also_after_a_restart() {
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let data = dir.path().join("data");
+    let server = Server::start(&data, &[]);
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    let schema = |name: &str| {
+        TableSchema::new(name)
+            .expect("a name")
+            .family(FamilySchema::new("f"))
+    };
+    runtime.block_on(async {
+        let client = Client::connect(&server.thrift.to_string())
+            .await
+            .expect("a connection");
+        for (name, rows) in [("t", 30), ("busy", 70), ("dropped", 50)] {
+            client.create_table(schema(name)).await.expect("a table");
+            let table = client.table(name).expect("a name");
+            let put = |row: usize| Put::new(format!("row-{row:02}")).cell("f", "q", "v");
+            table.put_multiple((0..rows).map(put)).await.expect("written");
+        }
+    });
+    let by_table = |server: &Server| -> Vec<(String, f64)> {
+        let answer = Http::connect(server.http).ask("GET", "/api/heat?kind=writes", "", b"");
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        let data: Value = serde_json::from_slice(&answer.body).expect("JSON");
+        let rows = data["rows"].as_array().expect("a list");
+        let rates = data["rates"].as_array().expect("a list").len() as u64;
+        assert_eq!(
+            rates,
+            rows.len() as u64 * data["columns"].as_u64().expect("a number")
+        );
+        let mut sums: Vec<(String, f64)> = Vec::new();
+        for row in rows {
+            let (name, total) = (
+                row["table"].as_str().expect("a name"),
+                row["total"].as_f64().expect("a number"),
+            );
+            match sums.last_mut().filter(|(last, _)| last == name) {
+                Some((_, sum)) => *sum += total,
+                None => sums.push((name.to_owned(), total)),
+            }
+        }
+        sums
+    };
+    let all = [row("busy", 70.0), row("dropped", 50.0), row("t", 30.0)];
+    assert_eq!(by_table(&server), all);
+    server.stop();
+
+    let server = Server::start(&data, &[]);
+    assert_eq!(by_table(&server), all, "the past is there again");
+    let page = Http::connect(server.http).ask("GET", "/heat", "", b"").text();
+    assert!(
+        page.contains("id=\"heat-map\"") && page.contains(">busy</a>"),
+        "{page}"
+    );
+    runtime.block_on(async {
+        let client = Client::connect(&server.thrift.to_string())
+            .await
+            .expect("a connection");
+        client.disable_table("dropped").await.expect("disabled");
+        client.drop_table("dropped").await.expect("dropped");
+        client.create_table(schema("dropped")).await.expect("a new table");
+    });
+    let rest = [row("busy", 70.0), row("t", 30.0)];
+    assert_eq!(by_table(&server), rest);
+    server.kill();
+    let server = Server::start(&data, &[]);
+    assert_eq!(
+        by_table(&server),
+        rest,
+        "nothing of the dropped table, also after a crash"
+    );
     server.stop();
 }

@@ -145,7 +145,7 @@ fn findings_are_said_in_words() {
             .expect("written");
         admin.flush("queue").await.expect("flushed");
         queue
-            .delete_multiple(rows().map(Delete::new))
+            .delete_multiple(rows().map(Delete::row))
             .await
             .expect("deleted");
         admin.flush("queue").await.expect("flushed");
@@ -234,7 +234,13 @@ fn rows_are_browsed() {
             &(i64::MAX - 1_700_000_000_000).to_be_bytes(),
         ]
         .concat();
-        table.get(Get::new(key)).await.expect("no error").expect("a row");
+        for _ in 0..2 {
+            table
+                .get(Get::new(key.clone()))
+                .await
+                .expect("no error")
+                .expect("a row");
+        }
     });
     let text = page(&server, "/tables/t/rows?column=f%3Aq");
     has(
@@ -281,4 +287,36 @@ fn rows_are_browsed() {
     let heat = page(&server, "/api/heat?table=t&axis=keys&kind=writes");
     has(&heat, &["\"start_fields\":\"salt=1 user=<script>"]);
     server.stop();
+}
+
+/// Goal: a region's number in the log leads to its page.
+#[test]
+fn a_region_is_found_by_its_number() {
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let server = Server::start(&dir.path().join("data"), &[]);
+    runtime().block_on(async {
+        let client = connect(&server).await;
+        client.create_table(schema("t")).await.expect("a table");
+        let table = client.table("t").expect("a name");
+        table
+            .put(Put::new("r").cell("f", "q", "v"))
+            .await
+            .expect("written");
+        Admin::new(&client).flush("t").await.expect("flushed");
+    });
+    let table = page(&server, "/tables/t");
+    let link = table
+        .split("href=\"/regions/")
+        .nth(1)
+        .and_then(|rest| rest.split('"').next())
+        .expect("a link");
+    let text = page(&server, &format!("/regions/{link}"));
+    let id = text
+        .split("id, in the log</th><td>")
+        .nth(1)
+        .and_then(|rest| rest.split('<').next())
+        .expect("a number");
+    has(&page(&server, &format!("/regions/{id}")), &[link]);
+    let log = server.stop_and_log();
+    assert!(log.contains(&format!("region={id} ")), "{log}");
 }
