@@ -52,8 +52,8 @@ fn runs(line: &[Option<f64>], most: f64) -> Vec<String> {
                 run.push(' ');
                 run.push_str(&point);
             }
-            // A single point has no length: the second one makes it visible.
-            None => runs.push(format!("{point} {:.0},{y:.1}", x + 1.0)),
+            // A single point has no length: one before makes it visible.
+            None => runs.push(format!("{:.0},{y:.1} {point}", x - 2.0)),
         }
         is_open = true;
     }
@@ -69,7 +69,7 @@ mod tests {
         let line = [Some(0.0), None, Some(10.0), Some(5.0)];
         assert_eq!(
             runs(&line, 10.0),
-            ["234,47.0 235,47.0", "238,1.0 239,1.0 240,24.0"]
+            ["232,47.0 234,47.0", "236,1.0 238,1.0 240,24.0"]
         );
         assert_eq!(runs(&[], 0.0), Vec::<String>::new());
         let drawn = curve("Requests", &html! { "5 a second" }, &[line.to_vec()], |value| {

@@ -10,7 +10,7 @@ use maud::{Markup, html};
 
 use super::frame::Place;
 use super::paging::Params;
-use super::{Made, Page, Refusal, show, table};
+use super::{Made, Page, Refusal, hot_rows, show};
 use crate::observe::heat::{Axis, Kind, Motion, Query, motion};
 use crate::server::Server;
 use crate::service::rules_of_thumb::{self, Contents};
@@ -178,7 +178,7 @@ fn hot_rows(server: &Server, table: &TableName) -> Vec<Finding> {
         };
         findings.push(Finding {
             what: "Hot row",
-            range: html! { a href=(table::hot_rows_address(table)) { (show::key(&row.key, "empty")) } },
+            range: html! { a href=(hot_rows::address(table)) { (show::key(&row.key, "empty")) } },
             share: format!(
                 "{} of the {} of the last minutes, {} a second",
                 show::percent(row.least(), of_kind.total),

@@ -13,7 +13,7 @@ use maud::{Markup, html};
 use super::frame::Place;
 use super::heat_data::{Asked, asked};
 use super::paging::Params;
-use super::{Made, Page, Refusal, show, table};
+use super::{Made, Page, Refusal, hot_rows, show};
 use crate::observe::heat::{Axis, Kind, Picture};
 use crate::server::Server;
 
@@ -30,6 +30,13 @@ const TIMES: [(&str, &str); 5] = [
     ("-21600000", "6 hours"),
     ("-86400000", "1 day"),
     ("-604800000", "1 week"),
+];
+
+/// Times back that a map can be compared with.
+const COMPARED: [(&str, &str); 3] = [
+    ("3600000", "beside an hour before"),
+    ("86400000", "a day before"),
+    ("604800000", "a week before"),
 ];
 
 pub(super) fn page(server: &Server, params: &Params) -> Made {
@@ -80,6 +87,7 @@ fn choice(server: &Server, params: &Params) -> Markup {
                 &params.with(&[("from", ""), ("to", "")]),
                 params.get("to").is_none(),
             ))
+            script src="/assets/heat.js" {}
         }
         @if busy.is_empty() { p.quiet { "Nothing was read or written since " (show::time(server.heat().oldest_ms())) "." } } @else {
             h2 { "Busy tables" }
@@ -124,7 +132,9 @@ fn map(server: &Server, params: &Params) -> Result<Markup, Refusal> {
             &params.with(&[("start", ""), ("end", ""), ("from", ""), ("to", ""), ("axis", "")]),
             asked.follows,
         ))
-        (table::hot_rows(server, &query.table))
+        (compared(&asked, params)?)
+        script src="/assets/heat.js" {}
+        (hot_rows::section(server, &query.table))
         (hottest(&listed, &picture, params))
     })
 }
@@ -133,21 +143,74 @@ fn map(server: &Server, params: &Params) -> Result<Markup, Refusal> {
 /// it ends now.
 fn canvas(data: &str, page: &str, follows: bool) -> Markup {
     html! {
-        div #heat.heat data-address=(data) data-page=(page) data-follow=(follows) {
-            noscript { p { "The map needs a script. The lists below have the same figures." } }
-            p #heat-help.quiet {
-                "Move over the map, or focus it and use the arrow keys, to read values. Drag, or press Enter, to zoom into keys and time. Escape goes back."
-            }
-            canvas #heat-map tabindex="0" role="img" aria-describedby="heat-help heat-cell" aria-label="Heat map of keys over time" {}
-            p #heat-cell.cell aria-live="polite" {}
-            p #heat-scale.scale aria-hidden="true" {}
+        noscript { p { "The map needs a script. The lists below have the same figures." } }
+        p #heat-help.quiet {
+            "Move over the map, or focus it and use the arrow keys, to read values. Drag, or press Enter, to zoom into keys and time. Escape goes back."
+        }
+        (map_of("", data, page, follows))
+    }
+}
+
+/// One map. `suffix` keeps the ids of two maps apart.
+fn map_of(suffix: &str, data: &str, page: &str, follows: bool) -> Markup {
+    let id = |name: &str| format!("{name}{suffix}");
+    html! {
+        div.heat id=(id("heat")) data-address=(data) data-page=(page) data-follow=(follows) {
+            canvas id=(id("heat-map")) tabindex="0" role="img" aria-describedby=(format!("heat-help {}", id("heat-cell"))) aria-label="Heat map of keys over time" {}
+            p.cell id=(id("heat-cell")) aria-live="polite" {}
+            p.scale aria-hidden="true" {}
             p.controls {
-                label { input #heat-fold type="checkbox" checked; " fold away times without load" }
-                button #heat-png type="button" { "Save as PNG" }
+                label { input type="checkbox" checked; " fold away times without load" }
+                button type="button" { "Save as PNG" }
             }
         }
-        script src="/assets/heat.js" {}
     }
+}
+
+/// The map of the same keys an earlier time, below the first and with its scale of brightness.
+fn compared(asked: &Asked, params: &Params) -> Result<Markup, Refusal> {
+    let Some(back_ms) = params.number("compare")? else {
+        return Ok(html! {});
+    };
+    let Some(back_ms) = u64::try_from(back_ms).ok().filter(|back_ms| *back_ms > 0) else {
+        return Err(Refusal::BadRequest(format!(
+            "compare is {back_ms}, and must be a number of milliseconds to go back"
+        )));
+    };
+    let query = &asked.query;
+    let (from_ms, to_ms) = (
+        query.from_ms.saturating_sub(back_ms),
+        query.to_ms.saturating_sub(back_ms),
+    );
+    let (table, start, end) = (
+        query.table.to_string(),
+        Escaped(&query.start).to_string(),
+        Escaped(&query.end).to_string(),
+    );
+    let data = show::link(
+        "/api/heat",
+        &[
+            ("table", &table),
+            ("kind", query.kind.as_str()),
+            ("axis", query.axis.as_str()),
+            ("start", &start),
+            ("end", &end),
+            ("from", &from_ms.to_string()),
+            ("to", &to_ms.to_string()),
+        ],
+    );
+    let page = params.with(&[
+        ("start", ""),
+        ("end", ""),
+        ("from", ""),
+        ("to", ""),
+        ("axis", ""),
+        ("compare", ""),
+    ]);
+    Ok(html! {
+        h2 { (show::time(from_ms)) " to " (show::time(to_ms)) ", for comparison" }
+        (map_of("-2", &data, &page, false))
+    })
 }
 
 /// Kinds and times of the map of all tables as links.
@@ -202,6 +265,12 @@ fn controls(asked: &Asked, params: &Params) -> Markup {
             nav.tabs aria-label="Time" {
                 @for (ms, name) in TIMES {
                     a href=(params.with(&[("from", ms), ("to", "")])) aria-current=[current(asked.follows && ms == from)] { (name) }
+                }
+            }
+            nav.tabs aria-label="Compare with an earlier time" {
+                @for (ms, name) in COMPARED {
+                    @let is_current = params.get("compare") == Some(ms);
+                    a href=(params.with(&[("compare", if is_current { "" } else { ms })])) aria-current=[current(is_current)] { (name) }
                 }
             }
             form action="/heat" method="get" {

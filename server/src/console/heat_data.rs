@@ -60,6 +60,8 @@ pub(super) struct Data {
     start: String,
     end: String,
     now_ms: u64,
+    /// Start of the column that is not closed yet: before it nothing is added any more.
+    open_ms: u64,
     from_ms: u64,
     step_ms: u64,
     columns: usize,
@@ -244,6 +246,7 @@ fn data_of_all(server: &Server, params: &Params) -> Made<Data> {
         start: String::new(),
         end: String::new(),
         now_ms,
+        open_ms: heat.open_ms(),
         from_ms: pictures.first().map_or(from_ms, |picture| picture.from_ms),
         step_ms: pictures
             .first()
@@ -319,6 +322,7 @@ pub(super) fn data(server: &Server, params: &Params) -> Made<Data> {
         start: escape(&query.start),
         end: escape(&query.end),
         now_ms: server.heat().now_ms(),
+        open_ms: server.heat().open_ms(),
         from_ms: picture.from_ms,
         step_ms: picture.step_ms,
         columns: picture.columns,

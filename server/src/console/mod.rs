@@ -28,6 +28,7 @@ mod findings;
 mod frame;
 mod heat;
 mod heat_data;
+mod hot_rows;
 mod jobs;
 mod overview;
 mod paging;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use basalt_engine::engine::{RegionStats, Work};
 use maud::{Markup, html};
 
-use super::{show, table};
+use super::{hot_rows, show};
 use crate::observe::rates::Note;
 use crate::observe::recent::{Step, quantile};
 use crate::server::Server;
@@ -221,7 +221,7 @@ fn hot_rows(server: &Server) -> Vec<Problem> {
                     what: html! {
                         "One row of table " (name) " takes " (show::percent(hottest.share, 1.0)) " of its " (kind) "."
                     },
-                    remedy: html! { a href=(table::hot_rows_address(&name)) { "Its key" } ". " (cure) },
+                    remedy: html! { a href=(hot_rows::address(&name)) { "Its key" } ". " (cure) },
                 });
             }
         }

@@ -13,8 +13,8 @@ use std::collections::{BTreeMap, VecDeque};
 use basalt_engine::schema::TableName;
 
 use super::COLUMN_MS;
+use super::bytes::{Bytes, put_u32};
 use super::slice::{Point, SLICE_BYTES, Slice};
-use super::store::{Bytes, put_u32};
 
 /// Length of a column, and how far back the ring goes, both in milliseconds. Each length divides the next.
 const RINGS: [(u64, u64); 3] = [

@@ -34,6 +34,7 @@ use parking_lot::Mutex;
 
 use crate::config;
 
+mod bytes;
 mod history;
 mod hot_rows;
 mod motion;
@@ -368,7 +369,7 @@ impl Heat {
 
     /// The rows of a table that most requests go to.
     pub(crate) fn hot_rows(&self, table: &TableName) -> HotTable {
-        let open_ms = self.column.0.load(Ordering::Relaxed) * COLUMN_MS;
+        let open_ms = self.open_ms();
         let open = |shard: &Apart<Mutex<Shard>>| shard.0.lock().peek(table);
         let open: Vec<Point> = self.shards.iter().flat_map(open).collect();
         let now_ms = self.clock.wall_ms().max(open_ms);
@@ -377,7 +378,7 @@ impl Heat {
 
     /// The hottest row of each busy table: its share of reads, and of writes.
     pub(crate) fn hottest(&self) -> Vec<(TableName, [Option<Hottest>; 2])> {
-        let open_ms = self.column.0.load(Ordering::Relaxed) * COLUMN_MS;
+        let open_ms = self.open_ms();
         let mut open: BTreeMap<TableName, Vec<Point>> = BTreeMap::new();
         for shard in &self.shards {
             for (table, points) in shard.0.lock().peek_all() {
@@ -431,7 +432,7 @@ impl Heat {
     /// Traffic of a table in the columns of the requested time and in the open one.
     fn spans(&self, query: &Query) -> Vec<history::Span> {
         let now_ms = self.clock.wall_ms();
-        let open_ms = self.column.0.load(Ordering::Relaxed) * COLUMN_MS;
+        let open_ms = self.open_ms();
         let open = |shard: &Apart<Mutex<Shard>>| shard.0.lock().peek(&query.table);
         let mut spans = self.history.lock().spans(&query.table, query.from_ms);
         spans.push(history::Span {
@@ -459,7 +460,7 @@ impl Heat {
     /// Start of the first column with load of the table, in milliseconds since 1970; for a quiet
     /// table, start of the oldest column.
     pub(crate) fn first_ms(&self, table: &TableName) -> u64 {
-        let open_ms = self.column.0.load(Ordering::Relaxed) * COLUMN_MS;
+        let open_ms = self.open_ms();
         let is_open = || self.shards.iter().any(|shard| shard.0.lock().has(table));
         let closed = self.history.lock().first_ms(table);
         closed
@@ -469,8 +470,13 @@ impl Heat {
 
     /// The time from which on there are columns, in milliseconds since 1970.
     pub(crate) fn oldest_ms(&self) -> u64 {
-        let open_ms = self.column.0.load(Ordering::Relaxed) * COLUMN_MS;
+        let open_ms = self.open_ms();
         self.history.lock().oldest_ms().unwrap_or(open_ms)
+    }
+
+    /// Start of the open column, in milliseconds since 1970.
+    pub(crate) fn open_ms(&self) -> u64 {
+        self.column.0.load(Ordering::Relaxed) * COLUMN_MS
     }
 
     /// The time now, in milliseconds since 1970.

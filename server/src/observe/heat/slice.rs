@@ -8,7 +8,7 @@
 
 use smallvec::SmallVec;
 
-use super::store::{Bytes, put_u32};
+use super::bytes::{Bytes, put_u32};
 use super::{Amounts, Kind};
 
 /// A key, in place when it is as short as most are.

@@ -13,40 +13,12 @@ use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
+use super::bytes::Bytes;
 use super::history::History;
 
 const MAGIC: &[u8; 8] = b"BASALTKV";
 const VERSION: u32 = 1;
 const HEADER_BYTES: usize = 16;
-
-/// Bytes that are read from the front.
-#[derive(Debug)]
-pub(super) struct Bytes<'a>(&'a [u8]);
-
-impl<'a> Bytes<'a> {
-    pub(super) fn take(&mut self, count: usize) -> Option<&'a [u8]> {
-        let (taken, rest) = self.0.split_at_checked(count)?;
-        self.0 = rest;
-        Some(taken)
-    }
-
-    pub(super) fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
-        self.take(N)?.try_into().ok()
-    }
-
-    pub(super) fn u32(&mut self) -> Option<usize> {
-        usize::try_from(u32::from_le_bytes(self.array()?)).ok()
-    }
-
-    pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-}
-
-/// Appends a count: of bytes that fit into the memory of the visualizer, or of things in them.
-pub(super) fn put_u32(out: &mut Vec<u8>, count: usize) {
-    out.extend_from_slice(&u32::try_from(count).unwrap_or(u32::MAX).to_le_bytes());
-}
 
 /// The content of the file.
 pub(super) fn encode(history: &History) -> Vec<u8> {
@@ -62,10 +34,10 @@ pub(super) fn encode(history: &History) -> Vec<u8> {
 
 /// Replaces a history by that of a file; `None`, and nothing is changed, if it is damaged or of another version.
 pub(super) fn decode(file: &[u8], history: &mut History) -> Option<()> {
-    let mut bytes = Bytes(file);
+    let mut bytes = Bytes::new(file);
     let is_ours = bytes.take(MAGIC.len())? == MAGIC && bytes.u32()? == VERSION as usize;
     let checksum = u32::from_le_bytes(bytes.array()?);
-    if !is_ours || crc32c::crc32c(bytes.0) != checksum {
+    if !is_ours || crc32c::crc32c(bytes.rest()) != checksum {
         return None;
     }
     history.decode(&mut bytes)

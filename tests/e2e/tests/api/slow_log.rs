@@ -186,7 +186,7 @@ fn slow_calls_and_large_answers_are_told() {
     };
     assert_eq!(
         methods(&mut wire, both(TFilterByOperator::OR)),
-        "getRows openScanner"
+        "getRows getScannerRows openScanner"
     );
     assert_eq!(methods(&mut wire, both(TFilterByOperator::AND)), "");
     let by_address = thrift2::TLogQueryFilter {

@@ -116,6 +116,10 @@ fn pages_work_in_a_browser() {
         ("heat-salted", "/heat?table=salted&from=-600000"),
         ("heat-sequential", "/heat?table=sequential&from=-600000"),
         ("heat-keys", "/heat?table=sequential&from=-600000&axis=keys"),
+        (
+            "heat-compared",
+            "/heat?table=sequential&from=-600000&compare=3600000",
+        ),
         ("heat-empty", "/heat?table=salted&start=zz"),
     ];
     for scheme in ["light", "dark"] {
@@ -203,7 +207,7 @@ fn an_incident_is_answered_within_two_clicks() {
         "{verdict}"
     );
     browser.screenshot(&screenshots().join("incident-overview.png"));
-    browser.click_to_go("#live-verdict a[href$='#hot-rows']");
+    browser.click_to_go("#live-verdict a[href$=\"#hot-rows\"]");
     browser.wait_until("location.pathname === '/tables/orders' && document.readyState === 'complete'");
     let hot = text(&mut browser);
     assert!(
@@ -213,7 +217,7 @@ fn an_incident_is_answered_within_two_clicks() {
     browser.screenshot(&screenshots().join("incident-hot-rows.png"));
     // What is slow, and was it the disk: requests by shape, with rows read and bytes from disk.
     browser.open(&format!("{origin}/"));
-    browser.click_to_go("nav a[href='/slow']");
+    browser.click_to_go("nav a[href=\"/slow\"]");
     browser.wait_until("location.pathname === '/slow' && document.readyState === 'complete'");
     let slow = text(&mut browser);
     assert!(
@@ -225,7 +229,7 @@ fn an_incident_is_answered_within_two_clicks() {
     browser.screenshot(&screenshots().join("incident-slow.png"));
     // What to do about the keys.
     browser.open(&format!("{origin}/"));
-    browser.click_to_go("nav a[href='/findings']");
+    browser.click_to_go("nav a[href=\"/findings\"]");
     browser.wait_until("location.pathname === '/findings' && document.readyState === 'complete'");
     let findings = text(&mut browser);
     assert!(

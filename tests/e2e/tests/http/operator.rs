@@ -117,11 +117,10 @@ fn a_rehearsal_shows_its_servers() {
 fn findings_are_said_in_words() {
     let dir = tempfile::tempdir().expect("a temporary folder");
     let (server, _) = Server::start_ephemeral(dir.path(), &[]);
-    let columns = || -> u64 {
+    let open_column = || -> u64 {
         let data: serde_json::Value =
-            serde_json::from_str(&page(&server, "/api/heat?table=ordered&kind=writes&axis=keys"))
-                .expect("JSON");
-        data["columns"].as_u64().expect("a number")
+            serde_json::from_str(&page(&server, "/api/heat?table=ordered")).expect("JSON");
+        data["open_ms"].as_u64().expect("a number")
     };
     let runtime = runtime();
     runtime.block_on(async {
@@ -132,9 +131,9 @@ fn findings_are_said_in_words() {
         for step in 0..6_u64 {
             let put = |row: usize| Put::new(format!("2026-11-29-{step}-{row:04}")).cell("f", "q", "v");
             table.put_multiple((0..500).map(put)).await.expect("written");
-            let before = columns();
+            let before = open_column();
             admin.advance_clock(10_000).await.expect("moved");
-            until("the column is closed", || columns() > before);
+            until("the column is closed", || open_column() > before);
         }
         client.create_table(schema("queue")).await.expect("a table");
         let queue = client.table("queue").expect("a name");

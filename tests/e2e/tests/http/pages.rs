@@ -302,6 +302,7 @@ fn what_is_not_there_is_said() {
         ("/heat?table=t&kind=odd", 400, "kind has the unknown value odd"),
         ("/heat?table=t&start=%5Cxg1", 400, "two hexadecimal digits"),
         ("/heat?table=t&start=b&end=a", 400, "a key after start"),
+        ("/heat?table=t&compare=-5", 400, "milliseconds to go back"),
         ("/heat?table=t&from=5&to=4", 400, "a time after from"),
         (
             &format!("{region}/files/0000000000000000"),
