@@ -33,6 +33,10 @@ pub(super) fn section(server: &Server, table: &TableName) -> Markup {
         .ok()
         .and_then(|(table, _)| table.key_layout());
     let layout = layout.as_ref();
+    let share = |kind: &HotKind| kind.rows.first().map_or(0.0, |row| row.least() / kind.total);
+    // The kind whose hottest row has the larger share stands first.
+    let mut by_share = [("Reads", reads), ("Writes", writes)];
+    by_share.sort_by(|left, right| share(right.1).total_cmp(&share(left.1)));
     html! {
         h2 #hot-rows { "Hot rows" }
         p {
@@ -40,7 +44,9 @@ pub(super) fn section(server: &Server, table: &TableName) -> Markup {
             "Counters are kept for " (heat::COUNTERS) " rows of each kind; a figure is too high by at most its error. "
             (sampling("reads", reads)) (sampling("writes", writes))
         }
-        section.columns { (of_kind("Reads", reads, &hot, layout)) (of_kind("Writes", writes, &hot, layout)) }
+        section.columns {
+            @for (heading, of_this) in by_share { (of_kind(heading, of_this, &hot, layout)) }
+        }
     }
 }
 

@@ -59,6 +59,9 @@ pub(super) fn page(server: &Server, _params: &Params) -> Made {
 
 /// Requests, errors, latencies and the processor of the last minutes.
 fn curves(steps: &[Step]) -> Markup {
+    if steps.is_empty() {
+        return html! { p.quiet { "The curves of requests, errors, latency, processor and memory begin in a few seconds." } };
+    }
     let minute = verdict::minute(steps);
     let seconds = minute
         .iter()

@@ -206,6 +206,8 @@ fn an_incident_is_answered_within_two_clicks() {
         verdict.contains("One row of table orders takes") && verdict.contains("Spread it over several rows"),
         "{verdict}"
     );
+    // The script brings the first step of the curves.
+    browser.wait_until("document.querySelector('#live-curves polyline')");
     browser.screenshot(&screenshots().join("incident-overview.png"));
     browser.click_to_go("#live-verdict a[href$=\"#hot-rows\"]");
     browser.wait_until("location.pathname === '/tables/orders' && document.readyState === 'complete'");
