@@ -406,7 +406,7 @@ pub(super) fn server_name(name: &pb::ServerName) -> String {
     format!("{host},{port},{}", name.start_code.unwrap_or_default())
 }
 
-fn table_name(name: &str) -> ShellResult<pb::TableName> {
+pub(super) fn table_name(name: &str) -> ShellResult<pb::TableName> {
     Ok(message_of(&name.parse()?))
 }
 

@@ -886,16 +886,33 @@ pub(super) const GROUPS: &[Group] = &[
     },
     Group {
         name: "security",
-        entries: &[entry(
-            "list_security_capabilities",
-            "list_security_capabilities",
-            "How clients authenticate.",
-            run!(security_capabilities),
-        )],
-        absent: &[absent(
-            &["grant", "revoke", "user_permission"],
-            "this shell does not change rights; HBase's own shell grants and revokes here (docs/security.md)",
-        )],
+        entries: &[
+            entry(
+                "list_security_capabilities",
+                "list_security_capabilities",
+                "How clients authenticate.",
+                run!(security_capabilities),
+            ),
+            entry(
+                "grant",
+                "grant 'ada', 'RWXCA'\ngrant '@readers', 'R', '@ns'\ngrant 'ada', 'RW', 't', 'f', 'q'",
+                "Gives permissions to a user or group, for everything, a namespace, a table, a family or a column. R reads, W writes, X executes, C creates, A administers.",
+                run!(grant),
+            ),
+            entry(
+                "revoke",
+                "revoke 'ada'\nrevoke '@readers', '@ns'\nrevoke 'ada', 't', 'f', 'q'",
+                "Takes all permissions of that scope from a user or group.",
+                run!(revoke),
+            ),
+            entry(
+                "user_permission",
+                "user_permission\nuser_permission '@ns'\nuser_permission 't'\nuser_permission '.*'",
+                "Who has which permissions for everything, a namespace, a table, or all tables.",
+                run!(user_permission),
+            ),
+        ],
+        absent: &[],
     },
     Group {
         name: "procedures",

@@ -33,6 +33,7 @@ pub mod program;
 pub mod progress;
 mod quotas;
 mod read_options;
+mod rights;
 mod run;
 mod schema_text;
 mod servers;

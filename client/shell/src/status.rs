@@ -105,7 +105,12 @@ impl Session {
     /// Prints the user that calls name. Thrift calls have none.
     pub(super) fn whoami(&mut self, mut arguments: Arguments) -> Outcome {
         arguments.end()?;
-        let user = &self.client.cluster.options().user;
+        let options = self.client.cluster.options();
+        if !options.security.is_none() {
+            let text = "the user that the certificate, token or password of this shell proves to the server";
+            return self.print_answer(text, Value::text(text));
+        }
+        let user = &options.user;
         let (text, value) = (format!("{user} (auth:SIMPLE)"), Value::text(user));
         self.output.answer(&text, &value)?;
         self.output.note(match self.client.api {

@@ -302,3 +302,50 @@ fn the_native_client_logs_in_by_token_and_certificate() {
         );
     }
 }
+
+/// Goal: rights are granted, listed and taken, for each scope, and hold; wrong requests are named.
+#[test]
+fn the_shell_changes_rights() {
+    let secured = Secured::start(&[]);
+    let token = "--token @ada.token";
+    let listed = secured.says(
+        token,
+        &[
+            "create 't', 'f'",
+            "create_namespace 'ns'",
+            "grant 'nobody', 'RW', 't', 'f', 'q'",
+            "grant '@readers', 'R', '@ns'",
+            "grant 'nobody', 'C'",
+            "user_permission 't'",
+            "user_permission '@ns'",
+            "user_permission",
+        ],
+    );
+    for line in [
+        "default,t,f,q: [Permission: actions=READ,WRITE]",
+        "ns,,,: [Permission: actions=READ]",
+        ",,,: [Permission: actions=CREATE]",
+        // The creator of the table, and the superuser.
+        "default,t,,: [Permission: actions=READ,WRITE,EXEC,CREATE,ADMIN]",
+        ",,,: [Permission: actions=READ,WRITE,EXEC,CREATE,ADMIN]",
+    ] {
+        assert!(listed.contains(line), "{line} is not in\n{listed}");
+    }
+    let left = secured.says(
+        token,
+        &[
+            "revoke 'nobody', 't', 'f', 'q'",
+            "revoke 'nobody'",
+            "user_permission 't'",
+        ],
+    );
+    assert!(!left.contains("nobody"), "{left}");
+    for (command, words) in [
+        ("grant 'nobody', 'RZ'", "'Z' is no permission"),
+        ("grant 'nobody', 'R', '@ns', 'f'", "a namespace has no families"),
+        ("grant 'nobody', 'R', 'missing'", "missing"),
+    ] {
+        let error = secured.fails(token, command);
+        assert!(error.contains(words), "{command}: {error}");
+    }
+}
