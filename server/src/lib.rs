@@ -11,7 +11,7 @@
 //! row 8  serve                                         start and stop, in order; SIGHUP; messages to systemd
 //! row 7  net                                           listeners, detection of protocols, which connection loop serves a connection
 //! row 6  thrift native zookeeper rest http console     one folder for each protocol: connections, conversions, exceptions; pages for people
-//! row 5  service                                       the calls themselves, independent of any protocol
+//! row 5  service backup                                the calls themselves, independent of any protocol; backups, on request and continuous
 //! row 4  server                                        the state that all connections share, with scanner sessions
 //! row 3  ephemeral                                     servers that tests own, and faults that tests arm
 //! row 2  limits cluster security                       admission, memory, throttling, quotas; names of servers and regions; who calls, and who may do what
@@ -21,6 +21,7 @@
 //!
 //! Below all rows is the engine, which is synchronous: tokio ends at `service`.
 
+mod backup;
 mod cluster;
 mod commands;
 pub mod config;

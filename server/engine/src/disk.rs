@@ -62,6 +62,8 @@ pub(crate) struct DiskSpace {
     /// The most that running compactions may write.
     compacting_bytes: AtomicU64,
     seen: Mutex<Seen>,
+    /// A reason outside of the engine to suspend writes.
+    outside_problem: Mutex<Option<Error>>,
 }
 
 /// Result of the last poll.
@@ -129,7 +131,13 @@ impl DiskSpace {
             short: AtomicBool::new(false),
             compacting_bytes: AtomicU64::new(0),
             seen: Mutex::default(),
+            outside_problem: Mutex::default(),
         }
+    }
+
+    /// Sets or ends a reason outside of the engine to suspend writes; the next poll acts on it.
+    pub(crate) fn set_outside_problem(&self, problem: Option<Error>) {
+        *self.outside_problem.lock() = problem;
     }
 
     /// Refuses a write while writes are suspended.
@@ -158,6 +166,7 @@ impl DiskSpace {
     /// Polls the disk. `problem`: a request that was refused for want of space since the last poll
     /// and would be again. A failure to poll is reported once, and changes nothing.
     pub(crate) fn poll(&self, memstore_bytes: u64, problem: Option<Error>, now: Duration) -> Result<Change> {
+        let problem = problem.or_else(|| self.outside_problem.lock().clone());
         let space = self.ask();
         let mut seen = self.seen.lock();
         let space = match space {

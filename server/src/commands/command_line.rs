@@ -67,6 +67,15 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: CertificateCommand,
     },
+    /// Back up a running server, or a stopped one's data directory, into a store.
+    Backup(Backup),
+    /// List, verify and prune backups.
+    Backups {
+        #[command(subcommand)]
+        command: BackupsCommand,
+    },
+    /// Make a data directory of a backup.
+    Restore(Restore),
     /// Print completions for a shell.
     Completions {
         /// The shell.
@@ -77,6 +86,159 @@ pub(crate) enum Command {
         /// An existing directory.
         dir: PathBuf,
     },
+}
+
+/// A backup that is to be made.
+#[derive(Debug, Args)]
+pub(crate) struct Backup {
+    /// Where to: file:/DIR, s3://BUCKET/PATH, gs://BUCKET/PATH, az://CONTAINER/PATH. The server opens it.
+    #[arg(long, value_name = "URL")]
+    pub(crate) to: String,
+    /// Address of the running server's HTTP port [default: that of the settings].
+    #[arg(long, value_name = "ADDR", conflicts_with = "data_dir")]
+    pub(crate) from: Option<String>,
+    /// Data directory of a stopped server.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) data_dir: Option<PathBuf>,
+    /// File with the key that encrypts the backup: openssl rand -hex 32. The server reads it.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) key_file: Option<PathBuf>,
+    /// Most bytes per second: 50MB.
+    #[arg(long, value_name = "BYTES", value_parser = rate)]
+    pub(crate) max_rate: Option<u64>,
+    /// Transfers at a time, 1 to 6.
+    #[arg(long, value_name = "N", default_value = "4", value_parser = clap::value_parser!(u8).range(1..=6))]
+    pub(crate) parallel: u8,
+    /// Copy users, tokens and keys, too, although the backup is not encrypted.
+    #[arg(long)]
+    pub(crate) secrets_in_clear: bool,
+    #[command(flatten)]
+    pub(crate) login: Login,
+}
+
+/// How a command reaches a server that has users.
+#[derive(Debug, Args)]
+pub(crate) struct Login {
+    /// Log in as this user. The password is in BASALT_PASSWORD, or is asked for.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) user: Option<String>,
+    /// Use TLS, and trust this authority: a PEM file.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) ca: Option<PathBuf>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum BackupsCommand {
+    /// List backups.
+    List {
+        #[command(flatten)]
+        place: Place,
+    },
+    /// Read every byte of all backups, or of some; exit 0 only when all is well.
+    Verify {
+        /// Ids of backups [default: all].
+        ids: Vec<String>,
+        /// Most bytes per second: 50MB.
+        #[arg(long, value_name = "BYTES", value_parser = rate)]
+        max_rate: Option<u64>,
+        #[command(flatten)]
+        place: Place,
+    },
+    /// Remove old backups, and what only they need. The newest one always stays.
+    Prune {
+        /// Keep backups that are younger than this: 7d.
+        #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
+        keep: std::time::Duration,
+        #[command(flatten)]
+        place: Place,
+    },
+}
+
+/// Where backups are.
+#[derive(Debug, Args)]
+pub(crate) struct Place {
+    /// URL of the backups.
+    #[arg(long, value_name = "URL")]
+    pub(crate) at: String,
+    /// File with the key of encrypted backups.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) key_file: Option<PathBuf>,
+}
+
+/// A restore.
+#[derive(Debug, Args)]
+pub(crate) struct Restore {
+    /// URL of the backups.
+    #[arg(long, value_name = "URL")]
+    pub(crate) from: String,
+    /// The data directory to be made: a new or empty one.
+    #[arg(long, value_name = "DIR", required_unless_present = "list")]
+    pub(crate) data_dir: Option<PathBuf>,
+    /// Id of a backup: that state, without the log that follows it.
+    #[arg(long, value_name = "ID")]
+    pub(crate) backup: Option<String>,
+    /// End at this point: a time (2026-11-29T12:00:00Z), or a position (a number) [default: the newest backup and
+    /// the log that follows it].
+    #[arg(long, value_name = "TIME|POSITION", conflicts_with = "backup", value_parser = target)]
+    pub(crate) at: Option<basalt_backup::Target>,
+    /// Only this table; may be given many times. Snapshots are left out then.
+    #[arg(long = "table", value_name = "TABLE")]
+    pub(crate) tables: Vec<String>,
+    /// Show what can be restored.
+    #[arg(long)]
+    pub(crate) list: bool,
+    /// Give the database a new cluster id: the old server goes on, or its peers must not mix the two.
+    #[arg(long)]
+    pub(crate) new_cluster_id: bool,
+    /// Restore what is whole when store files cannot be: regions that need them are refused.
+    #[arg(long)]
+    pub(crate) skip_damaged: bool,
+    /// Most bytes per second: 50MB.
+    #[arg(long, value_name = "BYTES", value_parser = rate)]
+    pub(crate) max_rate: Option<u64>,
+    /// Transfers at a time, 1 to 6.
+    #[arg(long, value_name = "N", default_value = "4", value_parser = clap::value_parser!(u8).range(1..=6))]
+    pub(crate) parallel: u8,
+    /// File with the key of encrypted backups.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) key_file: Option<PathBuf>,
+}
+
+/// Reads a point in time or a position.
+fn target(text: &str) -> Result<basalt_backup::Target, String> {
+    if let Ok(position) = text.parse() {
+        return Ok(basalt_backup::Target::Position(position));
+    }
+    let time = humantime::parse_rfc3339_weak(text)
+        .map_err(|_| format!("{text:?} is no position and no time in UTC like 2026-11-29T12:00:00Z"))?;
+    let since = time
+        .duration_since(std::time::UNIX_EPOCH)
+        .map_err(|error| error.to_string())?;
+    u64::try_from(since.as_millis())
+        .map(basalt_backup::Target::Time)
+        .map_err(|error| error.to_string())
+}
+
+/// Reads a number of bytes: `50MB`, `64KiB`, `1000000`.
+fn rate(text: &str) -> Result<u64, String> {
+    let wrong = || format!("{text:?} is no number of bytes: write 50MB, 64MiB or 1000000");
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let (number, unit) = text.split_at(digits);
+    let factor = match unit.trim() {
+        "" | "B" => 1,
+        "kB" | "KB" => 1000,
+        "KiB" => 1 << 10,
+        "MB" => 1_000_000,
+        "MiB" => 1 << 20,
+        "GB" => 1_000_000_000,
+        "GiB" => 1 << 30,
+        _ => return Err(wrong()),
+    };
+    let bytes = number
+        .parse()
+        .ok()
+        .and_then(|number: u64| number.checked_mul(factor));
+    bytes.filter(|bytes| *bytes > 0).ok_or_else(wrong)
 }
 
 #[derive(Debug, Subcommand)]

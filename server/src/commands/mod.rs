@@ -18,6 +18,7 @@ use crate::service::remote;
 use crate::{ephemeral, serve};
 use command_line::{Command, CommandLine, Serve};
 
+mod backup;
 mod command_line;
 mod health;
 mod offline;
@@ -40,6 +41,9 @@ pub fn run(before_threads: fn() -> bool) -> ExitCode {
         Command::User { command } => users::user(command),
         Command::Token { command } => users::token(command),
         Command::Certificate { command } => users::certificate(command),
+        Command::Backup(arguments) => backup::make(arguments),
+        Command::Backups { command } => backup::manage(command),
+        Command::Restore(arguments) => backup::restore(&arguments),
         Command::Completions { shell } => command_line::completions(shell),
         Command::Man { dir } => command_line::man(&dir),
     };

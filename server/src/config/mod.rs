@@ -27,10 +27,10 @@ pub(crate) use hosts::AllowedHosts;
 pub use layers::{Inputs, Loaded, Source};
 pub use print::{Format, print};
 pub use sections::{
-    Authenticate, BlockCache, Bulkload, ClientCertificates, Compaction, Config, Data, Disk, Flush, Http,
-    KeyVisualizer, Log, Memory, Memstore, Metrics, Plaintext, Quota, Region, Rehearsal, Requests, Rest, Row,
-    Scanner, Security, Server, SlowLog, Store, Thrift, ThriftProtocol, ThriftTransport, Tls, UnknownUserCode,
-    UserCode, UserFrom, Wal, WalSync,
+    Authenticate, Backup, BlockCache, Bulkload, ClientCertificates, Compaction, Config, Data, Disk, Flush,
+    Http, KeyVisualizer, Log, LogFull, Memory, Memstore, Metrics, Plaintext, Quota, Region, Rehearsal,
+    Requests, Rest, Row, Scanner, Security, Server, SlowLog, Store, Thrift, ThriftProtocol, ThriftTransport,
+    Tls, UnknownUserCode, UserCode, UserFrom, Wal, WalSync,
 };
 pub use secure::security_dir;
 

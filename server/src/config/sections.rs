@@ -81,6 +81,7 @@ words!(ThriftProtocol: "auto" "binary" "compact");
 words!(ThriftTransport: "auto" "framed" "unframed");
 words!(WalSync: "fsync" "os");
 words!(UnknownUserCode: "refuse" "ignore");
+words!(LogFull: "drop" "refuse");
 words!(Plaintext: "allow" "loopback" "refuse");
 words!(ClientCertificates: "off" "wanted" "needed");
 words!(UserFrom: "cn" "dns" "email");
@@ -137,6 +138,16 @@ pub enum UnknownUserCode {
     Ignore,
 }
 
+/// What happens when the log that waits for the store of backups has reached its limit.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+pub enum LogFull {
+    /// The log is not kept any more; points in time are missing until the next backup.
+    Drop,
+    /// Writes are refused until the store has taken the log.
+    Refuse,
+}
+
 /// Connections that may be in clear where there is a certificate.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
@@ -190,6 +201,24 @@ settings! {
     data: Data {
         /// The data directory, created if missing.
         dir: PathBuf = "basalt-data".into(),
+    }
+
+    /// Continuous backup: docs/backup.md.
+    backup: Backup {
+        /// URL to which the server ships its log once a second, and backups now and then: file:/DIR,
+        /// s3://BUCKET/PATH, gs://BUCKET/PATH, az://CONTAINER/PATH. Empty: off.
+        url: String = String::new(),
+        /// Time between two backups. Changes of the schema, splits and much log make one earlier.
+        interval_ms: u64 = 3_600_000 => Range::at_least(1000),
+        /// File with the key that encrypts what is shipped. Empty: in clear, without users and keys.
+        key_file: PathBuf = PathBuf::new(),
+        /// Bytes per second of a backup; the log is shipped as it comes. 0: no limit.
+        max_bytes_per_second: u64 = 0,
+        /// Most bytes of the log that are kept for a store that is away.
+        max_log_bytes: u64 = 10 << 30 => Range::at_least(64 << 20),
+        /// What happens at `backup.max_log_bytes`: drop (the log is not kept any more, and points in time
+        /// are missing until the next backup), refuse (writes are refused).
+        when_log_full: LogFull = LogFull::Drop,
     }
 
     /// Bulk loads.

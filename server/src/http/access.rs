@@ -143,7 +143,7 @@ mod tests {
     const SECRET: &str = "secret";
 
     /// Every path of the HTTP port, with the name of a table that exists, and one that does not exist.
-    const PATHS: [(&str, &str); 22] = [
+    const PATHS: [(&str, &str); 23] = [
         ("GET", "/"),
         ("GET", "/metrics"),
         ("GET", "/tables"),
@@ -162,6 +162,7 @@ mod tests {
         ("GET", "/api/heat?table=secret"),
         ("GET", "/assets/style.css"),
         ("POST", "/debug/pprof/profile"),
+        ("POST", "/backup"),
         ("POST", "/test/reset"),
         ("POST", "/test/clock"),
         ("GET", "/test/faults"),

@@ -20,6 +20,7 @@ use crate::server::Server;
 
 mod access;
 mod answer;
+mod backup;
 mod body;
 pub(crate) mod connection;
 mod guard;
@@ -63,6 +64,7 @@ pub(crate) fn site(
         .route("/healthz", get(|| async { "ok\n" }))
         .route("/readyz", get(ready))
         .route("/debug/pprof/profile", post(profile::profile))
+        .merge(backup::router())
         .merge(testing::router())
         .merge(console::router())
         .method_not_allowed_fallback(wrong_method)

@@ -29,6 +29,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::backup::continuous;
 use crate::config::{Address, Config};
 use crate::ephemeral::faults::Faults;
 use crate::ephemeral::{self, Controls, Home};
@@ -236,6 +237,7 @@ async fn serve(
         async move { server.admission().watch(stop).await }
     });
     tasks.spawn(relief(Arc::clone(&server), stop.clone()));
+    tasks.spawn(continuous::run(Arc::clone(&server), stop.clone()));
     tasks.spawn(watch_security(Arc::clone(&server), stop.clone()));
     tasks.spawn(upkeep(Arc::clone(&server), recorder.clone(), stop.clone()));
     let supervisor = Arc::new(Supervisor::from_environment());

@@ -27,10 +27,12 @@ use crate::observe::slow_log::SlowLog;
 use crate::security::{Access, Security};
 use sessions::Sessions;
 
+mod backups;
 mod master;
 pub(crate) mod sessions;
 mod status;
 
+pub(crate) use backups::Backups;
 pub(crate) use master::{Failed, MasterState};
 
 /// Most bulk loads that run at a time. Each has a thread of the pool and writes to the disk as a
@@ -64,6 +66,7 @@ pub(crate) struct Server {
     master: MasterState,
     /// Bounds the bulk loads that run at a time.
     bulk_loads: Arc<Semaphore>,
+    backups: Backups,
     calls: Calls,
     connections: Connections,
     /// Address in region locations: one that clients can reach.
@@ -110,6 +113,7 @@ impl Server {
             rates: Rates::new(),
             master: MasterState::new(started_ms(SystemTime::now())),
             bulk_loads: Arc::new(Semaphore::new(BULK_LOADS)),
+            backups: Backups::new(),
             engine,
             cluster: None,
             in_force: Mutex::new(config.clone()),
@@ -230,6 +234,11 @@ impl Server {
         &self.bulk_loads
     }
 
+    /// Backups of this server.
+    pub(crate) fn backups(&self) -> &Backups {
+        &self.backups
+    }
+
     /// Host and port by which native clients reach this server.
     pub(crate) fn advertised(&self) -> (&str, u16) {
         (&self.advertised.0, self.advertised.1)
@@ -263,6 +272,7 @@ impl Server {
     pub(crate) fn render_metrics(&self, recorder: &PrometheusHandle) -> String {
         self.admission.publish();
         self.security.publish();
+        self.backups.publish();
         self.publish_counts();
         let (memstores, regions) = (self.config.memstore.total_bytes, self.config.metrics.max_regions);
         crate::observe::metrics::render(recorder, &self.engine, memstores, regions, &self.heat)

@@ -227,13 +227,18 @@ fn every_dependency_is_licensed_sourced_and_sound() {
 
 /// Crates that the server has in two versions, and why.
 const TWICE: &[(&str, &str)] = &[
+    ("base64", "object_store needs version 0.23, all else 0.22"),
     (
         "bitflags",
         "pprof needs version 1 for nix 0.26; all else has version 2",
     ),
+    ("crypto-common", "crc-fast, of object_store, needs version 0.1"),
+    ("digest", "crc-fast, of object_store, needs version 0.10"),
     ("getrandom", METRICS),
     ("hashbrown", METRICS),
+    ("nix", "pprof needs version 0.26, object_store 0.31"),
     ("num-bigint", "x509-parser needs version 0.4"),
+    ("quick-xml", "object_store needs version 0.41"),
     ("rand", METRICS),
     ("rand_core", METRICS),
 ];

@@ -25,5 +25,5 @@ pub use java::JavaProgram;
 pub use oracle::Oracle;
 pub use process::{signal, until};
 pub use programs::{binary, example, workspace};
-pub use python::{Python, happybase};
+pub use python::{Python, happybase, moto};
 pub use server::{Server, addresses, administer, check, serve};

@@ -18,33 +18,42 @@ pub struct Python {
 pub fn happybase() -> Option<Python> {
     static PYTHON: OnceLock<Option<Python>> = OnceLock::new();
     PYTHON
-        .get_or_init(|| match environment() {
-            Ok(python) => Some(python),
-            Err(why) => {
-                println!("not run: HappyBase is not to be had here: {why}");
-                None
-            }
-        })
+        .get_or_init(|| with("HappyBase", "python", "happybase==1.3.0", "happybase"))
         .clone()
 }
 
-/// The package in the environment.
-const PACKAGE: &str = "happybase==1.3.0";
+/// Python with moto, whose server answers as S3 does. `None` as for [`happybase`].
+pub fn moto() -> Option<Python> {
+    static PYTHON: OnceLock<Option<Python>> = OnceLock::new();
+    PYTHON
+        .get_or_init(|| with("moto", "python-moto", "moto[s3,server]==5.2.1", "moto.server"))
+        .clone()
+}
 
-/// Makes the environment once and keeps it in the target folder.
-fn environment() -> Result<Python, String> {
-    let folder = MadeFolder::lock("python")?;
+fn with(name: &str, folder: &str, package: &str, module: &str) -> Option<Python> {
+    match environment(folder, package, module) {
+        Ok(python) => Some(python),
+        Err(why) => {
+            println!("not run: {name} is not to be had here: {why}");
+            None
+        }
+    }
+}
+
+/// Makes an environment with a package once and keeps it in this folder of the target folder.
+fn environment(folder: &str, package: &str, module: &str) -> Result<Python, String> {
+    let folder = MadeFolder::lock(folder)?;
     let python = Python {
         interpreter: folder.path().join("bin/python"),
         home: None,
     };
     // The system's Python, on which the environment stands, may be gone since.
-    if folder.is_made_of(PACKAGE.as_bytes()) && python.run("import happybase", &[]).is_ok() {
+    if folder.is_made_of(package.as_bytes()) && python.run(&format!("import {module}"), &[]).is_ok() {
         return Ok(python);
     }
     fetch(Command::new("python3").args(["-m", "venv"]).arg(folder.path()))?;
-    fetch(Command::new(&python.interpreter).args(["-m", "pip", "install", "--quiet", PACKAGE]))?;
-    folder.done(PACKAGE.as_bytes());
+    fetch(Command::new(&python.interpreter).args(["-m", "pip", "install", "--quiet", package]))?;
+    folder.done(package.as_bytes());
     Ok(python)
 }
 
@@ -56,6 +65,13 @@ impl Python {
             home: Some(home.to_owned()),
             ..self
         }
+    }
+
+    /// A command that runs this module.
+    pub fn module(&self, module: &str) -> Command {
+        let mut command = Command::new(&self.interpreter);
+        command.args(["-m", module]);
+        command
     }
 
     /// Runs a program with these arguments; its standard output, or its whole output when it

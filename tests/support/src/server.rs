@@ -201,6 +201,11 @@ impl Server {
         Some(Self::run(command).unwrap_or_else(|output| panic!("basalt did not start:\n{output}")))
     }
 
+    /// Starts a command made by [`serve`], to which the caller may have added something.
+    pub fn run_command(command: Command) -> Result<Self, String> {
+        Self::run(command)
+    }
+
     fn run(command: Command) -> Result<Self, String> {
         Self::run_to_line(command, addresses).map(|(server, _)| server)
     }

@@ -12,6 +12,7 @@
 //! load                 files from elsewhere become store files
 //! directory            reports of changes to the directory that locates regions
 //! snapshots            snapshots of tables, and tables made of them; schema changes, too
+//! pin                  one read point over everything, for a backup
 //! reset                everything removed at once
 //! quota, switches      limits of namespaces, and background work that operators turn off
 //! normalize            splits and merges to similar sizes
@@ -57,6 +58,7 @@ mod flush;
 mod load;
 mod namespaces;
 mod normalize;
+mod pin;
 mod quota;
 mod reset;
 mod size;
@@ -68,8 +70,12 @@ mod tables;
 mod truncate;
 mod view;
 
+use pin::PinnedLinks;
+
 pub(crate) use compact::{CompactionMode, CompactionOutcome};
 pub use load::LoadFile;
+pub(crate) use pin::files_of;
+pub use pin::{Pin, PinnedFile, PinnedSegment};
 pub use reset::Removed;
 pub use size::CatalogSize;
 pub(crate) use system::{SystemTable, SystemTables};
@@ -223,6 +229,11 @@ pub(crate) struct Catalog {
     system: SystemTables,
     /// The last segment of the log that the manifest is known to name.
     noted_segment: AtomicU64,
+    /// Links of snapshots that are needed by pins.
+    pinned_links: PinnedLinks,
+    /// Number of edits of the manifest, since the start, by which a log before them no longer goes with the
+    /// state after them. Changed under `manifest`.
+    turns: AtomicU64,
 }
 
 /// The greatest timestamp and sequence id assigned so far.
@@ -256,6 +267,8 @@ impl Catalog {
             limiter,
             system: SystemTables::default(),
             noted_segment: AtomicU64::new(0),
+            pinned_links: PinnedLinks::default(),
+            turns: AtomicU64::new(0),
         }
     }
 
@@ -483,6 +496,9 @@ impl Catalog {
     /// Appends edits with one sync ([`Manifest::append_all`]).
     fn append_all(&self, manifest: &mut MutexGuard<'_, Manifest>, edits: &[ManifestEdit]) -> Result<()> {
         manifest.append_all(edits)?;
+        if edits.iter().any(ManifestEdit::is_turn) {
+            self.turns.fetch_add(1, Ordering::Relaxed);
+        }
         self.shared.counters.manifest_appends.add(edits.len() as u64);
         Ok(())
     }

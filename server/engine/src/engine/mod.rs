@@ -36,6 +36,7 @@ mod atomic_group;
 mod builder;
 mod inspect;
 mod load;
+mod pin;
 mod read;
 mod read_ahead;
 mod rows;
@@ -44,19 +45,21 @@ mod table;
 mod upkeep;
 mod write;
 
-pub use crate::catalog::{CatalogSize, LoadFile, Removed};
+pub use crate::catalog::{CatalogSize, LoadFile, Pin, PinnedFile, PinnedSegment, Removed};
 pub use crate::disk::DiskStats;
 pub use crate::hfile::{FileSizes, index_entries, summary};
 pub use crate::nonces::NONCE_BYTES;
-pub use crate::recovery::{CheckSummary, check, dump};
+pub use crate::recovery::{CheckSummary, Restore, check, dump};
 pub use crate::region::{
     RegionDirectory, RegionGate, RegionInfo, RegionLocation, RegionStats, RegionVersion, ServerName, refusal,
 };
 pub use crate::store::StoreFile;
+pub use crate::wal::{LogEnd, LogHold};
 pub use crate::workers::{Compacting, QueueStats, Work};
 pub use atomic_group::GroupOutcome;
 pub use builder::Builder;
 pub use inspect::{DamagedRegion, RegionRequests};
+pub use pin::LogPoint;
 pub use read::{RowsSeen, Scanner};
 pub use rows::{Row, Rows};
 pub use table::Table;

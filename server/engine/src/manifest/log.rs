@@ -363,6 +363,12 @@ fn check_payload(payload: &[u8], what: &str) -> Result<()> {
     Ok(())
 }
 
+/// Makes a manifest with this state in a directory without one, durably.
+pub(crate) fn create(vfs: &dyn Vfs, dir: &Path, state: &ManifestState) -> Result<()> {
+    install(vfs, dir, 1, state, 0)?;
+    Ok(())
+}
+
 /// Writes a manifest file with a snapshot of `state` and makes it the live one.
 fn install(
     vfs: &dyn Vfs,

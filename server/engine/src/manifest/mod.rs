@@ -80,8 +80,10 @@ mod snapshots;
 mod state;
 
 pub use dump::{dump, verify};
+pub(crate) use encode::{decode_state, encode_snapshot};
 pub(crate) use file::{CURRENT, CURRENT_BEGIN, MAGIC, is_file_name};
 pub use log::Manifest;
+pub(crate) use log::create;
 pub(crate) use state::DroppedFile;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -223,6 +225,18 @@ pub enum ManifestEdit {
         /// The empty region.
         added: RegionMeta,
     },
+}
+
+impl ManifestEdit {
+    /// Whether the edit changes what the database consists of in a way that the log and the edits of flushes
+    /// and compactions do not show: the state before it and the log after it do not go together.
+    pub(crate) fn is_turn(&self) -> bool {
+        match self {
+            Self::Flush { files, .. } => files.iter().any(|(_, file)| file.loaded),
+            Self::Compact { .. } | Self::HighWater { .. } | Self::Log { .. } => false,
+            _ => true,
+        }
+    }
 }
 
 /// A table in the state.

@@ -348,6 +348,11 @@ impl<'a> Entries<'a> {
         self.next_seq
     }
 
+    /// Bytes walked over.
+    pub fn position(&self) -> usize {
+        self.cursor.position()
+    }
+
     fn read(&mut self) -> Result<EditReader<'a>, &'static str> {
         let gap = self.cursor.varint().ok_or("a frame ends inside an entry's gap")?;
         let edit = self.cursor.prefixed().ok_or("a frame ends inside an edit")?;

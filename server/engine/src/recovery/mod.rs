@@ -54,9 +54,11 @@ mod directory;
 mod dump;
 mod orphans;
 mod remedy;
+mod restore;
 
 pub use check::{CheckSummary, check};
 pub use dump::dump;
+pub use restore::Restore;
 
 /// Name of the lock file.
 const LOCK_FILE: &str = "LOCK";

@@ -547,6 +547,21 @@ impl<L: Lead> Queue<L> {
         }
     }
 
+    /// Waits until no thread leads, then runs `work` with the token and the first sequence id that is not
+    /// written yet. An error of `work` is final.
+    pub(super) fn work_between<T>(&self, work: impl FnOnce(&mut L, SeqId) -> Result<T>) -> Result<T> {
+        let mut state = self.state.lock();
+        loop {
+            if let Some(refused) = &state.refused {
+                return Err(refused.error());
+            }
+            if state.leader_token.is_some() {
+                return self.work(state, work);
+            }
+            self.wake_idle.wait(&mut state);
+        }
+    }
+
     /// Accepts nothing more, leads the open group, then runs `work` with the token. A second call
     /// does nothing.
     pub(super) fn close(&self, work: impl FnOnce(&mut L, SeqId) -> Result<()>) -> Result<()> {
@@ -572,11 +587,11 @@ impl<L: Lead> Queue<L> {
     /// Runs `work` with the token and the first sequence id that is not written yet. An error is
     /// final.
     /// REQUIRES: the token is in `state`.
-    fn work(
+    fn work<T>(
         &self,
         mut state: MutexGuard<'_, State<L>>,
-        work: impl FnOnce(&mut L, SeqId) -> Result<()>,
-    ) -> Result<()> {
+        work: impl FnOnce(&mut L, SeqId) -> Result<T>,
+    ) -> Result<T> {
         let mut leader_token = state
             .leader_token
             .take()
@@ -589,6 +604,7 @@ impl<L: Lead> Queue<L> {
             state.poison(error.to_string());
         }
         let state = self.give_back(state, leader_token, Vec::new());
-        state.is_poisoned()
+        state.is_poisoned()?;
+        worked
     }
 }

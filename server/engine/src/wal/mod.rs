@@ -28,15 +28,18 @@
 //! end.
 //!
 //! `reader` has the rule that distinguishes a torn tail from damage. Parts: `batch` (a group's
-//! bytes), `group` (who leads, who waits), `old` (sealed segments), `roll` (from one file to the
+//! bytes), `cut` (a log that ends earlier), `group` (who leads, who waits), `hold` (segments that are kept for
+//! other readers), `old` (sealed segments), `roll` (from one file to the
 //! next), `room` (space that may be reserved), `segment` (one file), `spare` (the next one),
 //! `writer` (the leader's work), `reader`, `recover`, `dump`.
 //!
 //! Lock order: `group`'s state, then the list of old segments. No I/O under either.
 
 mod batch;
+mod cut;
 mod dump;
 mod group;
+mod hold;
 mod layout;
 mod old;
 mod reader;
@@ -47,7 +50,7 @@ mod segment;
 mod spare;
 mod writer;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -58,7 +61,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 
 use crate::cell::Account;
-use crate::fs::Vfs;
+use crate::fs::{Open, Vfs};
 use crate::id::SeqId;
 use crate::metrics::{Counters, EventListener};
 use crate::options::WalSync;
@@ -66,15 +69,19 @@ use crate::record::EditReader;
 use crate::{Error, Result};
 
 use self::group::{Place, Queue};
+use self::hold::Holds;
+use self::layout::segment_path;
 use self::old::{OldSegments, list_old};
-use self::reader::read_sealed;
+use self::reader::{read_header, read_sealed};
 use self::room::{OVERHEAD_BYTES, Room, cost_of};
 use self::segment::Sealed;
 use self::spare::Spare;
 use self::writer::{Watch, Writer, begin_segment};
 
 pub(crate) use self::batch::EDIT_BYTES_MAX;
+pub(crate) use self::cut::cut;
 pub use self::dump::dump;
+pub use self::hold::LogHold;
 pub use self::reader::{LogSummary, LoggedEdit, read_segments};
 pub(crate) use self::reader::{refuse_newer, require_segments};
 pub use self::recover::recover;
@@ -92,6 +99,17 @@ pub enum Logging {
     Async,
     /// Not written (SKIP_WAL); still gets a sequence id and is published in order.
     Skip,
+}
+
+/// An end of the log that is durable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LogEnd {
+    /// Number of the segment.
+    pub segment: u64,
+    /// Bytes of the segment up to there.
+    pub bytes: u64,
+    /// The sequence id of the last row before it. All rows up to it are published.
+    pub last_seq: SeqId,
 }
 
 /// Settings of the log.
@@ -130,6 +148,8 @@ struct Shared {
     watch: Arc<Watch>,
     /// Held by the one call of `remove_before` that runs.
     removing: Mutex<()>,
+    /// Segments that readers outside of the engine need.
+    holds: Arc<Holds>,
 }
 
 impl Wal {
@@ -195,6 +215,7 @@ impl Wal {
             room,
             watch,
             removing: Mutex::new(()),
+            holds: Arc::default(),
         });
         let thread = if options.commit_thread {
             Some(start_thread(&shared)?)
@@ -330,6 +351,31 @@ impl Wal {
             },
             Writer::tick,
         )
+    }
+
+    /// Syncs everything that is written, and returns where that ends. All groups wait meanwhile, as for the
+    /// sync of a group.
+    /// REQUIRES: this thread holds no [`Appended`].
+    pub fn synced_end(&self) -> Result<LogEnd> {
+        self.shared.queue.work_between(Writer::synced_end)
+    }
+
+    /// Path of a segment below the data directory, the length that was preallocated for it, and its present
+    /// length, which is its content once it is sealed.
+    pub(crate) fn segment_file(&self, number: u64) -> Result<(PathBuf, u64, u64)> {
+        let path = segment_path(&self.shared.dir, number);
+        let header = read_header(&*self.shared.vfs, &self.shared.dir, number)?;
+        let file = self.shared.vfs.open(&path, Open::Read);
+        let length = file.and_then(|file| file.len());
+        let length = length.map_err(|source| Error::io("reading the length of", &path, source))?;
+        let below = segment_path(Path::new("wal"), number);
+        Ok((below, header.allocated, length))
+    }
+
+    /// Keeps a segment and all later ones from removal until the hold is dropped.
+    /// REQUIRES: the segment cannot be removed during the call: the manifest names it, and is locked.
+    pub(crate) fn hold(&self, segment: u64) -> LogHold {
+        LogHold::new(&self.shared.holds, segment)
     }
 
     /// Accepts nothing more, waits for edits that are being applied to the memstores, writes and

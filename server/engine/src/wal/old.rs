@@ -58,12 +58,13 @@ impl Wal {
     }
 
     /// The first segment that is kept when all segments are removed whose edits are all at or below
-    /// `flushed`; `None` when none is removed.
+    /// `flushed`, up to the oldest held one; `None` when none is removed.
     pub(crate) fn first_kept(&self, flushed: SeqId) -> Option<u64> {
+        let held = self.shared.holds.oldest();
         let old = self.shared.old.lock();
         let gone = old
             .iter()
-            .take_while(|segment| segment.last_seq <= flushed)
+            .take_while(|segment| segment.last_seq <= flushed && segment.number < held)
             .last()?;
         Some(gone.number + 1)
     }
@@ -82,6 +83,7 @@ impl Wal {
         let _one_at_a_time = self.shared.removing.lock();
         let mut removed = 0;
         loop {
+            let first = first.min(self.shared.holds.oldest());
             let oldest = self.shared.old.lock().first().copied();
             let Some(oldest) = oldest.filter(|oldest| oldest.number < first) else {
                 return Ok(removed);

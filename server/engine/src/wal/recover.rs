@@ -142,7 +142,7 @@ fn rewrite(vfs: &dyn Vfs, dir: &Path, summary: &mut LogSummary) -> Result<()> {
 }
 
 /// Gives a copy of segment `number`, which is durable, the segment's name.
-fn rename_copy(vfs: &dyn Vfs, dir: &Path, number: u64) -> Result<()> {
+pub(super) fn rename_copy(vfs: &dyn Vfs, dir: &Path, number: u64) -> Result<()> {
     let new_path = new_path(dir, number);
     // The new name first, so that no order of the directory's changes loses both.
     vfs.sync_dir(dir).map_err(|e| Error::io("syncing", dir, e))?;
@@ -214,14 +214,14 @@ fn copy(vfs: &dyn Vfs, dir: &Path, number: u64, bytes: &[u8], allocated: u64) ->
 }
 
 /// The name of a segment's copy until it is complete.
-fn new_path(dir: &Path, number: u64) -> PathBuf {
+pub(super) fn new_path(dir: &Path, number: u64) -> PathBuf {
     let mut name = segment_path(dir, number).into_os_string();
     name.push(NEW_SUFFIX);
     name.into()
 }
 
 /// Removes copies that an earlier recovery did not finish.
-fn remove_copies(vfs: &dyn Vfs, dir: &Path) -> Result<()> {
+pub(super) fn remove_copies(vfs: &dyn Vfs, dir: &Path) -> Result<()> {
     for name in vfs.list(dir).map_err(|e| Error::io("listing", dir, e))? {
         let unfinished = name.to_str().and_then(|name| name.strip_suffix(NEW_SUFFIX));
         if unfinished.is_some_and(|name| segment_number(Path::new(name)).is_some()) {

@@ -19,6 +19,7 @@ use crate::options::WalSync;
 use crate::seeded;
 use crate::{Error, Result};
 
+use super::LogEnd;
 use super::batch::Batch;
 use super::group::Lead;
 use super::layout::remove_if_there;
@@ -286,6 +287,22 @@ impl Writer {
             }
         }
         Ok(())
+    }
+
+    /// Makes everything written durable and returns where it ends. `next_seq` is the first sequence id that
+    /// is not written.
+    pub(super) fn synced_end(&mut self, next_seq: SeqId) -> Result<LogEnd> {
+        let watch = Arc::clone(&self.watch);
+        let _working = watch.begin();
+        self.complete_roll()?;
+        if self.is_dirty() {
+            self.sync()?;
+        }
+        Ok(LogEnd {
+            segment: self.segment.number(),
+            bytes: self.segment.end(),
+            last_seq: SeqId(next_seq.0 - 1),
+        })
     }
 
     fn sync(&mut self) -> Result<Duration> {

@@ -23,6 +23,7 @@ mod moving;
 mod no_space;
 mod opening;
 mod pieces;
+mod pins;
 mod publication;
 mod read_ahead;
 mod regions;

@@ -168,6 +168,15 @@ metric_names! {
     counter SPLITS = "basalt_region_splits_total", Unit::Count, "Regions split.";
     counter MERGES = "basalt_region_merges_total", Unit::Count, "Merges of regions.";
 
+    counter BACKUPS = "basalt_backups_total", Unit::Count, "Backups that ended, by result: `made` or `failed`.";
+    counter BACKUP_BYTES = "basalt_backup_written_bytes_total", Unit::Bytes, "Bytes written to the stores of backups.";
+    gauge BACKUP_LAST_SUCCESS = "basalt_backup_last_success_timestamp_seconds", Unit::Seconds,
+        "End of the last backup that was made, in seconds since 1970; 0 before the first one since the start.";
+    gauge BACKUP_LAG = "basalt_backup_lag_seconds", Unit::Seconds,
+        "Age of the last state that can be restored from backup.url: what would be lost with the machine. Only if backup.url is set.";
+    counter BACKUP_LOG_FAILURES = "basalt_backup_log_failures_total", Unit::Count,
+        "Attempts to ship the log to backup.url that failed and are repeated.";
+
     counter CACHE_HITS = "basalt_block_cache_hits_total", Unit::Count, "Blocks found in the cache, by the block's priority.";
     counter CACHE_MISSES = "basalt_block_cache_misses_total", Unit::Count,
         "Blocks not found in the cache, and so read from disk.";

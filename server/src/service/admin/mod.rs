@@ -6,6 +6,7 @@
 //!
 //! | module | calls |
 //! | --- | --- |
+//! | `backup` | points for backups |
 //! | `tables` | tables, families and their states |
 //! | `namespaces` | namespaces |
 //! | `regions` | look-up, flush, compaction, split, merge, moves, loads |
@@ -18,6 +19,7 @@ use std::sync::Arc;
 use basalt_engine::schema::TableName;
 use parking_lot::Mutex;
 
+pub(crate) mod backup;
 pub(crate) mod cluster;
 pub(crate) mod namespaces;
 pub(crate) mod regions;

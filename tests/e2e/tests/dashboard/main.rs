@@ -57,7 +57,8 @@ fn scrape_under_load() -> Scrape {
     let dir = tempfile::tempdir().expect("a temporary folder");
     let data = dir.path().join("data");
     make_certificate(&data);
-    let server = Server::start(&data, &["rehearsal.servers=2"]);
+    let store = format!("backup.url=\"file:{}/backups\"", dir.path().display());
+    let server = Server::start(&data, &["rehearsal.servers=2", &store]);
     Client::connect(server.thrift).burst();
     let mut text = server.http_get("/metrics");
     server.stop();

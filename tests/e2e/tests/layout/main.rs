@@ -17,6 +17,7 @@ const ROOTS: [&str; 17] = [
     "idl/src/lib.rs",
     "idl/types/src/lib.rs",
     "server/src/lib.rs",
+    "server/backup/src/lib.rs",
     "server/engine/src/lib.rs",
     "server/security/src/lib.rs",
     "server/rest/src/lib.rs",
@@ -85,6 +86,7 @@ fn imports_of_the_server_go_down() {
 fn what_is_below_the_protocols_knows_no_wire_type() {
     let below = [
         "service",
+        "backup",
         "server",
         "ephemeral",
         "limits",

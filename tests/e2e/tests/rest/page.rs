@@ -12,10 +12,12 @@ fn the_page_can_be_followed() {
         println!("not run: curl is not to be had here");
         return;
     }
-    let page = std::fs::read_to_string(workspace().join("docs/getting-started/rest.md")).expect("the page is there");
+    let page =
+        std::fs::read_to_string(workspace().join("docs/getting-started/rest.md")).expect("the page is there");
     let dir = tempfile::tempdir().expect("a temporary folder");
     let server = Server::start(&dir.path().join("data"), &[]);
-    let mut script = "set -euo pipefail\ncurl() { command curl -sS --fail-with-body \"$@\"; echo; }\n".to_owned();
+    let mut script =
+        "set -euo pipefail\ncurl() { command curl -sS --fail-with-body \"$@\"; echo; }\n".to_owned();
     let (mut commands, mut is_shell) = (0, false);
     for line in page.lines() {
         match line {
@@ -33,7 +35,11 @@ fn the_page_can_be_followed() {
     let script = script
         .replace("localhost:9090", &server.thrift.to_string())
         .replace("localhost:9095", &server.http.to_string());
-    let output = Command::new("bash").arg("-c").arg(&script).output().expect("bash is there");
+    let output = Command::new("bash")
+        .arg("-c")
+        .arg(&script)
+        .output()
+        .expect("bash is there");
     let (out, error) = (
         String::from_utf8_lossy(&output.stdout),
         String::from_utf8_lossy(&output.stderr),

@@ -21,6 +21,7 @@
 //! edit names all regions with their files; a restore drops the table's regions with the same edit.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::sync::Arc;
 
 use parking_lot::MutexGuard;
@@ -161,6 +162,14 @@ impl Catalog {
             tables.snapshots.remove(&snapshot.name);
         });
         drop(manifest);
+        if !self.pinned_links.defer(snapshot) {
+            self.remove_links(snapshot, |_| true);
+        }
+        Ok(())
+    }
+
+    /// Removes the links of a snapshot that is gone, those that `is_removed` chooses by their path.
+    pub(super) fn remove_links(&self, snapshot: &SnapshotMeta, is_removed: impl Fn(&Path) -> bool) {
         let mut dirs = BTreeSet::new();
         let mut paths = Vec::new();
         for (id, (family, file)) in snapshot.files() {
@@ -168,10 +177,10 @@ impl Catalog {
             paths.push(file_path(&dir, id));
             dirs.insert(dir);
         }
+        paths.retain(|path| is_removed(path));
         let vfs = &*self.shared.store.vfs;
         remove_files(vfs, &*self.shared.listener, &paths);
         remove_empty_dirs(vfs, &snapshot_dir(&self.shared.dir, &snapshot.name), &dirs);
-        Ok(())
     }
 
     /// Removes the snapshots whose time to live is over, unless operators have turned that off. During a schema change it does nothing;

@@ -152,7 +152,7 @@ pub(super) fn encode_edit(edit: &ManifestEdit) -> Vec<u8> {
 }
 
 /// The bytes of a whole state.
-pub(super) fn encode_snapshot(state: &ManifestState) -> Vec<u8> {
+pub(crate) fn encode_snapshot(state: &ManifestState) -> Vec<u8> {
     let mut out = vec![PAYLOAD_VERSION, tag::SNAPSHOT];
     out.extend_from_slice(&state.cluster_id.0);
     for number in [
@@ -201,6 +201,14 @@ fn length(put: impl FnOnce(&mut Vec<u8>)) -> usize {
     let mut out = Vec::new();
     put(&mut out);
     out.len()
+}
+
+/// Decodes the payload of a snapshot of the state; the error describes the malformed part.
+pub(crate) fn decode_state(payload: &[u8]) -> Result<ManifestState, String> {
+    match decode(payload)? {
+        Payload::Snapshot(state) => Ok(*state),
+        Payload::Edit(_) => Err("an edit, not a snapshot of the state".into()),
+    }
 }
 
 /// Decodes a payload; the error describes the malformed part.

@@ -1,0 +1,54 @@
+//! Basalt's backups: objects in a store, and the catalogues that make backups of them.
+//!
+//! A [`Vault`] is the backups of one server at a URL. [`Vault::back_up`] copies a [`Point`], which the server
+//! makes of the engine's pin; [`Vault::plan`] and [`Plan::fetch`] bring the files back, and the engine makes
+//! a database of them. Files are cut into chunks that are named by the digest of their content, so content
+//! that is there already is not copied again, and work that was cut short goes on where it ended.
+//!
+//! ```text
+//! row 0  error digest limit progress point      words
+//! row 1  key object store catalogue             bytes of objects and catalogues; where they are
+//! row 2  marks vault                            work that excludes other work; the objects of a server
+//! row 3  copy fetch                             making, bringing back
+//! row 4  log                                    the log between backups
+//! row 5  upkeep                                 listing, verifying, pruning
+//! ```
+//!
+//! Invariants:
+//! - A backup exists when its catalogue does, and the catalogue is written after everything it names.
+//! - An object is never changed; it is removed only when no catalogue names it.
+//! - Every byte that is read is compared with a digest.
+//! - The crate knows no sockets and no engine.
+
+mod catalogue;
+mod copy;
+mod digest;
+mod error;
+mod fetch;
+mod key;
+mod limit;
+mod log;
+mod marks;
+mod object;
+mod point;
+mod progress;
+mod store;
+mod upkeep;
+mod vault;
+
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod tests;
+
+pub use catalogue::Class;
+pub use copy::{CHUNK_BYTES, CopyOptions, Made, PARALLEL_MAX};
+pub use error::{Error, Result};
+pub use fetch::{DONE, Lost, Plan};
+pub use key::Key;
+pub use log::{PIECE_BYTES, Piece, Sample, Span, Tail, Target};
+pub use point::{LogPlace, Point, PointFile};
+pub use progress::{Figures, Progress};
+pub use store::{RETRY_TIME, Store};
+pub use upkeep::{Listed, Pruned, Verified};
+pub use vault::Vault;

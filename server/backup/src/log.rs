@@ -1,0 +1,487 @@
+//! The log as it grows: pieces of its segments, shipped by a running server, and restores to a position
+//! between two backups.
+//!
+//! A piece is an object `log/RUN/SEGMENT-FROM-TO-TURNS-TIME-POSITION`, all but the run in hexadecimal digits of
+//! fixed length, so that names sort in the log's order:
+//!
+//! ```text
+//! RUN       the server's run: its start, in milliseconds since 1970
+//! SEGMENT   number of the segment of the log
+//! FROM, TO  the bytes of the segment that the piece has
+//! TURNS     number of changes of the schema and the like, in the run, up to its end
+//! TIME      milliseconds since 1970 when the log ended there, or later
+//! POSITION  sequence id of the last edit that is complete with it
+//! ```
+//!
+//! Its payload is a line of JSON ([`Head`]) and the bytes. The line repeats the name, which is not
+//! encrypted, and has the samples of time and position within the piece.
+//!
+//! A restore to a position takes a backup of before and the pieces that follow it without a gap, up to the first
+//! that reaches the position. The state of the backup and the log go together as long as there is no turn
+//! between them: so a server makes a backup after each turn, and positions from the turn to that backup cannot
+//! be restored.
+//!
+//! Time: the position of a time is that of the last sample up to it. While the log does not grow, the object
+//! `log/RUN/seen` says now and then up to when ([`Seen`]).
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use crate::catalogue::Catalogue;
+use crate::error::{Error, Result};
+use crate::fetch::Plan;
+use crate::object::Kind;
+use crate::vault::Vault;
+
+/// Folder of the pieces.
+const FOLDER: &str = "log";
+
+/// Name of the object that says when a log was looked at.
+const SEEN: &str = "seen";
+
+/// Most bytes of a piece.
+pub const PIECE_BYTES: u64 = 8 << 20;
+
+/// The format of pieces.
+const FORMAT: u32 = 1;
+
+/// A time, and the last position that the log had then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sample {
+    /// Milliseconds since 1970.
+    pub time_ms: u64,
+    /// Sequence id of the last edit.
+    pub position: u64,
+}
+
+/// A piece of the log, as its name says.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Piece {
+    /// The server's run.
+    pub run: String,
+    /// Number of the segment.
+    pub segment: u64,
+    /// First byte.
+    pub from: u64,
+    /// One past the last byte.
+    pub to: u64,
+    /// Turns up to its end.
+    pub turns: u64,
+    /// When the log ended there, or later.
+    pub time_ms: u64,
+    /// The last edit that is complete with it.
+    pub position: u64,
+}
+
+/// What stands before the bytes of a piece.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Head {
+    format: u32,
+    /// The name.
+    name: String,
+    /// Path of the segment below the data directory.
+    path: String,
+    /// Length that the file must have at least: zeros follow.
+    length: u64,
+    /// Ascending.
+    samples: Vec<Sample>,
+}
+
+/// When a log that did not grow was looked at.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Seen {
+    format: u32,
+    /// The place.
+    segment: u64,
+    to: u64,
+    turns: u64,
+    /// The log ended there at this time.
+    time_ms: u64,
+}
+
+/// What the store has of the log of a run.
+#[derive(Debug, Default)]
+struct Run {
+    pieces: Vec<Piece>,
+    seen: Option<Seen>,
+}
+
+impl Piece {
+    fn name(&self) -> String {
+        format!(
+            "{:016x}-{:016x}-{:016x}-{:016x}-{:016x}-{:016x}",
+            self.segment, self.from, self.to, self.turns, self.time_ms, self.position
+        )
+    }
+
+    fn object(&self) -> String {
+        format!("{FOLDER}/{}/{}", self.run, self.name())
+    }
+
+    fn parse(run: &str, name: &str) -> Option<Self> {
+        let mut fields = name.split('-').map(|field| u64::from_str_radix(field, 16).ok());
+        let mut next = || fields.next().flatten();
+        let piece = Self {
+            run: run.to_owned(),
+            segment: next()?,
+            from: next()?,
+            to: next()?,
+            turns: next()?,
+            time_ms: next()?,
+            position: next()?,
+        };
+        (piece.name() == name).then_some(piece)
+    }
+}
+
+/// Positions that can be restored: those of a backup and of the log that goes with it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Span {
+    /// Id of the backup.
+    pub id: String,
+    /// The backup's own point.
+    pub from: Sample,
+    /// The last point that the log reaches.
+    pub to: Sample,
+}
+
+/// The point that a restore is to end at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// The last edit with this sequence id or a smaller one.
+    Position(u64),
+    /// The last edit known to have been there at this time, in milliseconds since 1970.
+    Time(u64),
+    /// The last edit that there is after the newest backup.
+    Latest,
+}
+
+/// Pieces of the log that follow a backup's files.
+#[derive(Clone, Debug, Default)]
+pub struct Tail {
+    pieces: Vec<Piece>,
+    /// The log is to end with this edit.
+    pub position: u64,
+}
+
+impl Vault {
+    /// Writes a piece. `path` is the segment's below the data directory, `length` the least length of its file,
+    /// `samples` the times and positions within it, ascending. Returns the bytes written.
+    pub async fn put_piece(
+        &self,
+        piece: &Piece,
+        path: &Path,
+        length: u64,
+        samples: &[Sample],
+        bytes: &[u8],
+    ) -> Result<u64> {
+        let head = Head {
+            format: FORMAT,
+            name: piece.name(),
+            path: crate::catalogue::encode_path(path),
+            length,
+            samples: samples.to_vec(),
+        };
+        let mut payload = serde_json::to_vec(&head).map_err(|error| Error::Refused(error.to_string()))?;
+        payload.push(b'\n');
+        payload.extend_from_slice(bytes);
+        self.put_object(Kind::Log, &piece.object(), &payload).await
+    }
+
+    /// Records that the log of a run ended at the end of `place` at its time.
+    pub async fn put_seen(&self, place: &Piece) -> Result<()> {
+        let seen = Seen {
+            format: FORMAT,
+            segment: place.segment,
+            to: place.to,
+            turns: place.turns,
+            time_ms: place.time_ms,
+        };
+        let payload = serde_json::to_vec(&seen).map_err(|error| Error::Refused(error.to_string()))?;
+        self.put_object(Kind::Log, &seen_object(&place.run), &payload)
+            .await?;
+        Ok(())
+    }
+
+    /// Removes a piece that is part of a larger one.
+    pub async fn delete_piece(&self, piece: &Piece) -> Result<()> {
+        self.store.delete(&piece.object()).await
+    }
+
+    /// The logs of all runs, pieces in the log's order.
+    async fn runs(&self) -> Result<BTreeMap<String, Run>> {
+        let mut runs: BTreeMap<String, Run> = BTreeMap::new();
+        let mut with_seen = Vec::new();
+        let visit = |name: &str, _, _| {
+            let Some((run, name)) = name.split_once('/') else {
+                return;
+            };
+            if let Some(piece) = Piece::parse(run, name) {
+                runs.entry(run.to_owned()).or_default().pieces.push(piece);
+            } else if name == SEEN {
+                with_seen.push(run.to_owned());
+            }
+        };
+        self.store.list(FOLDER, visit).await?;
+        for run in with_seen {
+            // A damaged one only says nothing: the pieces have their own times.
+            if let Ok((payload, _)) = self.open_object(Kind::Log, &seen_object(&run)).await {
+                let seen = serde_json::from_slice::<Seen>(&payload).ok();
+                runs.entry(run).or_default().seen = seen.filter(|seen| seen.format == FORMAT);
+            }
+        }
+        for run in runs.values_mut() {
+            // Of pieces that begin together the longest comes first.
+            run.pieces
+                .sort_by_key(|piece| (piece.segment, piece.from, std::cmp::Reverse(piece.to)));
+        }
+        Ok(runs)
+    }
+
+    /// Reads a piece: its head and bytes.
+    async fn piece(&self, piece: &Piece) -> Result<(Head, bytes::Bytes)> {
+        let name = piece.object();
+        let (payload, _) = self.open_object(Kind::Log, &name).await?;
+        let damaged = |what: &str| self.damaged(&name, what.to_owned());
+        let end = payload.iter().position(|byte| *byte == b'\n');
+        let end = end.ok_or_else(|| damaged("it has no head"))?;
+        let head: Head =
+            serde_json::from_slice(&payload[..end]).map_err(|error| damaged(&error.to_string()))?;
+        if head.format != FORMAT || head.name != piece.name() {
+            return Err(damaged("it is another piece, or one of another format"));
+        }
+        let bytes = payload.slice(end + 1..);
+        if bytes.len() as u64 != piece.to - piece.from {
+            return Err(damaged("it has another number of bytes than its name says"));
+        }
+        Ok((head, bytes))
+    }
+
+    /// What can be restored, oldest first.
+    pub async fn spans(&self) -> Result<Vec<Span>> {
+        let runs = self.runs().await?;
+        let mut spans = Vec::new();
+        for id in self.ids().await? {
+            let catalogue = match self.catalogue(&id).await {
+                Err(error) if error.is_damage() => continue,
+                catalogue => catalogue?,
+            };
+            let from = Sample {
+                time_ms: catalogue.time_ms,
+                position: catalogue.position,
+            };
+            let follows = follow(&catalogue, runs.get(&catalogue.run));
+            let mut to = follows.last().map_or(from, |piece| Sample {
+                time_ms: piece.time_ms,
+                position: piece.position,
+            });
+            to.time_ms = to
+                .time_ms
+                .max(seen_ms(&catalogue, &follows, runs.get(&catalogue.run)));
+            spans.push(Span { id, from, to });
+        }
+        Ok(spans)
+    }
+
+    /// Plans a restore to a point: the latest backup of before, and the pieces of the log that are needed.
+    pub async fn plan_at(&self, target: Target) -> Result<(Plan, Tail)> {
+        let runs = self.runs().await?;
+        let is_before = |catalogue: &Catalogue| match target {
+            Target::Position(position) => catalogue.position <= position,
+            Target::Time(time_ms) => catalogue.time_ms <= time_ms,
+            Target::Latest => true,
+        };
+        for id in self.ids().await?.iter().rev() {
+            let catalogue = match self.catalogue(id).await {
+                // An older backup and a longer piece of the log may do.
+                Err(error) if error.is_damage() && target != Target::Latest => continue,
+                catalogue => catalogue?,
+            };
+            if !is_before(&catalogue) {
+                continue;
+            }
+            let follows = follow(&catalogue, runs.get(&catalogue.run));
+            let seen_ms = seen_ms(&catalogue, &follows, runs.get(&catalogue.run));
+            let Some((pieces, position)) = self.up_to(&catalogue, &follows, seen_ms, target).await? else {
+                continue;
+            };
+            let tail = Tail { pieces, position };
+            return Ok((self.plan_of(catalogue).await?, tail));
+        }
+        if target == Target::Latest {
+            return Err(Error::Refused(format!("{} has no complete backup", self.url())));
+        }
+        Err(Error::Refused(format!(
+            "that point cannot be restored from {}: basalt restore --list shows what can",
+            self.url()
+        )))
+    }
+
+    /// The pieces that lead to the target, and the position there; `None` if they do not reach it.
+    async fn up_to(
+        &self,
+        catalogue: &Catalogue,
+        follows: &[&Piece],
+        seen_ms: u64,
+        target: Target,
+    ) -> Result<Option<(Vec<Piece>, u64)>> {
+        match target {
+            Target::Latest => {
+                let position = follows.last().map_or(catalogue.position, |last| last.position);
+                let pieces = follows.iter().map(|piece| (*piece).clone()).collect();
+                Ok(Some((pieces, position)))
+            }
+            Target::Position(position) if position == catalogue.position => Ok(Some((Vec::new(), position))),
+            Target::Position(position) => {
+                let Some(last) = follows.iter().position(|piece| piece.position >= position) else {
+                    return Ok(None);
+                };
+                let pieces = follows[..=last].iter().map(|piece| (*piece).clone()).collect();
+                Ok(Some((pieces, position)))
+            }
+            Target::Time(time_ms) if follows.last().is_none_or(|last| last.time_ms < time_ms) => {
+                // After the last piece, while the log did not grow, or at the backup.
+                if time_ms > seen_ms && time_ms != catalogue.time_ms {
+                    return Ok(None);
+                }
+                let position = follows.last().map_or(catalogue.position, |last| last.position);
+                let pieces = follows.iter().map(|piece| (*piece).clone()).collect();
+                Ok(Some((pieces, position)))
+            }
+            Target::Time(time_ms) => {
+                // The first piece that ends later: the time is before its end, or in it.
+                let Some(last) = follows.iter().position(|piece| piece.time_ms >= time_ms) else {
+                    return Ok(None);
+                };
+                let (head, _) = self.piece(follows[last]).await?;
+                let in_piece = head.samples.iter().rev().find(|sample| sample.time_ms <= time_ms);
+                let before = follows[..last].last().map(|piece| piece.position);
+                let position = in_piece
+                    .map(|sample| sample.position)
+                    .or(before)
+                    .unwrap_or(catalogue.position);
+                let pieces = follows[..=last].iter().map(|piece| (*piece).clone()).collect();
+                Ok(Some((pieces, position.max(catalogue.position))))
+            }
+        }
+    }
+
+    /// Reads the pieces of the log that kept backups need; a line for each that is damaged.
+    pub(crate) async fn verify_log(&self, catalogues: &[Catalogue]) -> Result<(u64, Vec<String>)> {
+        let runs = self.runs().await?;
+        let mut needed = std::collections::BTreeSet::new();
+        for catalogue in catalogues {
+            needed.extend(follow(catalogue, runs.get(&catalogue.run)));
+        }
+        let mut problems = Vec::new();
+        for piece in &needed {
+            match self.piece(piece).await {
+                Ok(_) => {}
+                Err(error) if error.is_damage() => problems.push(error.to_string()),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok((needed.len() as u64, problems))
+    }
+
+    /// Removes the pieces that no kept backup is followed by. Returns their number.
+    pub(crate) async fn prune_log(&self, kept: &[Catalogue]) -> Result<u64> {
+        let mut oldest: HashMap<&str, (u64, u64)> = HashMap::new();
+        for catalogue in kept {
+            let place = (catalogue.segment, catalogue.segment_bytes);
+            let of_run = oldest.entry(&catalogue.run).or_insert(place);
+            *of_run = place.min(*of_run);
+        }
+        let mut removed = 0;
+        for (run, Run { pieces, seen }) in self.runs().await? {
+            let from = oldest.get(run.as_str());
+            for piece in pieces {
+                if from.is_none_or(|from| (piece.segment, piece.to) <= *from) {
+                    self.delete_piece(&piece).await?;
+                    removed += 1;
+                }
+            }
+            if from.is_none() && seen.is_some() {
+                self.store.delete(&seen_object(&run)).await?;
+            }
+        }
+        Ok(removed)
+    }
+}
+
+/// The pieces that follow a backup without a gap and without a turn.
+fn follow<'a>(catalogue: &Catalogue, run: Option<&'a Run>) -> Vec<&'a Piece> {
+    let (mut segment, mut end) = (catalogue.segment, catalogue.segment_bytes);
+    let mut found = Vec::new();
+    for piece in run.into_iter().flat_map(|run| &run.pieces) {
+        if piece.segment < segment || (piece.segment == segment && piece.to <= end) {
+            continue;
+        }
+        let goes_on = if piece.segment == segment {
+            piece.from <= end
+        } else {
+            piece.segment == segment + 1 && piece.from == 0
+        };
+        if !goes_on || piece.turns != catalogue.turns {
+            break;
+        }
+        (segment, end) = (piece.segment, piece.to);
+        found.push(piece);
+    }
+    found
+}
+
+/// Until when the log is known to end where the pieces that follow a backup end; 0: not known.
+fn seen_ms(catalogue: &Catalogue, follows: &[&Piece], run: Option<&Run>) -> u64 {
+    let last = follows.last();
+    let end = last.map_or((catalogue.segment, catalogue.segment_bytes), |last| {
+        (last.segment, last.to)
+    });
+    let seen = run.and_then(|run| run.seen.as_ref());
+    let seen = seen.filter(|seen| (seen.segment, seen.to) == end && seen.turns == catalogue.turns);
+    seen.map_or(0, |seen| seen.time_ms)
+}
+
+fn seen_object(run: &str) -> String {
+    format!("{FOLDER}/{run}/{SEEN}")
+}
+
+impl Tail {
+    /// Whether the backup alone reaches the target.
+    pub fn is_empty(&self) -> bool {
+        self.pieces.is_empty()
+    }
+
+    /// Writes the pieces into the log of a restored directory.
+    pub async fn fetch(&self, vault: &Vault, dir: &Path) -> Result<()> {
+        for piece in &self.pieces {
+            let (head, bytes) = vault.piece(piece).await?;
+            let Some(path) = crate::catalogue::decode_path(&head.path) else {
+                return Err(vault.damaged(&piece.object(), format!("the path {}", head.path)));
+            };
+            let to = dir.join(path);
+            let from = piece.from;
+            let write = move || write(&to, from, &bytes, head.length);
+            crate::copy::on_pool(write).await??;
+        }
+        Ok(())
+    }
+}
+
+fn write(to: &Path, from: u64, bytes: &[u8], length: u64) -> Result<()> {
+    use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
+    let write = || {
+        let mut options = std::fs::OpenOptions::new();
+        options.write(true).create(true).truncate(false).mode(0o600);
+        let file = options.open(to)?;
+        file.write_all_at(bytes, from)?;
+        let least = length.max(from + bytes.len() as u64);
+        if file.metadata()?.len() < least {
+            file.set_len(least)?;
+        }
+        file.sync_all()
+    };
+    write().map_err(|error| Error::io("writing", to, error))
+}

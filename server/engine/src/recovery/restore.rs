@@ -1,0 +1,119 @@
+//! A directory that copies of a pin's files are put into, to become a database.
+//!
+//! 1. [`Restore::decode`] reads what the manifest said, and [`Restore::keep_tables`] may leave tables out.
+//! 2. The caller copies the files that [`Restore::files`] names, and the segments of the log.
+//! 3. [`Restore::cut_log`] may end the log earlier.
+//! 4. [`Restore::install`] syncs the directories and writes the manifest, last: without it the directory is
+//!    no database.
+//!
+//! A start on the directory replays the log, as after a power cut. Edits of regions that were left out are
+//! skipped, as those of dropped tables are.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use super::wal_dir;
+use crate::catalog::{PinnedFile, files_of};
+use crate::error::{Error, Result};
+use crate::fs::Vfs;
+use crate::id::{SeqId, Uuid};
+use crate::manifest::{self, ManifestState, decode_state, is_file_name};
+use crate::schema::TableName;
+use crate::wal::cut;
+
+/// What a pin's manifest said, to be written into another directory.
+#[derive(Clone, Debug)]
+pub struct Restore {
+    state: ManifestState,
+}
+
+impl Restore {
+    /// Reads what [`Pin::manifest`](crate::engine::Pin::manifest) has written. `from` names it in the error.
+    pub fn decode(bytes: &[u8], from: &Path) -> Result<Self> {
+        let state = decode_state(bytes).map_err(|what| Error::corrupt(from, 0, what))?;
+        Ok(Self { state })
+    }
+
+    /// The identity that the database has.
+    pub fn cluster_id(&self) -> Uuid {
+        self.state.cluster_id
+    }
+
+    /// Gives the database an identity of its own.
+    pub fn draw_cluster_id(&mut self, vfs: &dyn Vfs) -> Result<()> {
+        let drawn = vfs.draw_uuid();
+        self.state.cluster_id =
+            Uuid(drawn.map_err(|source| Error::io("drawing a cluster id for", ".", source))?);
+        Ok(())
+    }
+
+    /// All tables.
+    pub fn tables(&self) -> Vec<TableName> {
+        self.state.tables.keys().cloned().collect()
+    }
+
+    /// Leaves out all other tables, and all snapshots. System tables stay.
+    pub fn keep_tables(&mut self, names: &[TableName]) -> Result<()> {
+        if let Some(missing) = names.iter().find(|name| !self.state.tables.contains_key(name)) {
+            return Err(Error::NoSuchTable(missing.clone()));
+        }
+        let stays = |name: &TableName| name.is_system() || names.contains(name);
+        self.state.tables.retain(|name, _| stays(name));
+        self.state.regions.retain(|_, region| stays(&region.meta.table));
+        self.state.snapshots.clear();
+        Ok(())
+    }
+
+    /// The store files that must be in the directory.
+    pub fn files(&self) -> Vec<PinnedFile> {
+        files_of(&self.state)
+    }
+
+    /// Ends the log behind the last edit up to `upto`. Returns the sequence id of the last row that is left.
+    /// REQUIRES: `upto` is not before the pin's position, and all segments are in place.
+    pub fn cut_log(&self, vfs: &dyn Vfs, dir: &Path, upto: SeqId) -> Result<SeqId> {
+        cut(vfs, &wal_dir(dir), upto)
+    }
+
+    /// Makes the directory a database: syncs its directories, then writes the manifest.
+    pub fn install(&self, vfs: &dyn Vfs, dir: &Path) -> Result<()> {
+        let names = vfs
+            .list(dir)
+            .map_err(|source| Error::io("listing", dir, source))?;
+        if let Some(name) = names.iter().find(|name| is_file_name(name)) {
+            let what = "a manifest is there already";
+            return Err(Error::corrupt(dir.join(name), 0, what));
+        }
+        let mut dirs: BTreeSet<PathBuf> = BTreeSet::from([dir.to_owned(), wal_dir(dir)]);
+        for file in self.files() {
+            let path = dir.join(file.path);
+            let levels = path
+                .ancestors()
+                .skip(1)
+                .take_while(|level| level.starts_with(dir));
+            dirs.extend(levels.map(Path::to_path_buf));
+        }
+        for family in self.families(dir) {
+            vfs.create_dir_all(&family)
+                .map_err(|source| Error::io("creating", &family, source))?;
+            let levels = family.ancestors().take_while(|level| level.starts_with(dir));
+            dirs.extend(levels.map(Path::to_path_buf));
+        }
+        for level in dirs.iter().rev() {
+            vfs.sync_dir(level)
+                .map_err(|source| Error::io("syncing", level, source))?;
+        }
+        manifest::create(vfs, dir, &self.state)
+    }
+
+    /// The directories of all families: the engine creates them with a table, and relies on them.
+    fn families(&self, dir: &Path) -> Vec<PathBuf> {
+        let tables = self.state.tables.iter();
+        tables
+            .flat_map(|(name, table)| {
+                let families = table.descriptor.families.iter();
+                families.map(|family| crate::store::store_dir(dir, name, &family.name))
+            })
+            .collect()
+    }
+}

@@ -1,0 +1,271 @@
+//! Continuous backup, and restores to points between backups.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use basalt_engine::{Engine, Scan};
+use basalt_test_support::{Server, until};
+
+use super::{SMALL, Writer, done, refused};
+
+/// Restores to many random points.
+const RESTORES: u64 = 50;
+
+/// A server that ships to a directory.
+fn shipping(dir: &Path, more: &[&str]) -> (Server, String) {
+    let url = format!("file:{}/backups", dir.display());
+    let setting = format!("backup.url=\"{url}\"");
+    let settings = [&SMALL[..], &[&setting, "backup.interval_ms=5000"], more].concat();
+    (Server::start(&dir.join("data"), &settings), url)
+}
+
+fn lag(server: &Server) -> f64 {
+    let text = server.http_get("/metrics");
+    let line = text
+        .lines()
+        .find(|line| line.starts_with("basalt_backup_lag_seconds "));
+    let value = line
+        .and_then(|line| line.rsplit(' ').next())
+        .expect("the metric is there");
+    value.parse().expect("a number")
+}
+
+/// What can be restored: first and last time and position of each line.
+fn spans(url: &str) -> Vec<[String; 4]> {
+    let list = done(&["restore", "--list", "--from", url]);
+    let of_line = |line: &str| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        [words[1], words[3], words[5], words[7]].map(str::to_owned)
+    };
+    list.lines().map(of_line).collect()
+}
+
+/// Rows of the numbered table of a directory, which must be all from 0 on. The engine itself reads it: a
+/// server takes longer to start.
+fn rows(data: &Path) -> u64 {
+    let engine = Engine::open(data).expect("the directory is a database");
+    let table = engine.table("numbers").expect("the table is there");
+    let mut count = 0;
+    for row in table.scan(Scan::new()) {
+        let row = row.expect("a row");
+        assert_eq!(row.key(), format!("{count:012}").as_bytes(), "no row is missing");
+        count += 1;
+    }
+    engine.close().expect("closed");
+    count
+}
+
+/// Restores to a point; number of rows.
+fn rows_at(url: &str, at: &str, data: &PathBuf) -> u64 {
+    done(&[
+        "restore",
+        "--from",
+        url,
+        "--at",
+        at,
+        "--data-dir",
+        &data.display().to_string(),
+    ]);
+    let count = rows(data);
+    std::fs::remove_dir_all(data).expect("removed");
+    count
+}
+
+/// Goal: with a URL set, the server is never far behind; after a kill, restores to random positions have
+/// exactly the rows up to there: each position more is one row more, for there is one writer, whose rows have
+/// consecutive sequence ids. Restores to times have what was acknowledged a moment before, and nothing that was
+/// written later.
+#[test]
+fn every_point_is_a_prefix() {
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let (server, url) = shipping(dir.path(), &[]);
+    let writer = Writer::start(&server);
+    writer.wait_for(500);
+    until("the log is shipped", || lag(&server) < 3.0);
+    let mut times = Vec::new();
+    for step in 1..=6 {
+        writer.wait_for(500 + step * 700);
+        let before = writer.acknowledged();
+        times.push((SystemTime::now(), before));
+    }
+    let acknowledged = writer.acknowledged();
+    // What a step of the shipping takes, and the pause between two.
+    until("the last rows are shipped", || {
+        let last = spans(&url)
+            .last()
+            .map(|span| span[3].parse().unwrap_or(0))
+            .unwrap_or(0);
+        last >= acknowledged
+    });
+    server.kill();
+    drop(writer);
+
+    let spans = spans(&url);
+    assert!(spans.len() >= 2, "{spans:?}");
+    let target = dir.path().join("restored");
+    let number = |text: &String| text.parse::<u64>().expect("a position");
+    let covered: Vec<(u64, u64)> = spans
+        .iter()
+        .map(|span| (number(&span[1]), number(&span[3])))
+        .collect();
+    let (first, last) = (
+        covered[0].0,
+        covered.iter().map(|span| span.1).max().expect("a span"),
+    );
+    // Rows are one for each position, from a position on that the first restore shows.
+    let base = first - rows_at(&url, &first.to_string(), &target);
+    let mut seed = 0x2545_f491_4f6c_dd1d_u64;
+    let mut restored = 0;
+    while restored < RESTORES {
+        seed = seed
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        let position = first + (seed >> 33) % (last - first + 1);
+        if !covered.iter().any(|span| (span.0..=span.1).contains(&position)) {
+            continue;
+        }
+        let found = rows_at(&url, &position.to_string(), &target);
+        assert_eq!(found, position - base, "position {position}");
+        restored += 1;
+    }
+    assert!(
+        refused(&[
+            "restore",
+            "--from",
+            &url,
+            "--at",
+            &(last + 1000).to_string(),
+            "--data-dir",
+            "/nonexistent/x",
+        ])
+        .contains("--list")
+    );
+
+    let mut compared = 0;
+    for (index, (time, before)) in times.iter().enumerate() {
+        let at = |time: SystemTime| humantime_of(time);
+        let data = target.display().to_string();
+        let later = *time + Duration::from_millis(2500);
+        let words = ["restore", "--from", &url, "--data-dir", &data, "--at"];
+        if super::run(&[&words[..], &[&at(later)]].concat()).status.success() {
+            // Everything that was acknowledged is shipped within the next step.
+            assert!(rows(&target) >= *before, "point {index}");
+            std::fs::remove_dir_all(&target).expect("removed");
+            compared += 1;
+        }
+        if super::run(&[&words[..], &[&at(*time)]].concat()).status.success() {
+            // One write may have been on its way.
+            assert!(rows(&target) <= *before + 1, "point {index}");
+            std::fs::remove_dir_all(&target).expect("removed");
+            compared += 1;
+        }
+    }
+    assert!(compared >= 4, "{compared}");
+    assert!(done(&["backups", "verify", "--at", &url]).contains(" 0 problems"));
+}
+
+/// RFC 3339 in UTC, by the shell: the standard library has no calendar.
+fn humantime_of(time: SystemTime) -> String {
+    let since = time.duration_since(SystemTime::UNIX_EPOCH).expect("after 1970");
+    let stamp = format!("@{}.{:03}", since.as_secs(), since.subsec_millis());
+    let output = std::process::Command::new("date")
+        .args(["-u", "-d", &stamp, "+%Y-%m-%dT%H:%M:%S.%3NZ"])
+        .output()
+        .expect("date is everywhere");
+    super::text(&output.stdout).trim().to_owned()
+}
+
+/// Goal: a store that goes away and comes back loses nothing; a table that was made meanwhile is in the next
+/// backup; a restart goes on.
+#[test]
+fn a_store_that_was_away_is_caught_up() {
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let (server, url) = shipping(dir.path(), &[]);
+    let writer = Writer::start(&server);
+    writer.wait_for(300);
+    until("the log is shipped", || lag(&server) < 3.0);
+    let (there, away) = (dir.path().join("backups"), dir.path().join("away"));
+    std::fs::rename(&there, &away).expect("renamed");
+    // A file in its place: nothing can be written below it.
+    std::fs::write(&there, "").expect("written");
+    until("the shipping fails", || {
+        server.metric("basalt_backup_log_failures_total") > 0
+    });
+    writer.wait_for(writer.acknowledged() + 1500);
+    std::fs::remove_file(&there).expect("removed");
+    std::fs::rename(&away, &there).expect("renamed");
+    until("it is caught up", || lag(&server) < 3.0);
+    let acknowledged = writer.acknowledged();
+    drop(writer);
+    // At a clean stop the rest is shipped.
+    server.stop();
+    let target = dir.path().join("restored");
+    let end = spans(&url)
+        .iter()
+        .map(|span| span[3].parse::<u64>().expect("a position"))
+        .max();
+    let found = rows_at(&url, &end.expect("a span").to_string(), &target);
+    assert!(found >= acknowledged, "{acknowledged} {found}");
+
+    let (server, url) = shipping(dir.path(), &[]);
+    until("it goes on after a restart", || lag(&server) < 3.0);
+    server.kill();
+    let last = spans(&url);
+    let last = last.last().expect("a span");
+    assert!(rows_at(&url, &last[3], &target) >= acknowledged);
+}
+
+/// Goal: a log that waits for a store beyond its limit has the consequence that the setting says: writes are
+/// refused until the store has it.
+#[test]
+fn a_full_log_refuses_writes_if_set_so() {
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let more = ["backup.when_log_full=\"refuse\"", "backup.max_log_bytes=67108864"];
+    let (server, _) = shipping(dir.path(), &more);
+    let writer = Writer::start(&server);
+    writer.wait_for(300);
+    until("the log is shipped", || lag(&server) < 3.0);
+    let (there, away) = (dir.path().join("backups"), dir.path().join("away"));
+    std::fs::rename(&there, &away).expect("renamed");
+    std::fs::write(&there, "").expect("written");
+    drop(writer);
+    let table = Fill::new(&server);
+    until("writes are refused", || {
+        table.put_mebibytes(4);
+        server.http_get("/readyz").contains("backup.when_log_full")
+    });
+    std::fs::remove_file(&there).expect("removed");
+    std::fs::rename(&away, &there).expect("renamed");
+    until("writes are accepted", || {
+        !server.http_get("/readyz").contains("backup.when_log_full")
+    });
+    until("it is caught up", || lag(&server) < 3.0);
+    assert!(table.put_mebibytes(1), "writes are accepted again");
+    server.kill();
+}
+
+/// Writes much.
+struct Fill {
+    runtime: tokio::runtime::Runtime,
+    client: basalt_client::Client,
+}
+
+impl Fill {
+    fn new(server: &Server) -> Self {
+        let runtime = super::runtime();
+        let client = runtime.block_on(basalt_client::Client::connect(&server.thrift.to_string()));
+        Self {
+            client: client.expect("a connection"),
+            runtime,
+        }
+    }
+
+    /// Whether the writes were accepted.
+    fn put_mebibytes(&self, count: usize) -> bool {
+        let table = self.client.table("numbers").expect("a name");
+        (0..count).all(|number| {
+            let put = basalt_client::Put::new(format!("fill-{number}")).cell("f", "q", "v".repeat(1 << 20));
+            self.runtime.block_on(table.put(put)).is_ok()
+        })
+    }
+}
