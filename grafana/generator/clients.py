@@ -137,10 +137,32 @@ SCANNERS = [
     ),
 ]
 
+REPLICATION = [
+    graph(
+        "Replicated edits", "ops",
+        (total("basalt_replication_sink_edits_total"), "edits"),
+        (total("basalt_replication_sink_loaded_files_total"), "files of bulk loads"),
+        (total("basalt_replication_sink_dropped_total", "kind"), "dropped: {{kind}}"),
+        description="Edits that an HBase sends because this server is its replication peer.",
+    ),
+    graph(
+        "Replicated batches", "ops",
+        (total("basalt_replication_sink_batches_total"), "applied"),
+        (total("basalt_replication_sink_failed_batches_total"), "refused"),
+        description="The source sends a refused batch again. The log says why it was refused.",
+    ),
+    graph(
+        "Age of the last replicated edit", "s",
+        (worst("basalt_replication_sink_age_seconds"), "{{instance}}"),
+        description="From the write at its source until it was durable here.",
+    ),
+]
+
 ROWS = [
     ("Errors", ERRORS),
     ("Latency", LATENCY),
     ("Refused and held back", LOAD),
     ("Connections", CONNECTIONS),
     ("Scanners", SCANNERS),
+    ("Replication", REPLICATION),
 ]

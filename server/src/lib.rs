@@ -11,6 +11,7 @@
 //! row 8  serve                                         start and stop, in order; SIGHUP; messages to systemd
 //! row 7  net                                           listeners, detection of protocols, which connection loop serves a connection
 //! row 6  thrift native zookeeper rest http console     one folder for each protocol: connections, conversions, exceptions; pages for people
+//! row 6  snapshot_files                                snapshots as files in HBase's layout
 //! row 5  service backup                                the calls themselves, independent of any protocol; backups, on request and continuous
 //! row 4  server                                        the state that all connections share, with scanner sessions
 //! row 3  ephemeral                                     servers that tests own, and faults that tests arm
@@ -39,6 +40,7 @@ mod security;
 mod serve;
 mod server;
 mod service;
+mod snapshot_files;
 mod socket;
 pub mod thrift;
 mod zookeeper;

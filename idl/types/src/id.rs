@@ -80,6 +80,28 @@ impl fmt::Display for Uuid {
     }
 }
 
+/// Most clusters that an [`Origin`] lists.
+pub const ORIGIN_CLUSTERS_MAX: usize = 100;
+
+/// The clusters that an edit has passed before this one: HBase's cluster ids. A replication source does not
+/// send an edit to a cluster that is in the list. Empty for a write of a client; an empty list is not
+/// allocated.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Origin(Box<[Uuid]>);
+
+impl Origin {
+    /// These clusters, in the order in which the edit has passed them. `None` if there are more than
+    /// [`ORIGIN_CLUSTERS_MAX`].
+    pub fn new(clusters: Vec<Uuid>) -> Option<Self> {
+        (clusters.len() <= ORIGIN_CLUSTERS_MAX).then(|| Self(clusters.into_boxed_slice()))
+    }
+
+    /// The clusters.
+    pub fn clusters(&self) -> &[Uuid] {
+        &self.0
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

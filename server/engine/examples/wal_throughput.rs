@@ -11,6 +11,7 @@ use std::time::Instant;
 
 use basalt_engine::Result;
 use basalt_engine::cell::CellType;
+use basalt_engine::clock::SystemClock;
 use basalt_engine::fs::{Open, RealFs, Vfs};
 use basalt_engine::id::{RegionId, SeqId};
 use basalt_engine::internals::record::EditBuilder;
@@ -64,6 +65,7 @@ fn run(dir: PathBuf, sync: WalSync, threads: u64, edits: u64) -> Result<()> {
         dir: dir.clone(),
         segment_bytes: 64 << 20,
         sync,
+        clock: Arc::new(SystemClock::new()),
         commit_thread: false,
     };
     let vfs = Arc::new(RealFs);
@@ -87,7 +89,9 @@ fn run(dir: PathBuf, sync: WalSync, threads: u64, edits: u64) -> Result<()> {
                     builder.cell_of(&row, b"f", b"qualifier", 1, CellType::Put, &[7; 110], b"");
                     let edit = builder.finish();
                     let mut reserved = wal.reserve(1, edit.len() as u64).expect("room");
-                    let appended = wal.append(&mut reserved, edit, 1, Logging::Sync).expect("append");
+                    let appended = wal
+                        .append(&mut reserved, edit, 1, &[], Logging::Sync)
+                        .expect("append");
                     appended.applied().wait().expect("commit");
                 }
             });

@@ -39,6 +39,25 @@ pub(crate) enum Command {
         #[arg(long)]
         cells: bool,
     },
+    /// Write a snapshot as files that HBase, MapReduce and Spark read. The server may run.
+    ExportSnapshot {
+        /// The snapshot.
+        name: String,
+        /// The directory: an HBase root directory, which is created.
+        #[arg(long, value_name = "ROOT")]
+        to: PathBuf,
+        #[command(flatten)]
+        dir: DataDir,
+    },
+    /// Take over a snapshot from an HBase root directory; the server must be stopped.
+    ImportSnapshot {
+        /// The HBase root directory.
+        root: PathBuf,
+        /// The snapshot.
+        name: String,
+        #[command(flatten)]
+        dir: DataDir,
+    },
     /// Print or check the settings that a server would run with.
     Config {
         #[command(subcommand)]

@@ -23,6 +23,7 @@ mod command_line;
 mod health;
 mod offline;
 mod settings;
+mod snapshots;
 mod users;
 
 /// The exit code of a command, or the error that [`run`] prints.
@@ -36,6 +37,8 @@ pub fn run(before_threads: fn() -> bool) -> ExitCode {
         Command::Serve(arguments) => serve(arguments, before_threads),
         Command::Check { data_dir } => offline::check(&data_dir),
         Command::Dump { file, cells } => offline::dump(&file, cells),
+        Command::ExportSnapshot { name, to, dir } => snapshots::export(&dir.data_dir, &name, &to),
+        Command::ImportSnapshot { root, name, dir } => snapshots::import(&dir.data_dir, &root, &name),
         Command::Config { command } => settings::run(command),
         Command::Health { http, settings } => health::run(http, settings),
         Command::User { command } => users::user(command),

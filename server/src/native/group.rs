@@ -62,6 +62,9 @@ pub(super) async fn apply(
         });
     }
     let nonce = nonce(&group);
+    // As in HBase: of mutations that are applied together, the first one's clusters are logged.
+    let origin = group.mutations.first().map(request::origin).transpose()?;
+    let origin = origin.unwrap_or_default();
     let conditions = Conditions::decode(server, &group.conditions).await?;
     let arguments = (group, conditions);
     writes::group(server, call, cells, arguments, move |(group, conditions)| {
@@ -72,6 +75,7 @@ pub(super) async fn apply(
             conditions: conditions.all.iter().map(Condition::for_engine).collect(),
             steps: steps.collect::<Result<_, Failure>>()?,
             nonce,
+            origin: origin.clone(),
         })
     })
     .await

@@ -14,6 +14,7 @@
 //! | `client`, `single`, `multi`, `scan` | ClientService; `scanners` has the state of open scanners |
 //! | `group` | its writes that read first or are applied together |
 //! | `coprocessor`, `aggregate`, `multi_row` | endpoints that ExecService calls |
+//! | `sink` | edits that another cluster replicates to this one |
 //! | `load`, `staging` | bulk load, and the files that it may read |
 //! | `master`, `admin` | MasterService and AdminService; `status` and `quota` convert for them |
 //! | `listed` | what answers of these two list, whose memory is reserved first |
@@ -70,6 +71,7 @@ mod rights;
 mod scan;
 mod scanners;
 mod single;
+mod sink;
 mod slow_log;
 mod staging;
 mod state;

@@ -308,7 +308,10 @@ async fn write_all(
     }
     // Shared: they are needed again if they cannot be applied together.
     let mutations = Arc::new(mutations);
-    if !mutations.iter().any(|mutation| misplaced(mutation)) {
+    let has_one_origin = mutations
+        .windows(2)
+        .all(|pair| request::origin_bytes(&pair[0]) == request::origin_bytes(&pair[1]));
+    if has_one_origin && !mutations.iter().any(|mutation| misplaced(mutation)) {
         let begun = begin(connection, call, region, Arc::clone(&mutations), cells.clone()).await;
         if begun.is_ok() || indices.len() == 1 {
             drop(mutations);
@@ -340,7 +343,8 @@ async fn write_all(
     }
 }
 
-/// Applies puts and deletes of one region, each row atomically; the caller waits for the commit.
+/// Applies puts and deletes of one region that have passed the same clusters, each row atomically; the caller
+/// waits for the commit.
 async fn begin(
     connection: &Connection,
     call: &mut Call<'_>,
@@ -348,11 +352,16 @@ async fn begin(
     mutations: Arc<Vec<Box<MutationProto>>>,
     cells: Bytes,
 ) -> Result<Option<Commit>, Failure> {
+    let origin = mutations
+        .first()
+        .map(|mutation| request::origin(mutation))
+        .transpose()?;
     let arguments = (mutations, cells);
-    writes::begin(
+    writes::begin_from(
         &connection.server,
         call,
         region.table.clone(),
+        origin.unwrap_or_default(),
         arguments,
         |(mutations, cells)| Ok(request::rows(mutations, cells)?),
     )

@@ -149,10 +149,12 @@ async fn mutate_decoded(
     if !is_update && !is_conditional {
         let table = region.table.clone();
         let arguments = (message.mutation, cells);
-        writes::apply(&connection.server, call, table, arguments, |(mutation, cells)| {
+        let origin = request::origin(&arguments.0)?;
+        let server = &connection.server;
+        let begun = writes::begin_from(server, call, table, origin, arguments, |(mutation, cells)| {
             Ok(request::rows(std::slice::from_ref(mutation), cells)?)
-        })
-        .await?;
+        });
+        writes::end(begun.await).await?;
         reply.message(&written());
         return Ok(());
     }

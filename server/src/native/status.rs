@@ -109,19 +109,25 @@ fn load(
         // At least 1, since clients divide by it.
         max_heap_mb: Some(rounded(max / servers, MIB).max(1)),
         region_loads: system.into_iter().chain(region_loads(call, regions)?).collect(),
-        // As HBase reports it without replication: equal times mean that no edit has come yet.
-        repl_load_sink: Some(pb::ReplicationLoadSink {
-            age_of_last_applied_op: 0,
-            time_stamps_of_last_applied_op: server.start_code().unsigned_abs(),
-            timestamp_started: Some(server.start_code().unsigned_abs()),
-            total_ops_processed: Some(0),
-        }),
+        repl_load_sink: Some(replication_sink(server)),
         coprocessors: coprocessor::LOADED.map(loaded).into(),
         report_start_time: Some(server.start_code().unsigned_abs()),
         report_end_time: Some(status.wall_ms),
         info_server_port: Some(u32::from(config.http.listen.port())),
         ..pb::ServerLoad::default()
     })
+}
+
+/// The figures of the replication sink. As in HBase, the time of the last edit is the start until there is
+/// one.
+fn replication_sink(server: &Server) -> pb::ReplicationLoadSink {
+    let load = server.sink().load();
+    pb::ReplicationLoadSink {
+        age_of_last_applied_op: load.age_ms,
+        time_stamps_of_last_applied_op: load.written_ms,
+        timestamp_started: Some(server.start_code().unsigned_abs()),
+        total_ops_processed: Some(load.operations),
+    }
 }
 
 /// Requests that a server has answered.

@@ -2,6 +2,7 @@
 
 use axum::http::StatusCode;
 use basalt_engine::cell::CellBatch;
+use basalt_engine::id::Origin;
 use basalt_engine::op::{Check, ColumnAppend, ColumnIncrement, CompareOp, RowMutation, RowUpdate, Write};
 use basalt_engine::schema::{Durability, TableName};
 use basalt_rest::Malformed;
@@ -310,6 +311,7 @@ fn group<'a>(
         conditions: smallvec![check.on(key)],
         steps: smallvec![Step::Write(mutation)],
         nonce: None,
+        origin: Origin::default(),
     })
 }
 
@@ -409,6 +411,7 @@ fn updating<'a>(
             returns,
         }],
         nonce: None,
+        origin: Origin::default(),
     })
 }
 

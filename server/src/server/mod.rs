@@ -25,10 +25,12 @@ use crate::observe::metrics::{Api, CallCount, Calls, Connections, MethodMetrics}
 use crate::observe::rates::Rates;
 use crate::observe::slow_log::SlowLog;
 use crate::security::{Access, Security};
+use replication::Sink;
 use sessions::Sessions;
 
 mod backups;
 mod master;
+pub(crate) mod replication;
 pub(crate) mod sessions;
 mod status;
 
@@ -64,6 +66,8 @@ pub(crate) struct Server {
     rates: Rates,
     /// State of the master that native clients see.
     master: MasterState,
+    /// Figures of the edits that other clusters have replicated to this one.
+    sink: Sink,
     /// Bounds the bulk loads that run at a time.
     bulk_loads: Arc<Semaphore>,
     backups: Backups,
@@ -112,6 +116,7 @@ impl Server {
             heat: Heat::new(&config.key_visualizer, Arc::clone(engine.clock())),
             rates: Rates::new(),
             master: MasterState::new(started_ms(SystemTime::now())),
+            sink: Sink::new(started_ms(started)),
             bulk_loads: Arc::new(Semaphore::new(BULK_LOADS)),
             backups: Backups::new(),
             engine,
@@ -227,6 +232,11 @@ impl Server {
 
     pub(crate) fn master(&self) -> &MasterState {
         &self.master
+    }
+
+    /// Figures of the edits that other clusters have replicated to this one.
+    pub(crate) fn sink(&self) -> &Sink {
+        &self.sink
     }
 
     /// A permit for each bulk load that may run now.

@@ -38,6 +38,9 @@ struct Call {
 }
 
 impl Charged {
+    /// A call that nothing limits.
+    pub(super) const NOTHING: Self = Self(None);
+
     /// Until when the call is to be held back, if it is.
     pub(crate) fn until(&self) -> Option<Instant> {
         self.0.as_ref().and_then(|call| call.until)

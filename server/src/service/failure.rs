@@ -82,6 +82,11 @@ impl Failure {
         Self::io(REGION_TOO_BUSY, message, true)
     }
 
+    /// Whether the server is too busy for it now.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.class == REGION_TOO_BUSY
+    }
+
     /// The region is not served here: clients locate it again.
     pub(crate) fn not_serving(message: impl Into<String>) -> Self {
         Self::io(NOT_SERVING, message, true)

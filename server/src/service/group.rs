@@ -1,7 +1,7 @@
 //! Atomic groups of writes, borrowed from the arguments of their calls.
 
 use basalt_engine::cell::CellBatch;
-use basalt_engine::id::Nonce;
+use basalt_engine::id::{Nonce, Origin};
 use basalt_engine::op::{
     Check, GroupStep, GroupUpdate, GroupWrite, RowCondition, RowMutation, RowUpdate, TimeRange, Write,
 };
@@ -25,6 +25,8 @@ pub(crate) struct Group<'a> {
     pub(crate) conditions: SmallVec<[RowCondition<'a>; 1]>,
     pub(crate) steps: SmallVec<[Step<'a>; 1]>,
     pub(crate) nonce: Option<Nonce>,
+    /// The clusters that its mutations have passed.
+    pub(crate) origin: Origin,
 }
 
 /// One mutation of a group.
@@ -110,6 +112,7 @@ impl<'a> Group<'a> {
             conditions: smallvec![check.on(row)],
             steps: smallvec![Step::Write(mutation)],
             nonce: None,
+            origin: Origin::default(),
         })
     }
 
@@ -133,6 +136,7 @@ impl<'a> Group<'a> {
                 returns: true,
             }],
             nonce: None,
+            origin: Origin::default(),
         })
     }
 

@@ -28,6 +28,7 @@ pub(crate) mod remote;
 pub(crate) mod rules_of_thumb;
 pub(crate) mod scans;
 pub(crate) mod schema;
+pub(crate) mod sink;
 mod sizes;
 pub(crate) mod testing;
 pub(crate) mod writes;

@@ -2,11 +2,11 @@
 //! the API.
 
 use basalt_engine::cell::{CellBatch, RowView};
-use basalt_engine::op::RowMutation;
+use basalt_engine::op::{ReplicatedRow, RowMutation};
 use basalt_engine::schema::TableName;
 
 use super::group::{Group, Step};
-use super::sizes::{mutation_bytes, update_bytes};
+use super::sizes::{mutation_bytes, replicated_bytes, update_bytes};
 use crate::observe::heat::Request;
 use crate::server::Server;
 
@@ -18,6 +18,14 @@ impl Server {
                 let mutation = &mutations[index];
                 (mutation.row, mutation_bytes(mutation))
             });
+    }
+
+    /// Records rows of a replication source that were written.
+    pub(crate) fn record_replicated(&self, table: &TableName, rows: &[ReplicatedRow<'_>]) {
+        self.heat().record(table, Request::Write, rows.len(), |index| {
+            let row = &rows[index];
+            (row.row, replicated_bytes(row))
+        });
     }
 
     /// Records a group: the rows of its conditions were read, and its rows were written if `is_written`;

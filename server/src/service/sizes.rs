@@ -1,6 +1,6 @@
 //! Sizes of cells in HBase's form (`KeyValueUtil.length`), by which calls are charged.
 
-use basalt_engine::op::{RowMutation, RowUpdate, Write};
+use basalt_engine::op::{ReplicatedRow, RowMutation, RowUpdate, Write};
 
 /// Bytes of a cell besides its parts, in HBase's form.
 const CELL_BYTES: usize = 20;
@@ -31,6 +31,14 @@ pub(super) fn mutation_bytes(mutation: &RowMutation<'_>) -> usize {
         Write::DeleteRow { .. } => cell_bytes(mutation.row, b"", b"", b""),
     };
     mutation.writes.iter().map(bytes).sum()
+}
+
+/// Bytes of a replicated row's cells.
+pub(super) fn replicated_bytes(row: &ReplicatedRow<'_>) -> usize {
+    row.cells
+        .iter()
+        .map(|cell| cell_bytes(row.row, cell.family, cell.qualifier, cell.value))
+        .sum()
 }
 
 /// Bytes of the cells that an increment or append is given.

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use basalt_client::native::Cluster;
 use basalt_engine::cell::{CellBatch, OnShortage};
 use basalt_engine::engine::GroupOutcome;
+use basalt_engine::id::Origin;
 use basalt_engine::op::{AtomicGroup, GroupStep, ReadTier, RowCondition, RowMutation, Test, Write, Writes};
 use basalt_engine::schema::{Durability, TableName};
 use basalt_engine::{Commit, Engine, Error};
@@ -61,6 +62,8 @@ pub(crate) fn check_cells(server: &Server, cells: usize) -> Result<(), Failure> 
 /// Writes of one table, each row atomically.
 struct PlainWrites<A, B> {
     table: TableName,
+    /// The clusters that they have passed.
+    origin: Origin,
     /// Owned, because the work may move to the pool.
     arguments: A,
     build: B,
@@ -77,6 +80,7 @@ where
     fn view(&mut self) -> Result<WritesView<'_>, Failure> {
         Ok(WritesView {
             table: &self.table,
+            origin: &self.origin,
             mutations: (self.build)(&self.arguments)?,
         })
     }
@@ -87,7 +91,7 @@ where
             mutations.iter().filter_map(data::action).collect()
         };
         if !actions.is_empty() {
-            data::write(&cluster, &self.table, actions).await?;
+            data::write(&cluster, &self.table, actions, &self.origin).await?;
             server.record_writes(&self.table, &(self.build)(&self.arguments)?);
         }
         Ok(None)
@@ -96,6 +100,7 @@ where
 
 struct WritesView<'a> {
     table: &'a TableName,
+    origin: &'a Origin,
     mutations: Vec<RowMutation<'a>>,
 }
 
@@ -180,7 +185,7 @@ impl View for WritesView<'_> {
         if self.cells() == 0 {
             return Ok(Attempt::Done(None));
         }
-        let commit = engine.mutate(self.table, &self.mutations)?;
+        let commit = engine.mutate_from(self.table, &self.mutations, self.origin)?;
         server.record_writes(self.table, &self.mutations);
         Ok(Attempt::Done(Some(commit)))
     }
@@ -225,8 +230,25 @@ where
     A: Send + Sync + 'static,
     B: for<'a> Fn(&'a A) -> Result<Vec<RowMutation<'a>>, Failure> + Send + 'static,
 {
+    begin_from(server, call, table, Origin::default(), arguments, build)
+}
+
+/// Applies writes as [`begin`] does, and logs the clusters that they have passed.
+pub(crate) fn begin_from<A, B>(
+    server: &Arc<Server>,
+    call: &mut Call<'_>,
+    table: TableName,
+    origin: Origin,
+    arguments: A,
+    build: B,
+) -> impl Future<Output = Result<Option<Commit>, Failure>>
+where
+    A: Send + Sync + 'static,
+    B: for<'a> Fn(&'a A) -> Result<Vec<RowMutation<'a>>, Failure> + Send + 'static,
+{
     let request = PlainWrites {
         table,
+        origin,
         arguments,
         build,
     };
@@ -376,6 +398,7 @@ impl View for GroupView<'_> {
             conditions: &group.conditions,
             steps: &steps,
             nonce: group.nonce,
+            origin: group.origin.clusters(),
         };
         let outcome = match engine.apply_group(&group.table, &wanted, tier, cells) {
             Err(Error::NotInMemory) => return Ok(Attempt::Unfinished),

@@ -21,7 +21,7 @@ struct Kept {
     has_loads: bool,
 }
 
-const KEPT: [Kept; 6] = [
+const KEPT: [Kept; 7] = [
     Kept::new("manifest-1", 1, 1),
     Kept::new("manifest-2", 2, 1),
     Kept {
@@ -41,12 +41,17 @@ const KEPT: [Kept; 6] = [
     Kept {
         has_snapshot: true,
         has_loads: true,
+        ..Kept::new("manifest-6", 6, 2)
+    },
+    Kept {
+        has_snapshot: true,
+        has_loads: true,
         ..CURRENT
     },
 ];
 
 /// The directory with the versions that this program writes.
-const CURRENT: Kept = Kept::new("manifest-6", 6, 2);
+const CURRENT: Kept = Kept::new("log-3", 6, 3);
 
 impl Kept {
     const fn new(name: &'static str, manifest: u32, log: u32) -> Self {

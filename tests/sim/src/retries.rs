@@ -59,6 +59,7 @@ impl Retry {
                 group: 1,
                 number: self.number,
             }),
+            origin: &[],
         };
         let mut out = CellBatch::new();
         let outcome = engine.apply_group(&name(&self.table), &group, ReadTier::All, &mut out)?;

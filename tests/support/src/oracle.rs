@@ -101,6 +101,11 @@ impl Oracle {
         })
     }
 
+    /// The directory of its data: `hbase` below it is HBase's root directory.
+    pub fn dir(&self) -> &std::path::Path {
+        self.process.dir.path()
+    }
+
     /// Flushes all regions of the table. No compaction follows by itself.
     pub fn flush(&mut self, table: &str) -> Result<(), String> {
         self.process.command(&format!("flush {table}")).map(drop)

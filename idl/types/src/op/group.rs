@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use crate::filter::{Comparator, FilterSpec};
-use crate::id::Nonce;
+use crate::id::{Nonce, Uuid};
 use crate::op::{Check, CompareOp, RowMutation, RowUpdate, TimeRange, Write};
 use crate::schema::Durability;
 
@@ -22,6 +22,8 @@ pub struct AtomicGroup<'a> {
     pub steps: &'a [GroupStep<'a>],
     /// The client's nonce: a group whose nonce is known was applied before.
     pub nonce: Option<Nonce>,
+    /// The clusters that the mutations have passed.
+    pub origin: &'a [Uuid],
 }
 
 /// A condition on one row.

@@ -12,6 +12,7 @@ pub use writes::Writes;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::cell::CellType;
 use crate::filter::FilterSpec;
 use crate::schema::Durability;
 
@@ -263,6 +264,32 @@ pub struct RowMutation<'a> {
     pub writes: Writes<'a>,
     /// How hard to try.
     pub durability: Durability,
+}
+
+/// A cell of a replication source, which is written as it is.
+#[derive(Clone, Copy, Debug)]
+pub struct ReplicatedCell<'a> {
+    /// Family.
+    pub family: &'a [u8],
+    /// Qualifier.
+    pub qualifier: &'a [u8],
+    /// Milliseconds.
+    pub timestamp: i64,
+    /// Type of the cell.
+    pub cell_type: CellType,
+    /// Value.
+    pub value: &'a [u8],
+    /// Encoded tags.
+    pub tags: &'a [u8],
+}
+
+/// Consecutive cells of one row, applied together or not at all.
+#[derive(Clone, Debug)]
+pub struct ReplicatedRow<'a> {
+    /// The row.
+    pub row: &'a [u8],
+    /// The cells, in the order given.
+    pub cells: Vec<ReplicatedCell<'a>>,
 }
 
 /// How a check compares: `given OP stored`.

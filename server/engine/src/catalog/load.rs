@@ -48,6 +48,15 @@ pub struct LoadFile {
     pub path: PathBuf,
 }
 
+/// Who loads, and what of the files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LoadMode {
+    /// A client: a file with rows outside the region is refused, and so is a table that is read only.
+    Whole,
+    /// A replication source, whose regions are others: rows outside the region are left out.
+    Replicated,
+}
+
 /// A copy that no manifest edit names yet.
 struct Copied {
     family: Vec<u8>,
@@ -56,10 +65,16 @@ struct Copied {
 
 impl Catalog {
     /// Loads these files into a region; returns the number of cells. `cancel` stops the copying.
-    pub(crate) fn bulk_load(&self, id: RegionId, files: &[LoadFile], cancel: &AtomicBool) -> Result<u64> {
+    pub(crate) fn bulk_load(
+        &self,
+        id: RegionId,
+        files: &[LoadFile],
+        mode: LoadMode,
+        cancel: &AtomicBool,
+    ) -> Result<u64> {
         let (table, region) = self.region(id)?;
         table.check_enabled()?;
-        if table.descriptor.read_only() {
+        if mode == LoadMode::Whole && table.descriptor.read_only() {
             return Err(Error::DoNotRetry(format!("table {} is read only", table.name())));
         }
         region.check_undamaged()?;
@@ -71,9 +86,14 @@ impl Catalog {
         let _space = self.shared.disk.for_load(bytes, memstores)?;
         let mut copies = Vec::new();
         let installed = self
-            .copy_all(&table.descriptor, &region, files, cancel, &mut copies)
-            .and_then(|()| self.flush_region(&region))
-            .and_then(|_| self.install_load(&region, &copies));
+            .copy_all(&table.descriptor, &region, files, (mode, cancel), &mut copies)
+            .and_then(|()| {
+                if copies.is_empty() {
+                    return Ok(None);
+                }
+                self.flush_region(&region)?;
+                self.install_load(&region, &copies)
+            });
         match installed {
             Ok(commit) => {
                 commit.map_or(Ok(()), Commit::wait)?;
@@ -113,7 +133,7 @@ impl Catalog {
         table: &TableDescriptor,
         region: &Region,
         files: &[LoadFile],
-        cancel: &AtomicBool,
+        (mode, cancel): (LoadMode, &AtomicBool),
         copies: &mut Vec<Copied>,
     ) -> Result<()> {
         let vfs = &*self.shared.store.vfs;
@@ -130,6 +150,7 @@ impl Catalog {
                 context: &self.shared.store,
                 family,
                 clip: &region.clip(),
+                leaves_out_others: mode == LoadMode::Replicated,
                 source: &file.path,
                 source_id: self.shared.next_file(),
                 target: &target,
@@ -148,11 +169,8 @@ impl Catalog {
         dirs.iter().try_for_each(|dir| sync_names(vfs, dir))
     }
 
-    /// Runs steps 3 to 5. `None`: there are no cells to load.
+    /// Runs steps 3 to 5.
     fn install_load(&self, region: &Arc<Region>, copies: &[Copied]) -> Result<Option<Commit>> {
-        if copies.is_empty() {
-            return Ok(None);
-        }
         let flushing = [region.flushing.lock()];
         let blocked = [region.updates.write()];
         if !seeded::is_on("load-claims-later-edits") {
@@ -167,7 +185,10 @@ impl Catalog {
     fn install_blocked(&self, region: &Region, copies: &[Copied]) -> Result<(Result<()>, Commit)> {
         let mut manifest = self.manifest.lock();
         let mut reserved = self.shared.wal.reserve(0, 0)?;
-        let appended = self.shared.wal.append(&mut reserved, &[], 1, Logging::Skip)?;
+        let appended = self
+            .shared
+            .wal
+            .append(&mut reserved, &[], 1, &[], Logging::Skip)?;
         let seq = appended.first_seq();
         let installed = self.check_still_there(region, copies).and_then(|()| {
             let at_once = if seeded::is_on("load-in-several-edits") {

@@ -74,10 +74,12 @@ use pin::PinnedLinks;
 
 pub(crate) use compact::{CompactionMode, CompactionOutcome};
 pub use load::LoadFile;
+pub(crate) use load::LoadMode;
 pub(crate) use pin::files_of;
 pub use pin::{Pin, PinnedFile, PinnedSegment};
 pub use reset::Removed;
 pub use size::CatalogSize;
+pub use snapshots::{ImportedFile, ImportedRegion, ImportedSnapshot};
 pub(crate) use system::{SystemTable, SystemTables};
 
 /// A table: its descriptor and its regions. Immutable.
@@ -573,7 +575,9 @@ impl Catalog {
             Err(Error::DiskSpace(_)) => return Ok(false),
             reserved => reserved?,
         };
-        let appended = shared.wal.append(&mut reserved, payload, 1, Logging::Fsync)?;
+        let appended = shared
+            .wal
+            .append(&mut reserved, payload, 1, &[], Logging::Fsync)?;
         let again = appended.first_seq();
         appended.applied().wait()?;
         shared.nonces.logged_again(last, again);

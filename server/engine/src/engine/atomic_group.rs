@@ -26,7 +26,7 @@ use super::write::{
     AssignedTime, WriteOutcome, check_room, plan_mutation, scratch, settle, under_lock, writable_table,
 };
 use crate::catalog::{Catalog, Table};
-use crate::cell::{Account, BATCH_FREE_BYTES, Cell, CellBatch, KeyBuf, ttl_ms, ttl_tag};
+use crate::cell::{Account, BATCH_FREE_BYTES, Cell, CellBatch, KeyBuf, TTL_TAG_BYTES, ttl_ms};
 use crate::error::{Error, Result};
 use crate::id::SeqId;
 use crate::op::{
@@ -40,7 +40,7 @@ use crate::region::{
     pause_of_row, plan_update, read_row, stronger, unpublished, write_rows,
 };
 use crate::schema::{CellLimit, Cut, TableDescriptor, TableName};
-use crate::wal::{Commit, Logging};
+use crate::wal::{Commit, Logging, origin_bytes};
 
 /// Copies of a stored value that an update makes besides the one in its result: the new value, with
 /// room to grow, and the log's.
@@ -137,15 +137,24 @@ fn attempt(
     };
     time.note_rows(now, plans.ahead_ms);
     let nonce_bytes = group.nonce.map_or(0, |_| NONCE_BYTES_MAX as u64);
-    let bytes = check_edit(&table.descriptor, &plans.rows)? + nonce_bytes;
+    let own_bytes = nonce_bytes + origin_bytes(group.origin.len()) as u64;
+    let bytes = check_edit(&table.descriptor, &plans.rows)? + own_bytes;
     let mut reserved = shared.wal.reserve(1, bytes)?;
     let guard = region.updates.read();
     if !catalog.is_still_current(&tables, table) {
         return Ok(None);
     }
     let logging = logging(&table.descriptor, group);
-    let (nonce, rows) = (group.nonce, &plans.rows);
-    let commit = write_rows(shared, region, rows, nonce, logging, &mut reserved, &guard)?;
+    let commit = write_rows(
+        shared,
+        region,
+        &plans.rows,
+        group.nonce,
+        group.origin,
+        logging,
+        &mut reserved,
+        &guard,
+    )?;
     drop(guard);
     let commit = commit.with_pause(pause_of_row(plans.delay_ms)).holding(made);
     let settled = settle(shared, table, [&**region], commit);
@@ -661,11 +670,11 @@ fn push_result(table: &Table, plan: &RowPlan<'_>, out: &mut CellBatch) {
     for cell in &plan.cells {
         let family = &table.descriptor.families[cell.family].name;
         let key = KeyBuf::new(plan.row, family, cell.qualifier, cell.timestamp, cell.cell_type);
-        let tags = cell.ttl_ms.map(ttl_tag);
+        let mut own_tags = [0; TTL_TAG_BYTES];
         out.push(Cell {
             key: key.as_key(),
             value: &cell.value,
-            tags: tags.as_ref().map_or(&[], |tags| tags.as_slice()),
+            tags: cell.tags.encode(&mut own_tags),
             seq: SeqId::ZERO,
         });
     }

@@ -3,7 +3,7 @@
 use std::sync::atomic::AtomicBool;
 
 use super::Engine;
-use crate::catalog::LoadFile;
+use crate::catalog::{LoadFile, LoadMode};
 use crate::error::Result;
 use crate::id::RegionId;
 
@@ -15,8 +15,20 @@ impl Engine {
     /// `cancel`: set from outside to abort.
     pub fn bulk_load(&self, region: RegionId, files: &[LoadFile], cancel: &AtomicBool) -> Result<u64> {
         let catalog = self.open_catalog()?;
-        let cells = catalog.bulk_load(region, files, cancel)?;
+        let cells = catalog.bulk_load(region, files, LoadMode::Whole, cancel)?;
         // A region that was split since has been looked at then.
+        if let Ok((_, region)) = catalog.region(region) {
+            self.workers.after_change(&region);
+        }
+        Ok(cells)
+    }
+
+    /// Makes those rows of an HFile of a replication source that are in this region part of it, as
+    /// [`Self::bulk_load`] does; returns the number of their cells. A table that is read only takes them, too.
+    pub fn load_replicated(&self, region: RegionId, file: &LoadFile, cancel: &AtomicBool) -> Result<u64> {
+        let catalog = self.open_catalog()?;
+        let files = std::slice::from_ref(file);
+        let cells = catalog.bulk_load(region, files, LoadMode::Replicated, cancel)?;
         if let Ok((_, region)) = catalog.region(region) {
             self.workers.after_change(&region);
         }

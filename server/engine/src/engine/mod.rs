@@ -17,11 +17,11 @@ use crate::catalog::Catalog;
 use crate::cell::{Budget, CellBatch};
 use crate::error::{Error, Result};
 use crate::fs::{DirLock, HandleUsage};
-use crate::id::{RegionId, SeqId, Uuid};
+use crate::id::{Origin, RegionId, SeqId, Uuid};
 use crate::metrics::Counters;
 use crate::op::{
-    AtomicGroup, Check, Get, GroupStep, GroupUpdate, GroupWrite, ReadSpec, ReadTier, RowMutation, RowUpdate,
-    Scan,
+    AtomicGroup, Check, Get, GroupStep, GroupUpdate, GroupWrite, ReadSpec, ReadTier, ReplicatedRow,
+    RowMutation, RowUpdate, Scan,
 };
 use crate::options::Background;
 use crate::recovery;
@@ -39,17 +39,22 @@ mod load;
 mod pin;
 mod read;
 mod read_ahead;
+mod replicate;
 mod rows;
 mod snapshots;
 mod table;
 mod upkeep;
 mod write;
 
-pub use crate::catalog::{CatalogSize, LoadFile, Pin, PinnedFile, PinnedSegment, Removed};
+pub use crate::catalog::{
+    CatalogSize, ImportedFile, ImportedRegion, ImportedSnapshot, LoadFile, Pin, PinnedFile, PinnedSegment,
+    Removed,
+};
 pub use crate::disk::DiskStats;
 pub use crate::hfile::{FileSizes, index_entries, summary};
+pub use crate::manifest::{FileMeta, SnapshotRegion};
 pub use crate::nonces::NONCE_BYTES;
-pub use crate::recovery::{CheckSummary, Restore, check, dump};
+pub use crate::recovery::{CheckSummary, Extracted, Restore, SnapshotFiles, check, dump};
 pub use crate::region::{
     RegionDirectory, RegionGate, RegionInfo, RegionLocation, RegionStats, RegionVersion, ServerName, refusal,
 };
@@ -414,8 +419,32 @@ impl Engine {
     /// share one log record, written with the strongest durability that one of them asks for.
     #[cfg(feature = "server")]
     pub fn mutate(&self, table: &TableName, mutations: &[RowMutation<'_>]) -> Result<Commit> {
+        self.mutate_from(table, mutations, &Origin::default())
+    }
+    /// Applies mutations as [`Self::mutate`] does, and logs the clusters that they have passed.
+    #[cfg(feature = "server")]
+    pub fn mutate_from(
+        &self,
+        table: &TableName,
+        mutations: &[RowMutation<'_>],
+        origin: &Origin,
+    ) -> Result<Commit> {
         self.check_open()?;
-        self.write(|catalog| write::mutate(catalog, table, mutations))
+        self.write(|catalog| write::mutate(catalog, table, mutations, origin.clusters()))
+    }
+    /// Applies the rows of a replication source as they are: timestamps, types and tags stay. Each row is
+    /// applied atomically, in the order given. Writes of one region share one log record, with the clusters
+    /// that they have passed. A table that is read only takes them, too. An error means that none was
+    /// applied; the rows are visible and durable once the commit is.
+    #[cfg(feature = "server")]
+    pub fn apply_replicated(
+        &self,
+        table: &TableName,
+        rows: &[ReplicatedRow<'_>],
+        origin: &Origin,
+    ) -> Result<Commit> {
+        self.check_open()?;
+        self.write(|catalog| replicate::replicate(catalog, table, rows, origin.clusters()))
     }
     /// Applies an atomic group; appends one row to `out` for each of its updates whose cells are wanted,
     /// in the order of the steps. After an error nothing has happened, and `out` is as before. With
@@ -464,7 +493,7 @@ impl Engine {
         let group = AtomicGroup {
             conditions: &[check.on(mutation.row)],
             steps: &[GroupStep::Write(GroupWrite::of(mutation))],
-            nonce: None,
+            ..AtomicGroup::default()
         };
         let outcome = self.apply(table, &group, ReadTier::All, &mut CellBatch::new())?;
         Ok(outcome.commit)

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 
 use super::Engine;
+#[cfg(feature = "server")]
+use super::ImportedSnapshot;
 use crate::error::Result;
 use crate::id::RegionId;
 use crate::manifest::SnapshotMeta;
@@ -51,6 +53,17 @@ impl Engine {
         let regions = self.open_catalog()?.restore_snapshot(name)?;
         self.after_clone(&regions);
         Ok(())
+    }
+
+    /// Copies and verifies the files of a snapshot that another database has taken, and makes the snapshot
+    /// exist here. `copied` is called with each file once it is copied. After an error nothing is left.
+    #[cfg(feature = "server")]
+    pub fn import_snapshot(
+        &self,
+        snapshot: &ImportedSnapshot,
+        copied: &mut dyn FnMut(&std::path::Path),
+    ) -> Result<()> {
+        self.open_catalog()?.import_snapshot(snapshot, copied)
     }
 
     fn after_clone(&self, regions: &[RegionId]) {

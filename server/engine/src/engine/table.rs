@@ -73,7 +73,7 @@ impl Table {
     pub fn mutate(&self, mutations: &[RowMutation<'_>]) -> Result<Commit> {
         self.engine.check_open()?;
         self.engine
-            .write(|catalog| write::mutate(catalog, &self.name, mutations))
+            .write(|catalog| write::mutate(catalog, &self.name, mutations, &[]))
     }
 
     /// Applies a put or a deletion if `check` holds for its row. Returns whether it did.

@@ -10,7 +10,7 @@ use crate::catalog::{Catalog, SystemTable, Table, Tables};
 use crate::cell::{BATCH_FREE_BYTES, CellBatch, OnShortage};
 use crate::clock::Timestamps;
 use crate::error::{Error, Result};
-use crate::id::RegionId;
+use crate::id::{RegionId, Uuid};
 use crate::op::{ReadTier, RowMutation, Write};
 use crate::region::{
     LockMode, Made, Region, RowPlan, Shared, Times, check, check_edit, family_index, logging_of,
@@ -19,7 +19,7 @@ use crate::region::{
 use crate::schema::{CellLimit, TableName};
 use crate::seeded;
 use crate::sync::{Loaded, RwLockReadGuard};
-use crate::wal::{Commit, Logging};
+use crate::wal::{Commit, Logging, origin_bytes};
 
 /// The result of a write, with the regions that should be flushed now.
 pub(super) struct WriteOutcome<T> {
@@ -28,17 +28,18 @@ pub(super) struct WriteOutcome<T> {
 }
 
 /// The rows of one region in a batch.
-struct Group<'t> {
-    region: &'t Arc<Region>,
+pub(super) struct Group<'t> {
+    pub(super) region: &'t Arc<Region>,
     /// Positions in the batch, ascending.
-    rows: SmallVec<[usize; 1]>,
+    pub(super) rows: SmallVec<[usize; 1]>,
 }
 
-/// Applies a batch of mutations.
+/// Applies a batch of mutations that have passed the clusters `origin`.
 pub(super) fn mutate(
     catalog: &Catalog,
     name: &TableName,
     mutations: &[RowMutation<'_>],
+    origin: &[Uuid],
 ) -> Result<WriteOutcome<Commit>> {
     if mutations.is_empty() {
         return Err(Error::InvalidArgument(
@@ -99,7 +100,7 @@ pub(super) fn mutate(
         time.note_rows(now, ahead_ms);
         let mut bytes = 0;
         for plans in &plans {
-            bytes += check_edit(&table.descriptor, plans)?;
+            bytes += check_edit(&table.descriptor, plans)? + origin_bytes(origin.len()) as u64;
         }
         // For all regions at once: when the disk refuses one, nothing of the batch has been written.
         let mut reserved = shared.wal.reserve(plans.len(), bytes)?;
@@ -121,6 +122,7 @@ pub(super) fn mutate(
                 group.region,
                 plans,
                 None,
+                origin,
                 logging,
                 &mut reserved,
                 guard,
@@ -191,7 +193,7 @@ pub(super) fn writable_table<'t>(tables: &'t Tables, name: &TableName) -> Result
 }
 
 /// The rows by region, in the order of region ids, in which several regions are locked.
-fn group<'t, 'r>(
+pub(super) fn group<'t, 'r>(
     table: &'t Table,
     rows: impl ExactSizeIterator<Item = &'r [u8]>,
 ) -> SmallVec<[Group<'t>; 1]> {
@@ -223,7 +225,7 @@ fn group<'t, 'r>(
 
 /// Locks the regions against freezes, splits and drops. `None` if the table has changed since the
 /// write was checked.
-fn lock_regions<'t>(
+pub(super) fn lock_regions<'t>(
     catalog: &Catalog,
     tables: &Loaded<Tables>,
     table: &Arc<Table>,

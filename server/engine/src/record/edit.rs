@@ -21,6 +21,12 @@
 //! entry = gap | edit length | edit
 //! ```
 //!
+//! A frame that says when it was written has entries with the clusters that an edit has passed:
+//!
+//! ```text
+//! entry   = gap * 2 + (1 if there are clusters) | [cluster count | uuid*] | edit length | edit
+//! ```
+//!
 //! The first entry's gap counts from the frame's `first_seq`, that of a later one from the sequence
 //! id after the last row before it. It is zero unless unlogged rows (SKIP_WAL) took sequence ids in
 //! between.
@@ -30,7 +36,7 @@
 
 use crate::cell::{Cell, CellType, Key, KeyBuf};
 use crate::codec::{Cursor, put_prefixed, put_varint};
-use crate::id::{Nonce, RegionId, SeqId};
+use crate::id::{Nonce, ORIGIN_CLUSTERS_MAX, RegionId, SeqId, Uuid};
 
 /// Longest LEB128 varint of a u64.
 const VARINT_BYTES_MAX: usize = 10;
@@ -44,8 +50,16 @@ pub(crate) const NONCE_BYTES_MAX: usize = 2 * size_of::<u64>() + VARINT_BYTES_MA
 /// The region of an edit that has nonces only. Regions are numbered from 1.
 pub(crate) const NO_REGION: RegionId = RegionId(0);
 
-/// Most bytes that an entry has besides its edit.
-pub(crate) const ENTRY_OVERHEAD_BYTES: usize = 2 * VARINT_BYTES_MAX;
+/// Most bytes that an entry has besides its edit and its clusters.
+pub(crate) const ENTRY_OVERHEAD_BYTES: usize = 3 * VARINT_BYTES_MAX;
+
+/// Bytes of these clusters in an entry, without their count.
+pub(crate) const fn origin_bytes(clusters: usize) -> usize {
+    clusters * size_of::<Uuid>()
+}
+
+/// Most bytes that an entry's clusters have.
+pub(crate) const ORIGIN_BYTES_MAX: usize = origin_bytes(ORIGIN_CLUSTERS_MAX);
 
 /// Encodes edits, one after the other, into one reused buffer: at steady state nothing is
 /// allocated.
@@ -318,10 +332,44 @@ fn read_nonce(cursor: &mut Cursor<'_>) -> Option<(Nonce, u64)> {
     Some((nonce, cursor.varint()?))
 }
 
-/// Appends an entry: an edit whose first sequence id comes `gap` after the one that would be next.
-pub fn put_entry(out: &mut Vec<u8>, gap: u64, edit: &[u8]) {
-    put_varint(out, gap);
+/// Appends an entry: an edit whose first sequence id comes `gap` after the one that would be next, and which
+/// has passed the clusters `origin`.
+/// REQUIRES: `gap` is less than 2^63; at most [`ORIGIN_CLUSTERS_MAX`] clusters.
+pub fn put_entry(out: &mut Vec<u8>, gap: u64, origin: &[Uuid], edit: &[u8]) {
+    put_varint(out, gap << 1 | u64::from(!origin.is_empty()));
+    if !origin.is_empty() {
+        put_varint(out, origin.len() as u64);
+        for cluster in origin {
+            out.extend_from_slice(&cluster.0);
+        }
+    }
     put_prefixed(out, edit);
+}
+
+/// The clusters of an entry, as they stand in the log.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LoggedOrigin<'a>(&'a [u8]);
+
+impl LoggedOrigin<'_> {
+    /// The clusters, in the order in which the edit has passed them.
+    pub fn clusters(&self) -> impl ExactSizeIterator<Item = Uuid> + '_ {
+        let (uuids, _) = self.0.as_chunks::<{ size_of::<Uuid>() }>();
+        uuids.iter().map(|uuid| Uuid(*uuid))
+    }
+
+    /// Whether the edit was made here.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+/// An entry read back.
+#[derive(Clone, Debug)]
+pub struct Entry<'a> {
+    /// The edit.
+    pub edit: EditReader<'a>,
+    /// The clusters that the edit has passed.
+    pub origin: LoggedOrigin<'a>,
 }
 
 /// Walks the entries of a frame. Ends after the first error.
@@ -330,15 +378,19 @@ pub struct Entries<'a> {
     cursor: Cursor<'a>,
     /// The sequence id that the next entry has if its gap is zero.
     next_seq: SeqId,
+    /// Whether entries may have clusters.
+    has_origins: bool,
     done: bool,
 }
 
 impl<'a> Entries<'a> {
-    /// The entries in `bytes`, of a frame whose `first_seq` is that.
-    pub fn new(bytes: &'a [u8], first_seq: SeqId) -> Self {
+    /// The entries in `bytes`, of a frame whose `first_seq` is that. `has_origins` says that they are
+    /// entries as [`put_entry`] writes them; those of older logs have no clusters.
+    pub fn new(bytes: &'a [u8], first_seq: SeqId, has_origins: bool) -> Self {
         Self {
             cursor: Cursor::new(bytes),
             next_seq: first_seq,
+            has_origins,
             done: false,
         }
     }
@@ -353,8 +405,15 @@ impl<'a> Entries<'a> {
         self.cursor.position()
     }
 
-    fn read(&mut self) -> Result<EditReader<'a>, &'static str> {
-        let gap = self.cursor.varint().ok_or("a frame ends inside an entry's gap")?;
+    fn read(&mut self) -> Result<Entry<'a>, &'static str> {
+        let mut gap = self.cursor.varint().ok_or("a frame ends inside an entry's gap")?;
+        let mut origin = LoggedOrigin::default();
+        if self.has_origins {
+            if gap & 1 == 1 {
+                origin = self.read_origin()?;
+            }
+            gap >>= 1;
+        }
         let edit = self.cursor.prefixed().ok_or("a frame ends inside an edit")?;
         let first = self
             .next_seq
@@ -363,12 +422,23 @@ impl<'a> Entries<'a> {
             .ok_or("an entry's sequence id overflows")?;
         let reader = EditReader::new(edit, SeqId(first))?;
         self.next_seq = reader.next_seq();
-        Ok(reader)
+        Ok(Entry { edit: reader, origin })
+    }
+
+    fn read_origin(&mut self) -> Result<LoggedOrigin<'a>, &'static str> {
+        let what = "a frame ends inside an entry's clusters";
+        let count = self.cursor.varint().ok_or(what)?;
+        let count = usize::try_from(count)
+            .ok()
+            .filter(|count| (1..=ORIGIN_CLUSTERS_MAX).contains(count))
+            .ok_or("an entry lists no cluster, or too many")?;
+        let uuids = self.cursor.bytes(origin_bytes(count)).ok_or(what)?;
+        Ok(LoggedOrigin(uuids))
     }
 }
 
 impl<'a> Iterator for Entries<'a> {
-    type Item = Result<EditReader<'a>, &'static str>;
+    type Item = Result<Entry<'a>, &'static str>;
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.done || self.cursor.is_empty() {

@@ -128,10 +128,12 @@ proptest! {
     fn edits_come_back(
         region: u64,
         first in 0..u64::MAX / 2,
+        clusters in 0..4_u8,
         edits in vec((0..1000_u64, vec((vec(any::<u8>(), 0..8), columns()), 1..5)), 1..4),
     ) {
         let mut ttl = Vec::new();
         put_tag(&mut ttl, 8, &7_i64.to_be_bytes());
+        let origin: Vec<Uuid> = (0..clusters).map(|number| Uuid([number; 16])).collect();
         let mut builder = EditBuilder::new();
         let mut payload = Vec::new();
         let mut expected = Vec::new();
@@ -155,12 +157,14 @@ proptest! {
             }
             prop_assert_eq!(builder.rows() as usize, rows.len());
             seq += rows.len() as u64;
-            put_entry(&mut payload, *gap, builder.finish());
+            put_entry(&mut payload, *gap, &origin, builder.finish());
         }
-        let mut entries = Entries::new(&payload, SeqId(first));
+        let mut entries = Entries::new(&payload, SeqId(first), true);
         let mut found = Vec::new();
-        for edit in entries.by_ref() {
-            let edit = edit.unwrap();
+        for entry in entries.by_ref() {
+            let Entry { edit, origin: passed } = entry.unwrap();
+            prop_assert_eq!(passed.clusters().collect::<Vec<_>>(), origin.clone());
+            prop_assert_eq!(passed.is_empty(), origin.is_empty());
             prop_assert_eq!(edit.region(), RegionId(region));
             for cell in edit {
                 let (row, cell) = cell.unwrap();
@@ -174,8 +178,10 @@ proptest! {
     /// Whatever the bytes, reading ends and does not panic.
     #[test]
     fn arbitrary_bytes_never_panic(bytes in vec(any::<u8>(), 0..200), seq: u64, at in 0..300_usize) {
-        for edit in Entries::new(&bytes, SeqId(seq)).flatten() {
-            let _ = edit.count();
+        for has_origins in [false, true] {
+            for entry in Entries::new(&bytes, SeqId(seq), has_origins).flatten() {
+                let _ = (entry.edit.count(), entry.origin.clusters().count());
+            }
         }
         if let Ok(edit) = EditReader::new(&bytes, SeqId(seq)) {
             let _ = edit.count();

@@ -52,12 +52,14 @@ use crate::wal::{LogSummary, Wal, WalOptions, recover, refuse_newer, require_seg
 mod check;
 mod directory;
 mod dump;
+mod export;
 mod orphans;
 mod remedy;
 mod restore;
 
 pub use check::{CheckSummary, check};
 pub use dump::dump;
+pub use export::{Extracted, SnapshotFiles};
 pub use restore::Restore;
 
 /// Name of the lock file.
@@ -130,6 +132,7 @@ pub(crate) fn open(
             dir: wal_dir(dir),
             segment_bytes: options.wal_segment_bytes,
             sync: options.wal_sync,
+            clock: Arc::clone(&clock),
             commit_thread: options.background == Background::Threads,
         },
         log.last_segment,
@@ -425,6 +428,10 @@ fn last_seq(state: &ManifestState, log: &LogSummary) -> SeqId {
         for file in region.files.values().flatten() {
             last = last.max(file.max_seq);
         }
+    }
+    // Those of an imported snapshot may be in no region and not in the log.
+    for region in state.snapshots.values().flat_map(|snapshot| &snapshot.regions) {
+        last = last.max(region.flushed);
     }
     last
 }

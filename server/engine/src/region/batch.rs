@@ -7,15 +7,15 @@ use std::cell::RefCell;
 
 use smallvec::SmallVec;
 
-use crate::cell::{Cell, Key, TTL_TAG_BYTES, is_equal, ttl_tag};
+use crate::cell::{Cell, Key, TTL_TAG_BYTES, is_equal};
 use crate::error::{Error, Result};
-use crate::id::Nonce;
+use crate::id::{Nonce, Uuid};
 use crate::record::{EditBuilder, EditReader};
 use crate::region::{Region, RegionVersion, RowPlan, Shared};
 use crate::schema::TableDescriptor;
 use crate::seeded;
 use crate::sync::RwLockReadGuard;
-use crate::wal::{Commit, EDIT_BYTES_MAX, Logging, Reserved};
+use crate::wal::{Commit, EDIT_BYTES_MAX, Logging, Reserved, origin_bytes};
 
 thread_local! {
     /// The buffer of this thread's edits: at steady state, writing allocates nothing for encoding.
@@ -38,8 +38,7 @@ pub(crate) fn check_edit(table: &TableDescriptor, rows: &[RowPlan<'_>]) -> Resul
         bytes = bytes.saturating_add(LENGTHS_BYTES_MAX);
         for cell in &plan.cells {
             let key = Key::len_of(plan.row, &table.families[cell.family].name, cell.qualifier);
-            let tags = cell.ttl_ms.map_or(0, |_| TTL_TAG_BYTES);
-            bytes = bytes.saturating_add(key + cell.value.len() + tags + LENGTHS_BYTES_MAX);
+            bytes = bytes.saturating_add(key + cell.value.len() + cell.tags.len() + LENGTHS_BYTES_MAX);
         }
     }
     if bytes > EDIT_BYTES_MAX {
@@ -52,10 +51,11 @@ pub(crate) fn check_edit(table: &TableDescriptor, rows: &[RowPlan<'_>]) -> Resul
 
 /// Appends the rows, all of `region`, to the log as one edit and puts their cells into the
 /// memstores. Each row gets a sequence id of its own. The edit includes the nonce, which is
-/// recorded.
+/// recorded, and the clusters that it has passed.
 /// REQUIRES: [`check_edit`] passed, and the bytes that it returned are reserved, with
-/// `NONCE_BYTES_MAX` more for a nonce; `updates` is the region's lock; the rows' locks are held;
+/// `NONCE_BYTES_MAX` more for a nonce, and those of the clusters; `updates` is the region's lock; the rows' locks are held;
 /// the plans were made for the region's table as it is.
+#[expect(clippy::too_many_arguments, reason = "an edit with all that belongs to it")]
 #[expect(
     clippy::only_used_in_recursion,
     reason = "the guard proves that the lock is held"
@@ -65,6 +65,7 @@ pub(crate) fn write_rows(
     region: &Region,
     rows: &[RowPlan<'_>],
     nonce: Option<Nonce>,
+    origin: &[Uuid],
     logging: Logging,
     reserved: &mut Reserved<'_>,
     updates: &RwLockReadGuard<'_, ()>,
@@ -73,8 +74,9 @@ pub(crate) fn write_rows(
     if seeded::is_on("batch-in-several-edits") && rows.len() > 1 {
         let mut last = None;
         for row in rows.chunks(1) {
-            let mut own = shared.wal.reserve(1, check_edit(&version.table, row)?)?;
-            let commit = write_rows(shared, region, row, nonce, logging, &mut own, updates)?;
+            let bytes = check_edit(&version.table, row)? + origin_bytes(origin.len()) as u64;
+            let mut own = shared.wal.reserve(1, bytes)?;
+            let commit = write_rows(shared, region, row, nonce, origin, logging, &mut own, updates)?;
             shared.wal.wait_published(commit.last_seq())?;
             last = Some(commit);
         }
@@ -85,7 +87,7 @@ pub(crate) fn write_rows(
         for plan in rows {
             edit.begin_row();
             for cell in &plan.cells {
-                let tags = cell.ttl_ms.map(ttl_tag);
+                let mut own_tags = [0; TTL_TAG_BYTES];
                 edit.cell_of(
                     plan.row,
                     &version.table.families[cell.family].name,
@@ -93,7 +95,7 @@ pub(crate) fn write_rows(
                     cell.timestamp,
                     cell.cell_type,
                     &cell.value,
-                    tags.as_ref().map_or(&[], |tags| tags.as_slice()),
+                    cell.tags.encode(&mut own_tags),
                 );
             }
         }
@@ -104,7 +106,7 @@ pub(crate) fn write_rows(
             edit.nonce(nonce, shared.nonces.lived_ms(shared.clock.mono()));
         }
         let payload = edit.finish();
-        let appended = shared.wal.append(reserved, payload, count, logging)?;
+        let appended = shared.wal.append(reserved, payload, count, origin, logging)?;
         let own = "an edit that was encoded just now can be read back";
         let cells = EditReader::new(payload, appended.first_seq()).expect(own);
         insert_cells(&version, cells.map(|cell| cell.expect(own).1));

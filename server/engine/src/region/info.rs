@@ -32,6 +32,17 @@ pub struct RegionInfo {
 }
 
 impl RegionInfo {
+    /// The info of a region that is in no manifest: without an id, but with its names.
+    pub fn named(table: TableName, start: &[u8], end: &[u8], created_ms: u64) -> Self {
+        Self::of_meta(&RegionMeta {
+            id: RegionId(0),
+            table,
+            start: start.to_vec(),
+            end: end.to_vec(),
+            created_ms,
+        })
+    }
+
     /// The info of a region of the manifest.
     pub(crate) fn of_meta(meta: &RegionMeta) -> Self {
         let mut info = Self {

@@ -104,6 +104,13 @@ impl<'t> Made<'t> {
                 row_bytes += row.len() + of.key + of.value;
             }
         }
+        self.check_row_bytes(row_bytes)?;
+        self.row_bytes = row_bytes;
+        self.repeat(row, cells, families);
+        Ok(())
+    }
+
+    fn check_row_bytes(&self, row_bytes: usize) -> Result<()> {
         if row_bytes > self.row_max_bytes && !seeded::is_on("unreadable-row-written") {
             return Err(Error::InvalidArgument(format!(
                 "The writes of a row take {row_bytes} bytes as cells, each with its row key, and row.max_bytes is {}: the row could \
@@ -111,6 +118,25 @@ impl<'t> Made<'t> {
                 self.row_max_bytes
             )));
         }
+        Ok(())
+    }
+
+    /// Adds a row's cells as they are, each with family, qualifier and, if it is a put, the length of its
+    /// value. Refuses those that make a row too large to be read.
+    pub(crate) fn add_cells<'a>(
+        &mut self,
+        row: &[u8],
+        given: impl Iterator<Item = (&'a [u8], &'a [u8], Option<usize>)>,
+    ) -> Result<()> {
+        let (mut cells, mut families, mut row_bytes) = (0, 0, 0_usize);
+        for (family, qualifier, value_len) in given {
+            cells += 1;
+            families += family.len();
+            if let Some(value_len) = value_len {
+                row_bytes += Key::len_of(row, family, qualifier) + value_len;
+            }
+        }
+        self.check_row_bytes(row_bytes)?;
         self.row_bytes = row_bytes;
         self.repeat(row, cells, families);
         Ok(())

@@ -87,7 +87,10 @@ pub use info::{RegionInfo, RegionStats};
 pub(crate) use locks::{LockMode, RowGuards, RowLocks};
 pub(crate) use made::Made;
 pub(crate) use pace::{pause, pause_of_row};
-pub(crate) use plan::{PlannedCell, RowPlan, Times, check, check_row, check_writes, family_index};
+pub(crate) use plan::{
+    PlannedCell, PlannedTags, RowPlan, Times, check, check_row, check_writes, family_index,
+    negative_timestamp,
+};
 pub(crate) use range::ScanRange;
 pub(crate) use read_points::{OpenReadView, ReadPoints, capture, capture_one};
 pub(crate) use row::{missing_blocks, newest_cell, newest_timestamps, read_row, unpublished};

@@ -33,6 +33,7 @@ impl Server {
             dir: "/wal".into(),
             segment_bytes: 6_000,
             sync: WalSync::Os,
+            clock: std::sync::Arc::new(crate::clock::ManualClock::at(1_000)),
             commit_thread: false,
         };
         let (counters, listener) = (Arc::new(Counters::default()), Arc::new(NoListener));

@@ -15,7 +15,7 @@ use std::borrow::Cow;
 
 use smallvec::SmallVec;
 
-use crate::cell::{CellType, FAMILY_MAX_BYTES, LATEST, ROW_MAX_BYTES};
+use crate::cell::{CellType, FAMILY_MAX_BYTES, LATEST, ROW_MAX_BYTES, TTL_TAG_BYTES, ttl_tag};
 use crate::error::{Error, Result};
 use crate::op::{RowMutation, Write};
 use crate::region::{LockMode, RowTimes};
@@ -112,13 +112,51 @@ pub(crate) fn check_writes(
 }
 
 /// The refusal of a negative timestamp; the text is HBase's.
-pub(super) fn negative_timestamp(timestamp: i64) -> Error {
+pub(crate) fn negative_timestamp(timestamp: i64) -> Error {
     Error::InvalidArgument(format!("Timestamp cannot be negative. ts={timestamp}"))
 }
 
 /// A timestamp that the client really gave: HBase's "latest" means that the server assigns one.
 fn given(timestamp: Option<i64>) -> Option<i64> {
     timestamp.filter(|timestamp| *timestamp != LATEST)
+}
+
+/// The tags of a cell that will be written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PlannedTags<'a> {
+    /// These encoded tags.
+    Given(&'a [u8]),
+    /// A time to live in milliseconds.
+    Ttl(i64),
+}
+
+impl<'a> PlannedTags<'a> {
+    /// A time to live, if there is one.
+    pub(crate) fn of_ttl(ttl_ms: Option<i64>) -> Self {
+        ttl_ms.map_or(Self::Given(b""), Self::Ttl)
+    }
+
+    /// Bytes of the encoded tags.
+    pub(crate) fn len(self) -> usize {
+        match self {
+            Self::Given(tags) => tags.len(),
+            Self::Ttl(_) => TTL_TAG_BYTES,
+        }
+    }
+
+    /// The encoded tags, in `buffer` if they are made here.
+    pub(crate) fn encode<'b>(self, buffer: &'b mut [u8; TTL_TAG_BYTES]) -> &'b [u8]
+    where
+        'a: 'b,
+    {
+        match self {
+            Self::Given(tags) => tags,
+            Self::Ttl(ttl_ms) => {
+                *buffer = ttl_tag(ttl_ms);
+                buffer
+            }
+        }
+    }
 }
 
 /// One cell that will be written.
@@ -134,8 +172,8 @@ pub(crate) struct PlannedCell<'a> {
     pub cell_type: CellType,
     /// Value.
     pub value: Cow<'a, [u8]>,
-    /// Time to live of the cell in milliseconds.
-    pub ttl_ms: Option<i64>,
+    /// Tags of the cell.
+    pub tags: PlannedTags<'a>,
 }
 
 /// The cells of one row, sorted, each key once.
@@ -307,7 +345,7 @@ impl<'a> RowPlan<'a> {
                         timestamp,
                         cell_type: CellType::DeleteFamily,
                         value: Cow::Borrowed(b""),
-                        ttl_ms: None,
+                        tags: PlannedTags::Given(b""),
                     }));
                     continue;
                 }
@@ -318,7 +356,7 @@ impl<'a> RowPlan<'a> {
                 timestamp,
                 cell_type,
                 value: Cow::Borrowed(value),
-                ttl_ms: own_ttl_ms,
+                tags: PlannedTags::of_ttl(own_ttl_ms),
             });
         }
         let put_time = if only_puts {

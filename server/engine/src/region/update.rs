@@ -8,7 +8,7 @@ use crate::cell::{CellType, LATEST};
 use crate::error::{Error, Result};
 use crate::op::RowUpdate;
 use crate::region::plan::{check_row, family_index, negative_timestamp};
-use crate::region::{PlannedCell, RowPlan, Times};
+use crate::region::{PlannedCell, PlannedTags, RowPlan, Times};
 use crate::schema::{CellLimit, TableDescriptor};
 
 /// Properties that an update takes over from the cell that it replaces.
@@ -148,7 +148,7 @@ pub(crate) fn plan_update<'a>(
             timestamp: new.cell.timestamp,
             cell_type: CellType::Put,
             value: Cow::Owned(new.cell.value),
-            ttl_ms: ttl_ms.or(new.cell.ttl_ms),
+            tags: PlannedTags::of_ttl(ttl_ms.or(new.cell.ttl_ms)),
         })
         .collect();
     let mut plan = RowPlan::of_cells(row, cells);
@@ -289,7 +289,7 @@ mod tests {
                     }))
                 },
             );
-            assert_eq!(plan.unwrap().cells[0].ttl_ms, lives);
+            assert_eq!(plan.unwrap().cells[0].tags, PlannedTags::of_ttl(lives));
         }
     }
 

@@ -35,6 +35,8 @@ pub struct CopyJob<'a> {
     pub family: &'a FamilyDescriptor,
     /// The rows of the region.
     pub clip: &'a Clip,
+    /// Leaves out rows outside the region, instead of refusing the file.
+    pub leaves_out_others: bool,
     /// The file. It is only read.
     pub source: &'a Path,
     /// Identity under which the source is read; no other file has it.
@@ -68,7 +70,7 @@ fn copy_cells(job: &CopyJob<'_>, reader: &Arc<Reader>) -> Result<Option<WrittenF
     };
     let mut output = FileOutput::new(job.context, job.target.clone(), job.family, content)?;
     let copied = append_all(job, reader, &mut output).and_then(|()| {
-        if output.cells() == properties.cells {
+        if job.leaves_out_others || output.cells() == properties.cells {
             return Ok(());
         }
         let what = format!(
@@ -95,8 +97,16 @@ fn copy_cells(job: &CopyJob<'_>, reader: &Arc<Reader>) -> Result<Option<WrittenF
 
 fn append_all(job: &CopyJob<'_>, reader: &Arc<Reader>, output: &mut FileOutput<'_>) -> Result<()> {
     let mut cursor = reader.cursor(ReadOptions::WHOLE_FILE);
-    cursor.seek(KeyBuf::first_on_row(b"", &job.family.name).as_key())?;
+    let first: &[u8] = if job.leaves_out_others {
+        &job.clip.start
+    } else {
+        b""
+    };
+    cursor.seek(KeyBuf::first_on_row(first, &job.family.name).as_key())?;
     while let Some(cell) = cursor.cell() {
+        if job.leaves_out_others && !job.clip.contains(cell.key.row()) {
+            break;
+        }
         if output.cells().is_multiple_of(STEP_CELLS) && job.cancel.load(Ordering::Relaxed) {
             return Err(Error::InvalidArgument("the bulk load was cancelled".into()));
         }

@@ -44,6 +44,7 @@ use crate::seeded;
 
 mod block_read;
 pub(crate) mod compact;
+mod extract;
 mod flush;
 mod load;
 mod matcher;
@@ -59,6 +60,7 @@ mod stripes;
 mod version;
 
 pub(crate) use block_read::BlockRead;
+pub(crate) use extract::{ForeignFile, extract};
 pub(crate) use flush::{FlushTarget, Flushed, flush};
 pub use load::{CopyJob, copy_file};
 pub(crate) use merge::MergeCursor;

@@ -4,15 +4,16 @@
 //! writes the buffer as it is: one copy per edit. The buffer is reused for the group after the
 //! next; at steady state nothing is allocated.
 
-use crate::id::SeqId;
-use crate::record::edit::ENTRY_OVERHEAD_BYTES;
+use crate::id::{SeqId, Uuid};
+use crate::record::edit::{ENTRY_OVERHEAD_BYTES, ORIGIN_BYTES_MAX, origin_bytes};
 use crate::record::{FRAME_HEADER_BYTES, FRAME_PAYLOAD_BYTES_MAX, put_entry, reserve_header};
 
 use super::room::cost_of;
-use super::segment::KIND_EDITS;
+use super::segment::{EDITS_HEAD_BYTES, KIND_EDITS};
 
 /// Longest edit: a frame holds at least one.
-pub(crate) const EDIT_BYTES_MAX: usize = FRAME_PAYLOAD_BYTES_MAX - 1 - ENTRY_OVERHEAD_BYTES;
+pub(crate) const EDIT_BYTES_MAX: usize =
+    FRAME_PAYLOAD_BYTES_MAX - EDITS_HEAD_BYTES - ENTRY_OVERHEAD_BYTES - ORIGIN_BYTES_MAX;
 
 /// Size up to which a buffer is kept after use; one that grew beyond it for a large group is freed.
 const KEPT_BYTES_MAX: usize = 4 << 20;
@@ -35,24 +36,27 @@ pub(super) struct Batch {
 }
 
 impl Batch {
-    /// Adds an edit that is logged.
+    /// Adds an edit that is logged, and that has passed the clusters `origin`.
     /// REQUIRES: at most [`EDIT_BYTES_MAX`] long; sequence ids grow from call to call.
-    pub(super) fn push(&mut self, first_seq: SeqId, rows: u32, edit: &[u8], sync: bool) {
+    pub(super) fn push(&mut self, first_seq: SeqId, rows: u32, origin: &[Uuid], edit: &[u8], sync: bool) {
         debug_assert!(edit.len() <= EDIT_BYTES_MAX, "checked where the edit entered");
         let has_room = self.frames.last().is_some_and(|(at, _)| {
             let payload = self.bytes.len() - at - FRAME_HEADER_BYTES;
-            payload + ENTRY_OVERHEAD_BYTES + edit.len() <= FRAME_PAYLOAD_BYTES_MAX
+            payload + ENTRY_OVERHEAD_BYTES + origin_bytes(origin.len()) + edit.len()
+                <= FRAME_PAYLOAD_BYTES_MAX
         });
         if !has_room {
             self.frames.push((self.bytes.len(), first_seq.0));
             self.next_entry_seq = first_seq.0;
             reserve_header(&mut self.bytes);
             self.bytes.push(KIND_EDITS);
+            // Room for the time, which [`Self::state_time`] fills in.
+            self.bytes.extend_from_slice(&[0; size_of::<u64>()]);
         }
-        put_entry(&mut self.bytes, first_seq.0 - self.next_entry_seq, edit);
+        put_entry(&mut self.bytes, first_seq.0 - self.next_entry_seq, origin, edit);
         self.next_entry_seq = first_seq.0 + u64::from(rows);
         self.edits += 1;
-        self.reserved += cost_of(edit);
+        self.reserved += cost_of(origin, edit);
         self.sync |= sync;
     }
 
@@ -89,6 +93,14 @@ impl Batch {
     /// The bytes to write, once the headers are filled in.
     pub(super) fn bytes(&self) -> &[u8] {
         &self.bytes
+    }
+
+    /// Writes into each frame that it is written now, at `time_ms` milliseconds since 1970.
+    pub(super) fn state_time(&mut self, time_ms: u64) {
+        for (start, _) in &self.frames {
+            let at = start + FRAME_HEADER_BYTES + 1;
+            self.bytes[at..at + size_of::<u64>()].copy_from_slice(&time_ms.to_le_bytes());
+        }
     }
 
     /// Calls `fill` for each frame (room for the header, payload) with its first sequence id, to

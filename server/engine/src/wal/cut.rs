@@ -10,13 +10,12 @@ use std::path::Path;
 
 use crate::fs::Vfs;
 use crate::id::SeqId;
-use crate::record::Entries;
 use crate::{Error, Result};
 
 use super::layout::segment_path;
 use super::reader::{Payload, list_segments, read_file, read_header, walk};
 use super::recover::{new_path, remove, remove_copies, rename_copy};
-use super::segment::{KIND_EDITS, SegmentHeader, SegmentWriter};
+use super::segment::{EDITS_HEAD_BYTES, KIND_EDITS, KIND_OLD_EDITS, SegmentHeader, SegmentWriter};
 
 /// Ends the log of `dir` behind the last edit up to `upto`. Returns the sequence id of its last row, or of
 /// the row before the first of the log.
@@ -42,20 +41,20 @@ fn copy_up_to(vfs: &dyn Vfs, dir: &Path, number: u64, upto: SeqId) -> Result<Seq
     let path = segment_path(dir, number);
     let bytes = read_file(vfs, &path)?;
     let header = SegmentHeader::decode(&bytes).map_err(|bad| bad.into_error(&path))?;
-    // The entries that stay, with the sequence id of their frame.
-    let mut kept: Vec<(SeqId, &[u8])> = Vec::new();
+    // The entries that stay, with the sequence id of their frame and when it was written.
+    let mut kept: Vec<(SeqId, Option<u64>, &[u8])> = Vec::new();
     let mut end = header.first_seq;
     let mut is_over = false;
     let walked = walk(&bytes, header, &path, &mut |at, frame, payload| {
-        let Payload::Edits(entries) = payload else {
+        let Payload::Edits(edits) = payload else {
             return Ok(());
         };
-        let first_seq = SeqId(frame.first_seq);
-        let mut reader = Entries::new(entries, first_seq);
+        let mut reader = edits.entries;
         let mut bytes = 0;
-        while !is_over && let Some(edit) = reader.next() {
-            let next_seq = edit
+        while !is_over && let Some(entry) = reader.next() {
+            let next_seq = entry
                 .map_err(|what| Error::corrupt(&path, at as u64, what))?
+                .edit
                 .next_seq();
             if next_seq.0 > upto.0.saturating_add(1) {
                 is_over = true;
@@ -64,7 +63,7 @@ fn copy_up_to(vfs: &dyn Vfs, dir: &Path, number: u64, upto: SeqId) -> Result<Seq
             }
         }
         if bytes > 0 {
-            kept.push((first_seq, &entries[..bytes]));
+            kept.push((SeqId(frame.first_seq), edits.write_time_ms, &edits.bytes[..bytes]));
         }
         Ok(())
     })?;
@@ -81,9 +80,15 @@ fn copy_up_to(vfs: &dyn Vfs, dir: &Path, number: u64, upto: SeqId) -> Result<Seq
         &header.predecessor,
         walked.end as u64,
     )?;
-    for (first_seq, entries) in kept {
-        let mut payload = Vec::with_capacity(1 + entries.len());
-        payload.push(KIND_EDITS);
+    for (first_seq, write_time_ms, entries) in kept {
+        let mut payload = Vec::with_capacity(EDITS_HEAD_BYTES + entries.len());
+        match write_time_ms {
+            Some(time_ms) => {
+                payload.push(KIND_EDITS);
+                payload.extend_from_slice(&time_ms.to_le_bytes());
+            }
+            None => payload.push(KIND_OLD_EDITS),
+        }
         payload.extend_from_slice(entries);
         segment.write_frame(first_seq, &payload)?;
     }

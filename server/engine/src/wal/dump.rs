@@ -5,8 +5,7 @@ use std::path::Path;
 
 use crate::cell::Cell;
 use crate::fs::Vfs;
-use crate::id::SeqId;
-use crate::record::{Entries, FRAME_HEADER_BYTES, FrameHeader};
+use crate::record::{FRAME_HEADER_BYTES, FrameHeader};
 use crate::{Error, Result};
 
 use super::reader::{Payload, read_file, walk};
@@ -48,27 +47,34 @@ fn print_frame(
     frame: &FrameHeader,
     payload: Payload<'_>,
 ) -> std::io::Result<()> {
-    let kind = match payload {
+    let kind = match &payload {
         Payload::Edits(_) => "edits",
         Payload::Marker => "marker",
         Payload::Seal => "seal",
     };
     let bytes = FRAME_HEADER_BYTES + frame.payload_len as usize;
     let (first, durable) = (frame.first_seq, frame.durable_upto);
-    writeln!(
+    write!(
         out,
         "{at}: {kind} bytes {bytes} first sequence id {first} durable up to {durable}"
     )?;
-    let Payload::Edits(entries) = payload else {
-        return Ok(());
+    let Payload::Edits(edits) = payload else {
+        return writeln!(out);
     };
-    for edit in Entries::new(entries, SeqId(frame.first_seq)) {
-        let edit = match edit {
-            Ok(edit) => edit,
+    match edits.write_time_ms {
+        Some(time_ms) => writeln!(out, " written at {time_ms} ms")?,
+        None => writeln!(out)?,
+    }
+    for entry in edits.entries {
+        let (edit, origin) = match entry {
+            Ok(entry) => (entry.edit, entry.origin),
             Err(what) => return writeln!(out, "  malformed: {what}"),
         };
         let (region, first, rows) = (edit.region(), edit.first_seq(), edit.rows());
         writeln!(out, "  region {region} sequence id {first} rows {rows}")?;
+        for cluster in origin.clusters() {
+            writeln!(out, "    has passed cluster {cluster}")?;
+        }
         let mut rest = edit;
         for cell in rest.by_ref() {
             match cell {

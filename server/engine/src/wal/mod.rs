@@ -61,8 +61,9 @@ use std::time::Duration;
 use parking_lot::Mutex;
 
 use crate::cell::Account;
+use crate::clock::Clock;
 use crate::fs::{Open, Vfs};
-use crate::id::SeqId;
+use crate::id::{SeqId, Uuid};
 use crate::metrics::{Counters, EventListener};
 use crate::options::WalSync;
 use crate::record::EditReader;
@@ -87,6 +88,7 @@ pub(crate) use self::reader::{refuse_newer, require_segments};
 pub use self::recover::recover;
 pub(crate) use self::room::Reserved;
 pub(crate) use self::segment::MAGIC;
+pub(crate) use crate::record::edit::origin_bytes;
 
 /// How an edit goes through the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -121,6 +123,8 @@ pub struct WalOptions {
     pub segment_bytes: u64,
     /// The meaning of `Logging::Sync`.
     pub sync: WalSync,
+    /// Says when groups are written.
+    pub clock: Arc<dyn Clock>,
     /// Start a thread that commits groups for callers that do not block (`Commit` as a future), and one for
     /// each roll. Off in simulation.
     pub commit_thread: bool,
@@ -193,6 +197,7 @@ impl Wal {
             newest: Arc::clone(&newest),
             counters: Arc::clone(&counters),
             listener,
+            clock: options.clock,
             busy: false,
             spare: None,
             pending: None,
@@ -228,8 +233,8 @@ impl Wal {
         }))
     }
 
-    /// Reserves space for `edits` edits with `bytes` bytes together; edits that are not logged need
-    /// none. A request of several edits reserves for all of them before the first, so that no later
+    /// Reserves space for `edits` edits with `bytes` bytes together, those of the clusters that they have
+    /// passed included ([`origin_bytes`]); edits that are not logged need none. A request of several edits reserves for all of them before the first, so that no later
     /// one is refused.
     ///
     /// Takes no lock as long as there is room, which is nearly always. Otherwise this thread writes
@@ -265,7 +270,8 @@ impl Wal {
     }
 
     /// Joins the open group: gives each of the edit's `rows` rows a sequence id of its own, consecutive ones,
-    /// and copies `payload`, an encoded `record::Edit`, into the group. Its space is taken from `reserved`.
+    /// and copies `payload`, an encoded `record::Edit` that has passed the clusters `origin`, into the group.
+    /// Its space is taken from `reserved`.
     /// The caller then inserts the cells into the memstores with those sequence ids and calls
     /// [`Appended::applied`]. Fails without effect when the log is poisoned or closed, or when the edit is
     /// longer than [`EDIT_BYTES_MAX`].
@@ -275,6 +281,7 @@ impl Wal {
         reserved: &mut Reserved<'_>,
         payload: &[u8],
         rows: u32,
+        origin: &[Uuid],
         logging: Logging,
     ) -> Result<Appended> {
         if rows == 0 {
@@ -304,8 +311,8 @@ impl Wal {
             if logging == Logging::Skip {
                 batch.push_unlogged();
             } else {
-                reserved.spend(cost_of(payload));
-                batch.push(first, rows, payload, sync);
+                reserved.spend(cost_of(origin, payload));
+                batch.push(first, rows, origin, payload, sync);
             }
         })?;
         if logging != Logging::Skip {

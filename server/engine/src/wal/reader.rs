@@ -31,14 +31,17 @@ use crate::codec::Cursor;
 use crate::fs::{Advice, Open, Vfs};
 use crate::id::{Nonce, RegionId, SeqId};
 use crate::metrics::EventListener;
-use crate::record::{EditReader, Entries, FrameHeader, FrameRead, find_header, is_unwritten, read_frame};
+use crate::record::{
+    EditReader, Entries, Entry, FrameHeader, FrameRead, LoggedOrigin, find_header, is_unwritten, read_frame,
+};
 use crate::seeded;
 use crate::{Error, Result};
 
 use super::layout::{HEADER_BLOCK_BYTES, segment_number, segment_path};
 
 use super::segment::{
-    BadHeader, KIND_EDITS, KIND_MARKER, KIND_SEAL, NONCES_SINCE, Sealed, SegmentHeader, chain_after,
+    BadHeader, KIND_EDITS, KIND_MARKER, KIND_OLD_EDITS, KIND_SEAL, NONCES_SINCE, ORIGINS_SINCE, Sealed,
+    SegmentHeader, chain_after,
 };
 
 /// One edit read back; everything in it has been checked.
@@ -47,6 +50,8 @@ pub struct LoggedEdit<'a> {
     edit: EditReader<'a>,
     /// The reader at the end of the edit.
     read: EditReader<'a>,
+    origin: LoggedOrigin<'a>,
+    write_time_ms: Option<u64>,
 }
 
 impl<'a> LoggedEdit<'a> {
@@ -75,6 +80,16 @@ impl<'a> LoggedEdit<'a> {
     /// The nonces of its operations, each with the wall-clock time at which it was applied.
     pub fn nonces(&self) -> impl Iterator<Item = (Nonce, u64)> + use<'a> {
         self.read.nonces()
+    }
+
+    /// The clusters that it has passed. None: it was made here.
+    pub fn origin(&self) -> LoggedOrigin<'a> {
+        self.origin
+    }
+
+    /// When it was written to the log, in milliseconds since 1970. `None` in logs before version 3.
+    pub fn write_time_ms(&self) -> Option<u64> {
+        self.write_time_ms
     }
 }
 
@@ -139,10 +154,43 @@ impl Walked {
     }
 }
 
+/// A payload of edits.
+#[derive(Clone, Debug)]
+pub(super) struct Edits<'a> {
+    /// When it was written, in milliseconds since 1970.
+    pub(super) write_time_ms: Option<u64>,
+    /// The entries as they stand in the log.
+    pub(super) bytes: &'a [u8],
+    pub(super) entries: Entries<'a>,
+}
+
+impl<'a> Edits<'a> {
+    /// The payload behind its kind, of a frame whose `first_seq` is that.
+    fn new(payload: &'a [u8], first_seq: SeqId) -> Option<Self> {
+        let mut cursor = Cursor::new(payload);
+        let write_time_ms = Some(cursor.u64_le()?);
+        let bytes = cursor.rest();
+        Some(Self {
+            write_time_ms,
+            bytes,
+            entries: Entries::new(bytes, first_seq, true),
+        })
+    }
+
+    /// As [`Self::new`], of a payload as it was before version 3.
+    fn old(payload: &'a [u8], first_seq: SeqId) -> Self {
+        Self {
+            write_time_ms: None,
+            bytes: payload,
+            entries: Entries::new(payload, first_seq, false),
+        }
+    }
+}
+
 /// Content of a frame's payload.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) enum Payload<'a> {
-    Edits(&'a [u8]),
+    Edits(Edits<'a>),
     Marker,
     Seal,
 }
@@ -216,13 +264,13 @@ pub(super) fn walk<'a>(
         }
         walked.next_seq = SeqId(frame.first_seq);
         let payload = match payload.split_first() {
-            Some((&KIND_EDITS, entries)) => {
-                let mut reader = Entries::new(entries, walked.next_seq);
-                for edit in reader.by_ref() {
-                    edit.map_err(corrupt)?;
-                }
-                walked.next_seq = reader.next_seq();
-                Payload::Edits(entries)
+            Some((&KIND_OLD_EDITS, entries)) => Payload::Edits(
+                checked(Edits::old(entries, walked.next_seq), &mut walked.next_seq).map_err(corrupt)?,
+            ),
+            Some((&KIND_EDITS, rest)) if header.version >= ORIGINS_SINCE => {
+                let edits = Edits::new(rest, walked.next_seq)
+                    .ok_or_else(|| corrupt("a frame ends inside the time at which it was written"))?;
+                Payload::Edits(checked(edits, &mut walked.next_seq).map_err(corrupt)?)
             }
             Some((&KIND_MARKER, [])) => Payload::Marker,
             Some((&KIND_SEAL, chain)) => {
@@ -243,6 +291,16 @@ pub(super) fn walk<'a>(
         walked.end = next;
     }
     Ok(walked)
+}
+
+/// Checks the heads of all entries, and moves `next_seq` behind the last one.
+fn checked<'a>(edits: Edits<'a>, next_seq: &mut SeqId) -> std::result::Result<Edits<'a>, &'static str> {
+    let mut entries = edits.entries.clone();
+    for entry in entries.by_ref() {
+        entry?;
+    }
+    *next_seq = entries.next_seq();
+    Ok(edits)
 }
 
 /// Reads all segments of `dir` in order and hands out every edit. Changes nothing.
@@ -377,13 +435,18 @@ fn read_segment(
     summary: &mut LogSummary,
     visit: &mut dyn FnMut(LoggedEdit<'_>) -> Result<()>,
 ) -> Result<Walked> {
-    let walked = walk(bytes, header, path, &mut |at, frame, payload| {
-        let Payload::Edits(entries) = payload else {
+    let walked = walk(bytes, header, path, &mut |at, _, payload| {
+        let Payload::Edits(Edits {
+            write_time_ms,
+            entries,
+            ..
+        }) = payload
+        else {
             return Ok(());
         };
-        for edit in Entries::new(entries, SeqId(frame.first_seq)) {
+        for entry in entries {
             let corrupt = |what: &str| Error::corrupt(path, at as u64, what);
-            let edit = edit.map_err(corrupt)?;
+            let Entry { edit, origin } = entry.map_err(corrupt)?;
             let (mut cells, mut read) = (0, edit.clone());
             for cell in read.by_ref() {
                 cell.map_err(corrupt)?;
@@ -395,7 +458,12 @@ fn read_segment(
             summary.edits += 1;
             summary.rows += u64::from(edit.rows());
             summary.cells += cells;
-            visit(LoggedEdit { edit, read })?;
+            visit(LoggedEdit {
+                edit,
+                read,
+                origin,
+                write_time_ms,
+            })?;
         }
         Ok(())
     })?;

@@ -17,18 +17,21 @@
 use crossbeam_utils::CachePadded;
 
 use crate::Error;
+use crate::id::Uuid;
 use crate::record::FRAME_HEADER_BYTES;
-use crate::record::edit::ENTRY_OVERHEAD_BYTES;
+use crate::record::edit::{ENTRY_OVERHEAD_BYTES, origin_bytes};
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicI64, Ordering};
 
-/// Maximum bytes of an edit in the log besides its own: its entry's head, and a frame with the
-/// frame's kind.
-pub(super) const OVERHEAD_BYTES: u64 = (ENTRY_OVERHEAD_BYTES + FRAME_HEADER_BYTES + 1) as u64;
+use super::segment::EDITS_HEAD_BYTES;
 
-/// The most that an edit of that length takes in the log.
-pub(super) fn cost_of(edit: &[u8]) -> u64 {
-    edit.len() as u64 + OVERHEAD_BYTES
+/// Maximum bytes of an edit in the log besides its own: its entry's head, and a frame with the
+/// frame's kind and time.
+pub(super) const OVERHEAD_BYTES: u64 = (ENTRY_OVERHEAD_BYTES + FRAME_HEADER_BYTES + EDITS_HEAD_BYTES) as u64;
+
+/// The most that an edit of that length, which has passed these clusters, takes in the log.
+pub(super) fn cost_of(origin: &[Uuid], edit: &[u8]) -> u64 {
+    (origin_bytes(origin.len()) + edit.len()) as u64 + OVERHEAD_BYTES
 }
 
 /// The room of one log. All methods may be called from any thread.

@@ -3,7 +3,7 @@
 //! ```text
 //! offset 0: header block, 4096 bytes
 //!    0  magic "basaltwl"
-//!    8  format version, u32: 2
+//!    8  format version, u32: 3
 //!   12  segment number, u64; also the file's name, 16 hex digits and ".wal"
 //!   20  uuid, 16 bytes: mixed into every checksum of the file's frames
 //!   36  first sequence id, u64: every row in this and later segments has this one or a greater one
@@ -16,15 +16,16 @@
 //! offset 4096: frames (see `record`), then zeros to the end of the preallocated file
 //! ```
 //!
-//! Edits of version 1 have no nonces (see `record::edit`); nothing else was different.
+//! Edits of version 1 have no nonces (see `record::edit`). Versions 1 and 2 have no frames of kind 4.
 //!
 //! All integers are little-endian. A frame's payload begins with its kind, and a kind that is not known makes
 //! the reader refuse the segment (it was written by a newer program):
 //!
 //! ```text
-//! 1 edits   entries (see `record::edit`)
+//! 1 edits   entries without clusters (see `record::edit`); written until version 2
 //! 2 marker  nothing: the frame is there for its `durable_upto`
 //! 3 seal    chain before this frame, u32: nothing follows
+//! 4 edits   when the frame was written, u64 of milliseconds since 1970; entries that may have clusters
 //! ```
 //!
 //! The *chain* is the CRC-32C of the header block's checksum and the header checksums of all frames so far,
@@ -54,7 +55,7 @@ const HEADER_CRC_AT: usize = HEADER_BLOCK_BYTES - 4;
 
 pub(crate) const MAGIC: [u8; 8] = *b"basaltwl";
 
-const FORMAT_VERSION: u32 = 2;
+const FORMAT_VERSION: u32 = 3;
 
 /// The oldest version that is read.
 const OLDEST_VERSION: u32 = 1;
@@ -62,10 +63,17 @@ const OLDEST_VERSION: u32 = 1;
 /// The first version whose edits have nonces.
 pub(super) const NONCES_SINCE: u32 = 2;
 
+/// The first version whose frames of edits say when they were written, and which clusters each has passed.
+pub(super) const ORIGINS_SINCE: u32 = 3;
+
 /// Kinds of payloads. On disk: never renumber.
-pub(super) const KIND_EDITS: u8 = 1;
+pub(super) const KIND_OLD_EDITS: u8 = 1;
 pub(super) const KIND_MARKER: u8 = 2;
 pub(super) const KIND_SEAL: u8 = 3;
+pub(super) const KIND_EDITS: u8 = 4;
+
+/// Bytes of a payload of edits before the first entry: the kind and when it was written.
+pub(super) const EDITS_HEAD_BYTES: usize = 1 + size_of::<u64>();
 
 /// Unsynced bytes after which the system is advised to begin to write them. Otherwise the sync that
 /// ends a segment would have a whole segment to write (with `wal.sync = "os"`), and all other syncs

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use crossbeam_utils::CachePadded;
 
+use crate::clock::Clock;
 use crate::fs::Vfs;
 use crate::id::SeqId;
 use crate::metrics::{Counters, EventListener};
@@ -46,6 +47,8 @@ pub(super) struct Writer {
     pub(super) newest: Arc<AtomicU64>,
     pub(super) counters: Arc<Counters>,
     pub(super) listener: Arc<dyn EventListener>,
+    /// Says when a group is written.
+    pub(super) clock: Arc<dyn Clock>,
     /// Whether a group was written since the last tick.
     pub(super) busy: bool,
     /// The file that will be the next segment. `None` during a roll, and while the disk refuses it.
@@ -74,6 +77,7 @@ impl Lead for Writer {
             if self.must_roll(batch) {
                 self.roll(batch)?;
             }
+            batch.state_time(self.clock.wall_ms());
             let before = self.capacity();
             let segment = &mut self.segment;
             let mut ahead = 0;

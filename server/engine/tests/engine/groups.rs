@@ -184,6 +184,7 @@ fn all_conditions_of_a_group_must_hold() {
             conditions: &[column, by_filter],
             steps: &[write(b"c", &writes)],
             nonce: None,
+            origin: &[],
         };
         // A network thread runs no filters.
         let mut out = CellBatch::new();

@@ -27,6 +27,7 @@ fn group(engine: &Engine, table: &TableName, step: GroupStep<'_>) -> Result<()> 
         conditions: &[],
         steps: &[step],
         nonce: None,
+        origin: &[],
     };
     let outcome = engine.apply_group(table, &group, ReadTier::All, &mut CellBatch::new())?;
     outcome.commit.map_or(Ok(()), basalt_engine::Commit::wait)
@@ -181,6 +182,7 @@ fn a_row_that_could_not_be_read_is_not_written() {
             conditions: &[],
             steps: &steps,
             nonce: None,
+            origin: &[],
         };
         let applied = engine.apply_group(&table, &together, ReadTier::All, &mut CellBatch::new());
         assert_eq!(applied.is_ok(), is_written, "{applied:?}");

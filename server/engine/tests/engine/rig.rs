@@ -176,6 +176,7 @@ pub(crate) fn check_in(
         conditions: &[check.on(mutation.row)],
         steps: &[GroupStep::Write(GroupWrite::of(mutation))],
         nonce: None,
+        origin: &[],
     };
     let outcome = engine.apply_group(table, &group, tier, &mut CellBatch::new())?;
     Ok(outcome.commit)

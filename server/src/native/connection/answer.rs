@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use basalt_idl::native::frame::CallHeader;
+use basalt_idl::native::messages::AdminServiceMethod;
 
 use super::output::Response;
 use super::{Connection, MemoryPermit};
@@ -13,7 +14,7 @@ use crate::native::arrived::Arrived;
 use crate::native::client;
 use crate::native::peer::Method;
 use crate::native::reply::Reply;
-use crate::native::{admin, arguments, compress, faults, listed, master};
+use crate::native::{admin, arguments, compress, faults, listed, master, sink};
 use crate::observe::metrics::Api;
 use crate::service::faults::Consequence;
 use crate::service::pipeline::{self, End};
@@ -180,6 +181,9 @@ async fn dispatch(
             let answered = Box::pin(master::call(&admin, method, parameter, reply)).await;
             admin.describe(description);
             answered
+        }
+        Method::Admin(AdminServiceMethod::ReplicateWALEntry) => {
+            Box::pin(sink::answer(connection, call, arrived, reply)).await
         }
         Method::Admin(method) => {
             Box::pin(listed::reserve(&connection.server, of, &arrived.parameter, reply)).await?;

@@ -6,7 +6,8 @@ use std::task::ready;
 use std::time::Duration;
 
 use basalt_idl::native::exception::ExceptionClass;
-use basalt_idl::native::frame::{Request, put_exception};
+use basalt_idl::native::frame::{CallHeader, Request, put_exception};
+use basalt_idl::native::messages::AdminServiceMethod;
 use bytes::{Buf, Bytes, BytesMut};
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
@@ -21,8 +22,11 @@ const READ_BYTES: usize = 16 << 10;
 /// Largest buffer of one read: some batches of a hundred puts. With 256 KiB, what arrived first has
 /// left the processor's cache before it is decoded.
 const READ_BYTES_MAX: usize = 64 << 10;
-/// Bytes read of a refused frame, to find the call id in its header.
-const REFUSED_FRAME_BYTES: usize = 4 << 10;
+/// Bytes read of a frame that may be refused, to find method and call id in its header.
+const HEAD_BYTES: usize = 4 << 10;
+/// Longest frame of a replication source. It is not a client's choice: a source sends a batch again until it
+/// is accepted, and HBase's servers accept calls of 256 MiB (`hbase.ipc.max.request.size`).
+const REPLICATION_BYTES_MAX: usize = 256 << 20;
 
 /// Outcome of [`Input::arrive`].
 pub(super) enum Arrival {
@@ -43,6 +47,10 @@ pub(super) struct Input {
     read_bytes: usize,
     /// Longest frame of a call (`server.max_message_bytes`).
     max: usize,
+    /// Whether the connection is for AdminService, and so may be that of a replication source.
+    is_of_admin: bool,
+    /// Whether the frame at the front may be longer than `max`.
+    is_replication: bool,
     /// Longest time from the first byte of a message to its last.
     limit: Duration,
     /// Memory of the frame that arrives.
@@ -59,6 +67,8 @@ impl Input {
         let config = &server.config().server;
         Self {
             max: config.max_message_bytes,
+            is_of_admin: false,
+            is_replication: false,
             limit: Duration::from_millis(config.message_timeout_ms),
             permit: MemoryPermit::empty(server.admission().memory()),
             server,
@@ -67,6 +77,20 @@ impl Input {
             read_bytes: READ_BYTES,
             waits_for_calls: false,
             slow: None,
+        }
+    }
+
+    /// Says that the connection is for AdminService.
+    pub(super) fn set_of_admin(&mut self, is_of_admin: bool) {
+        self.is_of_admin = is_of_admin;
+    }
+
+    /// Longest frame that may be at the front.
+    fn longest(&self) -> usize {
+        if self.is_replication {
+            self.max.max(REPLICATION_BYTES_MAX)
+        } else {
+            self.max
         }
     }
 
@@ -83,7 +107,7 @@ impl Input {
     /// calls ([`Self::waits_for_calls`]).
     pub(super) fn take(&mut self, in_flight: usize) -> Option<(Bytes, MemoryPermit)> {
         let length = self.next_length()?;
-        if length > self.max || self.received.len() - 4 < length {
+        if length > self.longest() || self.received.len() - 4 < length {
             return None;
         }
         let counted = if in_flight.saturating_mul(length) > UNCOUNTED_BYTES {
@@ -116,6 +140,7 @@ impl Input {
 
     /// REQUIRES: the frame has arrived.
     fn split_frame(&mut self, length: usize) -> Bytes {
+        self.is_replication = false;
         self.received.advance(4);
         self.received.split_to(length).freeze()
     }
@@ -130,10 +155,27 @@ impl Input {
             return Ok(Arrival::Closed);
         }
         let length = self.next_length().expect("four bytes have arrived");
-        if length > self.max {
+        if length > self.max && self.is_of_admin && !self.is_replication {
+            if !self.fill(4 + length.min(HEAD_BYTES), until).await? {
+                return Ok(Arrival::Closed);
+            }
+            let method = self.header().and_then(|header| header.method_name);
+            let wanted = AdminServiceMethod::ReplicateWALEntry.name().as_bytes();
+            self.is_replication = method.as_deref() == Some(wanted);
+        }
+        if length > self.longest() {
             self.server.connections().protocol_errors.increment(1);
-            let max = self.max;
-            let message = format!("a call of {length} bytes; server.max_message_bytes is {max}");
+            let message = if self.is_replication {
+                format!(
+                    "a batch of {length} bytes of a replication source; the limit is {REPLICATION_BYTES_MAX}: lower the source's \
+                     replication.source.size.capacity"
+                )
+            } else {
+                format!(
+                    "a call of {length} bytes; server.max_message_bytes is {}",
+                    self.max
+                )
+            };
             let class = ExceptionClass::RequestTooBig;
             return self.refuse(length, until, class, message).await;
         }
@@ -162,6 +204,7 @@ impl Input {
         let (reason, nothing) = (memory.slow_busy(), MemoryPermit::empty(memory));
         let refusal = self.refusal(ExceptionClass::RegionTooBusy, reason.to_string());
         self.received = BytesMut::new();
+        self.is_replication = false;
         self.permit = nothing;
         refusal
     }
@@ -285,18 +328,21 @@ impl Input {
         class: ExceptionClass,
         message: String,
     ) -> Result<Arrival, End> {
-        self.fill(4 + length.min(REFUSED_FRAME_BYTES), until).await?;
+        self.fill(4 + length.min(HEAD_BYTES), until).await?;
         Ok(self.refusal(class, message))
+    }
+
+    /// The header of the frame at the front of the buffer, if that has arrived.
+    fn header(&self) -> Option<CallHeader> {
+        let frame = self.received.get(4..).unwrap_or_default();
+        let mut begin = Bytes::copy_from_slice(&frame[..frame.len().min(HEAD_BYTES)]);
+        Request::decode_header(&mut begin).ok()
     }
 
     /// The refusal of the call whose frame is at the front of the buffer. It carries the id in the
     /// frame's header, if that has arrived.
     fn refusal(&self, class: ExceptionClass, message: String) -> Arrival {
-        let frame = self.received.get(4..).unwrap_or_default();
-        let mut begin = Bytes::copy_from_slice(&frame[..frame.len().min(REFUSED_FRAME_BYTES)]);
-        let call_id = Request::decode_header(&mut begin)
-            .ok()
-            .and_then(|header| header.call_id);
+        let call_id = self.header().and_then(|header| header.call_id);
         let mut response = Vec::new();
         put_exception(
             call_id.unwrap_or_default(),

@@ -31,6 +31,7 @@ use parking_lot::Mutex;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
+use super::peer::Service;
 use super::state::Connection;
 use crate::limits::admission::MemoryPermit;
 use crate::security::{Caller, Login, Owner};
@@ -112,6 +113,7 @@ pub(crate) async fn run(
             return Err(end);
         }
     };
+    input.set_of_admin(peer.service == Service::Admin);
     let owner = Owner::Connection(number);
     let (caller, registered) = match identity {
         Identity::Named(user) => (Caller::simple(owner, address, user), None),

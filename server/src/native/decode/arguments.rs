@@ -16,15 +16,16 @@ use std::ops::Range;
 use basalt_engine::op::{RowMutation, Write};
 use basalt_idl::native::cells::{Cells, WireCell};
 use basalt_idl::native::messages::{
-    Action, ClientServiceMethod, Column, ColumnFamilyTimeRange, Condition, CoprocessorServiceCall, Get,
-    MutationProto, NameBytesPair, RegionAction, ResultOrException, mutation_proto::ColumnValue,
-    mutation_proto::column_value::QualifierValue,
+    Action, AdminServiceMethod, ClientServiceMethod, Column, ColumnFamilyTimeRange, Condition,
+    CoprocessorServiceCall, Get, MutationProto, NameBytesPair, RegionAction, ResultOrException,
+    mutation_proto::ColumnValue, mutation_proto::column_value::QualifierValue,
 };
 use bytes::{Buf as _, Bytes};
 
 use super::administration::{self, COPIES};
 use super::condition;
 use super::peer::Method;
+use super::replicated::{PIECE_BYTES, PIECE_CELLS};
 use super::shape::{GROWTH, LEAF, Shape, field, filter, message_in_bytes};
 use super::wire::{Content, next_field};
 
@@ -95,8 +96,31 @@ static ENDPOINT: Shape = Shape(&[
 ]);
 static ENDPOINT_CALL: Shape = Shape(&[message_in_bytes(4, &ENDPOINT)]);
 static EXEC_SERVICE: Shape = Shape(&[field(2, 0, &ENDPOINT_CALL)]);
+static REPLICATED: Shape = Shape(&[field(1, GROWTH * size_of::<Bytes>(), &LEAF)]);
 static GET_REQUEST: Shape = Shape(&[field(2, 0, &GET)]);
 static SCAN_REQUEST: Shape = Shape(&[field(2, 0, &SCAN)]);
+
+/// Most memory of one piece of a replicated batch, and of its log record: as many cells as a piece takes, or
+/// those of the longest row, if that has more.
+fn piece_bytes(cells: &Bytes) -> usize {
+    let mut sent = Cells::new(cells);
+    let (mut longest, mut longest_bytes) = (0, 0);
+    let (mut row, mut count, mut begin) = (&b""[..], 0, 0);
+    let mut all = 0;
+    loop {
+        let before = sent.offset();
+        let Some(Ok(cell)) = sent.next() else { break };
+        all += 1;
+        if cell.row != row {
+            (row, count, begin) = (cell.row, 0, before);
+        }
+        count += 1;
+        longest = longest.max(count);
+        longest_bytes = longest_bytes.max(sent.offset() - begin);
+    }
+    let most = longest.max(PIECE_CELLS).min(all);
+    most * CELL + longest_bytes.max(PIECE_BYTES).min(cells.len())
+}
 
 /// Most memory that the arguments of a call take, as protobuf structs and as the engine's, besides
 /// the frame.
@@ -107,6 +131,9 @@ pub fn memory_bytes(method: Method, parameter: &Bytes, cells: &Bytes) -> usize {
         Method::Client(ClientServiceMethod::Get) => &GET_REQUEST,
         Method::Client(ClientServiceMethod::Scan) => &SCAN_REQUEST,
         Method::Client(ClientServiceMethod::ExecService) => &EXEC_SERVICE,
+        Method::Admin(AdminServiceMethod::ReplicateWALEntry) => {
+            return message_bytes(parameter, &REPLICATED) + piece_bytes(cells);
+        }
         _ => {
             let known = administration::shape(method).map(|shape| message_bytes(parameter, shape));
             return known.unwrap_or_else(|| unknown_bytes(parameter)) + COPIES * parameter.len();

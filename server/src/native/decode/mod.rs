@@ -14,6 +14,7 @@ pub mod arguments;
 pub mod condition;
 pub mod peer;
 pub mod plain_writes;
+pub mod replicated;
 pub mod request;
 mod shape;
 mod wire;

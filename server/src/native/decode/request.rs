@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use basalt_engine::cell::LATEST;
 use basalt_engine::filter::FilterSpec;
+use basalt_engine::id::{ORIGIN_CLUSTERS_MAX, Origin, Uuid};
 use basalt_engine::op::{
     ColumnAppend, ColumnIncrement, ReadSpec, RowMutation, RowUpdate, Scan, TimeRange, Write, Writes,
 };
@@ -202,6 +203,41 @@ pub fn ttl(mutation: &MutationProto) -> Result<Option<i64>> {
     Ok(Some(i64::from_be_bytes(bytes)))
 }
 
+/// The attribute with the clusters that a mutation has passed, as it was sent.
+pub fn origin_bytes(mutation: &MutationProto) -> Option<&Bytes> {
+    attribute(&mutation.attribute, "_cs.id")
+}
+
+/// The clusters that a mutation has passed (HBase: `Mutation.setClusterIds`): their count, then each as two
+/// longs.
+pub fn origin(mutation: &MutationProto) -> Result<Origin> {
+    let Some(value) = origin_bytes(mutation) else {
+        return Ok(Origin::default());
+    };
+    let malformed = || {
+        do_not_retry(format!(
+            "the attribute _cs.id must be a count and as many cluster ids of 16 bytes, but is {} bytes",
+            value.len()
+        ))
+    };
+    let (count, ids) = value.split_first_chunk::<4>().ok_or_else(malformed)?;
+    let (ids, rest) = ids.as_chunks::<16>();
+    if ids.len() != u32::from_be_bytes(*count) as usize || !rest.is_empty() {
+        return Err(malformed());
+    }
+    origin_of(ids.iter().map(|id| Uuid(*id)).collect())
+}
+
+/// These clusters as the origin of an edit.
+pub fn origin_of(clusters: Vec<Uuid>) -> Result<Origin> {
+    let count = clusters.len();
+    Origin::new(clusters).ok_or_else(|| {
+        do_not_retry(format!(
+            "an edit has passed {count} clusters, and the log takes {ORIGIN_CLUSTERS_MAX}: replication goes round in a circle"
+        ))
+    })
+}
+
 /// Moves past the cells of a mutation: `cells.offset()` is then the beginning of the next one's
 /// cells. Only their lengths are checked.
 pub fn skip_cells(mutation: &MutationProto, cells: &mut Cells<'_>) -> Result<()> {
@@ -221,7 +257,8 @@ fn cells_in_block(mutation: &MutationProto) -> u32 {
     u32::try_from(mutation.associated_cell_count.unwrap_or_default()).unwrap_or(0)
 }
 
-fn malformed(error: basalt_idl::native::cells::CellError) -> Error {
+/// The refusal of a malformed cell block.
+pub fn malformed(error: basalt_idl::native::cells::CellError) -> Error {
     do_not_retry(error.to_string())
 }
 

@@ -82,6 +82,21 @@ metric_names! {
     counter REHEARSAL_BYTES = "basalt_rehearsal_bytes_total", Unit::Bytes,
         "Bytes that a virtual server of a rehearsal was charged with, by kind.";
 
+    counter SINK_BATCHES = "basalt_replication_sink_batches_total", Unit::Count,
+        "Batches of replication sources that were applied.";
+    counter SINK_FAILED_BATCHES = "basalt_replication_sink_failed_batches_total", Unit::Count,
+        "Batches of replication sources that were refused. The source sends them again.";
+    counter SINK_EDITS = "basalt_replication_sink_edits_total", Unit::Count,
+        "Edits of the logs of other clusters that were applied.";
+    counter SINK_FILES = "basalt_replication_sink_loaded_files_total", Unit::Count,
+        "Files of bulk loads of other clusters that were loaded.";
+    counter SINK_DROPPED = "basalt_replication_sink_dropped_total", Unit::Count,
+        "Cells of replication sources that were dropped, by kind: notes of the source's log, and rows of system tables.";
+    gauge SINK_AGE_SECONDS = "basalt_replication_sink_age_seconds", Unit::Seconds,
+        "Time from the write of the last replicated edit at its source until it was durable here.";
+    gauge SINK_WRITTEN_SECONDS = "basalt_replication_sink_written_timestamp_seconds", Unit::Seconds,
+        "When the last replicated edit was written at its source, in seconds since 1970; 0 if there was none.";
+
     counter SLOW_CALLS = "basalt_slow_calls_total", Unit::Count,
         "Calls put into the slow log: slow ones and ones with large answers, by kind; a call may be both.";
 

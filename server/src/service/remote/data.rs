@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use basalt_client::Row;
 use basalt_client::native::{Cluster, MessageAction};
 use basalt_engine::cell::CellBatch;
+use basalt_engine::id::Origin;
 use basalt_engine::op::{ReadSpec, RowMutation, Scan};
 use basalt_engine::schema::TableName;
 use basalt_idl::native::messages::{Condition, MutationProto};
@@ -49,12 +50,22 @@ pub(in crate::service) fn action(mutation: &RowMutation<'_>) -> Option<MessageAc
     }
 }
 
-/// Writes rows. Fails with the first row that fails; the others are written.
+/// Writes rows that have passed the clusters `origin`. Fails with the first row that fails; the others are written.
 pub(in crate::service) async fn write(
     cluster: &Cluster,
     name: &TableName,
     mut actions: Vec<MessageAction>,
+    origin: &Origin,
 ) -> Result<(), Failure> {
+    for action in &mut actions {
+        match action {
+            MessageAction::Mutation(mutation) => encode::add_origin(mutation, origin),
+            MessageAction::RowMutations(_, mutations) => mutations
+                .iter_mut()
+                .for_each(|mutation| encode::add_origin(mutation, origin)),
+            MessageAction::Get(_) => {}
+        }
+    }
     let table = table(cluster, name)?;
     if let [MessageAction::Mutation(_)] = actions[..]
         && let Some(MessageAction::Mutation(mutation)) = actions.pop()
@@ -98,11 +109,15 @@ impl SentGroup {
             ));
         }
         let condition = group.conditions.first().map(encode::condition).transpose()?;
+        let mut mutations: Vec<_> = group.steps.iter().flat_map(encode::step).collect();
+        for mutation in &mut mutations {
+            encode::add_origin(mutation, &group.origin);
+        }
         Ok(Self {
             table: group.table.clone(),
             row: Bytes::copy_from_slice(row),
             condition,
-            mutations: group.steps.iter().flat_map(encode::step).collect(),
+            mutations,
             returns: matches!(group.steps[..], [Step::Update { returns: true, .. }]),
         })
     }

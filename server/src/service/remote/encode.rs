@@ -1,6 +1,7 @@
 //! Reads, writes and conditions as messages of the native protocol. The inverse of `native/decode`.
 
 use basalt_engine::filter::FilterSpec;
+use basalt_engine::id::Origin;
 use basalt_engine::op::{
     Columns, CompareOp, Expected, ReadSpec, RowCondition, RowMutation, RowUpdate, Scan, Test, TimeRange,
     Write,
@@ -21,6 +22,8 @@ use crate::service::group::Step;
 const BINARY_COMPARATOR: &str = "org.apache.hadoop.hbase.filter.BinaryComparator";
 /// Attribute of a scan that returns tombstones, too.
 const RAW: &str = "_raw_";
+/// Attribute with the clusters that a mutation has passed.
+const CLUSTER_IDS: &str = "_cs.id";
 /// Attribute with the time to live of a mutation's cells.
 const TTL: &str = "_ttl";
 /// Attribute that says whether increments and appends return their results.
@@ -89,6 +92,17 @@ fn columns(spec: &ReadSpec) -> Vec<Column> {
 fn attributes(spec: &ReadSpec) -> Vec<NameBytesPair> {
     let raw = spec.raw.then(|| attribute(RAW, Bytes::from_static(&[u8::MAX])));
     raw.into_iter().collect()
+}
+
+/// Adds the clusters that a mutation has passed: HBase's attribute has their count, then each as two longs.
+pub(super) fn add_origin(mutation: &mut MutationProto, origin: &Origin) {
+    let clusters = origin.clusters();
+    if clusters.is_empty() {
+        return;
+    }
+    let mut value = (clusters.len() as u32).to_be_bytes().to_vec();
+    value.extend(clusters.iter().flat_map(|cluster| cluster.0));
+    mutation.attribute.push(attribute(CLUSTER_IDS, value.into()));
 }
 
 fn attribute(name: &str, value: Bytes) -> NameBytesPair {

@@ -30,7 +30,11 @@ fn read(path: &str) -> String {
 }
 
 /// Metrics that no dashboard and no rule needs, and why.
-const NOWHERE: [(&str, &str); 3] = [
+const NOWHERE: [(&str, &str); 4] = [
+    (
+        "basalt_replication_sink_written_timestamp_seconds",
+        "a time of the day; the age of the edit is on a dashboard",
+    ),
     (
         "basalt_test_faults_injected_total",
         "only servers of tests have it",

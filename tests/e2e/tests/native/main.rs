@@ -20,6 +20,7 @@ mod markers;
 mod methods;
 mod places;
 mod quotas;
+mod replication;
 mod requests;
 mod rows;
 mod scans;

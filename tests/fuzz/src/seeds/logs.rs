@@ -20,12 +20,13 @@ use crate::disk::{MANIFEST_ROLL_BYTES, put_frame};
 const PRINTED: u8 = 16;
 
 /// Kinds of payloads in the log.
-const EDITS: u8 = 1;
+const OLD_EDITS: u8 = 1;
+const EDITS: u8 = 4;
 const MARKER: u8 = 2;
 
 pub(super) fn segments() -> Vec<Input> {
-    let edits = |regions: &[u64]| {
-        let mut payload = vec![EDITS];
+    let entries = |regions: &[u64], origin: &[Uuid]| {
+        let mut payload = Vec::new();
         let mut builder = EditBuilder::new();
         for region in regions {
             builder.begin(RegionId(*region));
@@ -43,10 +44,19 @@ pub(super) fn segments() -> Vec<Input> {
                     &ttl_tag(5),
                 );
             }
-            put_entry(&mut payload, region % 2, builder.finish());
+            put_entry(&mut payload, region % 2, origin, builder.finish());
         }
         payload
     };
+    let edits = |regions: &[u64]| {
+        let mut payload = vec![EDITS];
+        payload.extend_from_slice(&1_000_u64.to_le_bytes());
+        payload.extend(entries(regions, &[]));
+        payload.extend(entries(regions, &[Uuid([1; 16]), Uuid([2; 16])]));
+        payload
+    };
+    // Without clusters and gaps, an entry is as it was before version 3.
+    let old_edits = |regions: &[u64]| [vec![OLD_EDITS], entries(regions, &[])].concat();
     let log = |how: u8, frames: &[(u8, Vec<u8>)]| {
         let mut input = vec![how];
         for (how, payload) in frames {
@@ -67,6 +77,10 @@ pub(super) fn segments() -> Vec<Input> {
         seed("open-with-space-behind", log(8 | PRINTED, short)),
         seed("sealed", log(2 | PRINTED, short)),
         seed("two-segments", log(4, short)),
+        seed(
+            "old-edits",
+            log(0, &[(0, old_edits(&[2])), (64, old_edits(&[2, 4]))]),
+        ),
         seed("two-sealed-segments", log(6, short)),
         seed("nothing", log(0, &[])),
         seed("a-marker", log(0, &[(0, vec![MARKER])])),

@@ -104,6 +104,7 @@ fn copied(context: &StoreContext, clip: &Clip, id: FileId) -> basalt_engine::Res
         family: &FamilyDescriptor::new(FAMILY),
         clip,
         source: Path::new(SOURCE),
+        leaves_out_others: false,
         source_id: SOURCE_ID,
         target: &NewFile {
             id,

@@ -27,7 +27,10 @@ use crate::{disk, memory};
 const DIR: &str = "/db/wal";
 const PATHS: [&str; 2] = ["/db/wal/0000000000000001.wal", "/db/wal/0000000000000002.wal"];
 const HEADER_BYTES: usize = 4096;
-const KIND_EDITS: u8 = 1;
+const KIND_OLD_EDITS: u8 = 1;
+const KIND_EDITS: u8 = 4;
+/// Bytes of the time at which a frame of edits was written.
+const TIME_BYTES: usize = 8;
 const KIND_SEAL: u8 = 3;
 
 /// Feeds it one input. Panics when something does not hold.
@@ -141,7 +144,7 @@ impl Segment {
         let uuid = Uuid([number as u8; 16]);
         let mut bytes = vec![0; HEADER_BYTES];
         bytes[..8].copy_from_slice(b"basaltwl");
-        bytes[8..12].copy_from_slice(&1_u32.to_le_bytes());
+        bytes[8..12].copy_from_slice(&3_u32.to_le_bytes());
         bytes[12..20].copy_from_slice(&number.to_le_bytes());
         bytes[20..36].copy_from_slice(&uuid.0);
         bytes[36..44].copy_from_slice(&first_seq.to_le_bytes());
@@ -182,8 +185,13 @@ impl Segment {
             durable,
         );
         self.chain = crc32c_append(self.chain, &sum.to_le_bytes());
-        if let Some((&KIND_EDITS, entries)) = payload.split_first() {
-            let mut entries = Entries::new(entries, SeqId(self.next_seq));
+        let entries = match payload.split_first() {
+            Some((&KIND_OLD_EDITS, entries)) => Some((entries, false)),
+            Some((&KIND_EDITS, rest)) => rest.get(TIME_BYTES..).map(|entries| (entries, true)),
+            _ => None,
+        };
+        if let Some((entries, has_origins)) = entries {
+            let mut entries = Entries::new(entries, SeqId(self.next_seq), has_origins);
             // Up to a broken one: that refuses the segment anyway.
             let _ = entries.by_ref().take_while(Result::is_ok).count();
             self.next_seq = entries.next_seq().0;

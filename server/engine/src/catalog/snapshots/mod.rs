@@ -38,7 +38,10 @@ use crate::schema::{Switch, TableDescriptor, TableName, TableState, check_snapsh
 use crate::store::{file_path, snapshot_dir, snapshot_store_dir, store_dir};
 
 mod filled;
+mod import;
 mod links;
+
+pub use import::{ImportedFile, ImportedRegion, ImportedSnapshot};
 
 impl Catalog {
     /// Takes a snapshot of a table; `ttl_seconds` 0: for ever.

@@ -89,7 +89,9 @@ fn a_wrong_edit_is_refused_without_effect() {
     ));
     let long = vec![0; EDIT_BYTES_MAX + 1];
     let mut reserved = wal.reserve(1, 0).unwrap();
-    let error = wal.append(&mut reserved, &long, 1, Logging::Sync).unwrap_err();
+    let error = wal
+        .append(&mut reserved, &long, 1, &[], Logging::Sync)
+        .unwrap_err();
     drop(reserved);
     assert!(error.to_string().contains(&EDIT_BYTES_MAX.to_string()), "{error}");
     assert_eq!(wal.last_assigned(), SeqId(0));

@@ -338,13 +338,13 @@ fn a_segment_that_was_cut_is_refused() {
 #[test]
 fn a_newer_format_is_refused_as_such() {
     let (mut bytes, _) = tagged_groups();
-    bytes[8] = 3;
+    bytes[8] = 4;
     let crc = crate::checksum::crc32c(&bytes[..layout::HEADER_BLOCK_BYTES - 4]);
     bytes[layout::HEADER_BLOCK_BYTES - 4..layout::HEADER_BLOCK_BYTES].copy_from_slice(&crc.to_le_bytes());
     let error = recover_from(&disk_with(&bytes), 0).unwrap_err();
     assert!(
         error.to_string().contains(
-            "WAL format version 3, this release reads versions 1 to 2; it was written by a newer release"
+            "WAL format version 4, this release reads versions 1 to 3; it was written by a newer release"
         ),
         "{error}"
     );
@@ -397,7 +397,7 @@ fn dump_prints_a_segment() {
         let len = end - start;
         writeln!(
             frames,
-            "{start}: edits bytes {len} first sequence id {seq} durable up to {durable}"
+            "{start}: edits bytes {len} first sequence id {seq} durable up to {durable} written at 1000 ms"
         )
         .unwrap();
         writeln!(frames, "  region 3 sequence id {seq} rows 1").unwrap();

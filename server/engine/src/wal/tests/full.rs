@@ -97,7 +97,7 @@ fn a_reservation_holds() {
     ));
     fill(&wal, "others");
     for _ in 0..2 {
-        let appended = wal.append(&mut held, &edit, 1, Logging::Sync).unwrap();
+        let appended = wal.append(&mut held, &edit, 1, &[], Logging::Sync).unwrap();
         appended.applied().wait().unwrap();
     }
     drop(held);

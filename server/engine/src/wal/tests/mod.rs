@@ -9,6 +9,7 @@ use parking_lot::Mutex;
 use super::layout::segment_path;
 use super::*;
 use crate::cell::CellType;
+use crate::clock::ManualClock;
 use crate::fs::Vfs;
 use crate::fs::sim::{SimFs, SimOptions};
 use crate::id::RegionId;
@@ -19,6 +20,7 @@ mod commit;
 mod crash;
 mod damage;
 mod full;
+mod origins;
 mod version_1;
 
 const DIR: &str = "/db/wal";
@@ -72,6 +74,7 @@ fn options(sync: WalSync) -> WalOptions {
         dir: DIR.into(),
         segment_bytes: 6000,
         sync,
+        clock: Arc::new(ManualClock::at(1_000)),
         commit_thread: false,
     }
 }
@@ -111,7 +114,7 @@ fn open(vfs: &SimFs, sync: WalSync) -> Result<(Arc<Wal>, Vec<Read>)> {
 /// Reserves and appends.
 fn join(wal: &Arc<Wal>, edit: &[u8], rows: u32, logging: Logging) -> Result<Appended> {
     let mut reserved = wal.reserve(1, edit.len() as u64)?;
-    wal.append(&mut reserved, edit, rows, logging)
+    wal.append(&mut reserved, edit, rows, &[], logging)
 }
 
 fn append(wal: &Arc<Wal>, tag: &str, rows: u32, logging: Logging) -> Result<Commit> {

@@ -46,7 +46,25 @@ fn a_log_of_version_1_is_read_and_continued() {
     assert!(summary.torn.is_none());
 }
 
-/// In version 1 nothing may stand behind the rows: bytes there are damage, not nonces.
+/// Makes the segment one of an older version: its header says so, and its only frame has these entries
+/// as they were until version 2.
+fn make_older(fs: &SimFs, path: &Path, version: u32, entries: &[u8]) {
+    let file = fs.open(path, Open::Write).unwrap();
+    let mut bytes = vec![0; 4096];
+    file.read_exact_at(&mut bytes, 0).unwrap();
+    bytes[8..12].copy_from_slice(&version.to_le_bytes());
+    let checksum = crate::checksum::crc32c(&bytes[..4092]);
+    bytes[4092..].copy_from_slice(&checksum.to_le_bytes());
+    let uuid = crate::id::Uuid(*bytes[20..].first_chunk().unwrap());
+    let payload = [&[1], entries].concat();
+    crate::record::put_frame(&mut bytes, &uuid, 4096, 1, 4096, &payload);
+    let len = usize::try_from(file.len().unwrap()).unwrap();
+    bytes.resize(len, 0);
+    file.write_at(&bytes, 0).unwrap();
+}
+
+/// In version 1 nothing may stand behind the rows: bytes there are damage, not nonces. Version 2 has
+/// nonces, and neither clusters nor times.
 #[test]
 fn an_edit_of_version_1_has_no_nonces() {
     let fs = sim();
@@ -64,23 +82,24 @@ fn an_edit_of_version_1_has_no_nonces() {
         .unwrap();
     drop(wal);
     let path = segments(&fs).remove(0);
-    let found = |fs: &SimFs| {
+    let found = |fs: &SimFs, is_timed: bool| {
         let mut found = Vec::new();
         read_segments(fs, Path::new(DIR), SeqId::ZERO, &NoListener, &mut |edit| {
+            assert!(edit.origin().is_empty());
+            assert_eq!(edit.write_time_ms().is_some(), is_timed);
             found.extend(edit.nonces());
             Ok(())
         })
         .map(|_| found)
     };
-    assert_eq!(found(&fs).unwrap(), [(nonce, 1000)]);
+    assert_eq!(found(&fs, true).unwrap(), [(nonce, 1000)]);
 
-    let file = fs.open(&path, Open::Write).unwrap();
-    let mut header = vec![0; 4096];
-    file.read_exact_at(&mut header, 0).unwrap();
-    header[8..12].copy_from_slice(&1_u32.to_le_bytes());
-    let checksum = crate::checksum::crc32c(&header[..4092]);
-    header[4092..].copy_from_slice(&checksum.to_le_bytes());
-    file.write_at(&header, 0).unwrap();
-    let error = found(&fs).unwrap_err().to_string();
+    // Without clusters, an entry whose gap is zero is as it was.
+    let mut entries = Vec::new();
+    crate::record::put_entry(&mut entries, 0, &[], &edit);
+    make_older(&fs, &path, 2, &entries);
+    assert_eq!(found(&fs, false).unwrap(), [(nonce, 1000)]);
+    make_older(&fs, &path, 1, &entries);
+    let error = found(&fs, false).unwrap_err().to_string();
     assert!(error.contains("bytes behind its last row"), "{error}");
 }
