@@ -35,9 +35,12 @@ pub(crate) async fn serve(
     stop: CancellationToken,
 ) {
     let is_rest = server.config().rest.enabled;
-    let add = |site| match is_rest {
-        true => rest::beside(&server, tasks.clone(), site),
-        false => site,
+    let add = |site| {
+        if is_rest {
+            rest::beside(&server, tasks.clone(), site)
+        } else {
+            site
+        }
     };
     let site = http::site(Arc::clone(&server), recorder, tasks.clone(), stop.clone(), add);
     serve_site("HTTP", listener, Arc::clone(&server), site, tasks, stop).await;

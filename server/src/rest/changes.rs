@@ -18,7 +18,7 @@ use super::request::{Request, Result, table};
 use super::rows;
 use crate::limits::admission::{MemoryPermit, Purpose};
 use crate::service::group::{Group, Step};
-use crate::service::{Failure, arguments, writes};
+use crate::service::{arguments, writes};
 
 /// A body above this is decoded where that may take a moment.
 const INLINE_DECODE_BYTES: usize = 256 << 10;
@@ -284,7 +284,7 @@ async fn checked(
         &mut call,
         CellBatch::new(),
         arguments,
-        move |(key, (expected, cells))| group(&table, key, expected, cells, write),
+        move |(key, (expected, cells))| Ok(group(&table, key, expected, cells, write)),
     );
     Ok(done.await?.processed)
 }
@@ -295,7 +295,7 @@ fn group<'a>(
     expected: &'a Placed,
     cells: &'a [Placed],
     write: fn(&Placed) -> Write<'_>,
-) -> Result<Group<'a>, Failure> {
+) -> Group<'a> {
     let check = Check {
         family: &expected.column.family,
         qualifier: expected.qualifier(),
@@ -306,13 +306,13 @@ fn group<'a>(
         writes: cells.iter().map(write).collect(),
         ..writes::mutation(key, Durability::UseDefault)
     };
-    Ok(Group {
+    Group {
         table: table.clone(),
         conditions: smallvec![check.on(key)],
         steps: smallvec![Step::Write(mutation)],
         nonce: None,
         origin: Origin::default(),
-    })
+    }
 }
 
 /// An increment by decimal numbers, or an append. With `rr=true` the new cells are the answer.
@@ -346,7 +346,15 @@ async fn update(
         &mut call,
         batch,
         arguments,
-        move |(key, cells, amounts)| updating(&table, key, cells, (!appends).then_some(amounts), returns),
+        move |(key, cells, amounts)| {
+            Ok(updating(
+                &table,
+                key,
+                cells,
+                (!appends).then_some(amounts),
+                returns,
+            ))
+        },
     );
     let done = done.await?;
     let reply = match media {
@@ -373,7 +381,7 @@ fn updating<'a>(
     cells: &'a [Placed],
     amounts: Option<&'a Vec<i64>>,
     returns: bool,
-) -> Result<Group<'a>, Failure> {
+) -> Group<'a> {
     let change = match amounts {
         Some(amounts) => RowUpdate::Increment(
             cells
@@ -399,7 +407,7 @@ fn updating<'a>(
                 .collect(),
         ),
     };
-    Ok(Group {
+    Group {
         table: table.clone(),
         conditions: SmallVec::new(),
         steps: smallvec![Step::Update {
@@ -412,7 +420,7 @@ fn updating<'a>(
         }],
         nonce: None,
         origin: Origin::default(),
-    })
+    }
 }
 
 /// Deletes a row, families or columns of it, up to a time if the path has one.

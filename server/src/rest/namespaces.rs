@@ -46,8 +46,7 @@ pub(super) async fn change(asked: &mut Request, name: String) -> Result<Reply> {
         return delete(asked, name).await;
     }
     let media = match asked.content_type()? {
-        Media::Binary if asked.body.is_empty() => Media::Json,
-        Media::Text if asked.body.is_empty() => Media::Json,
+        Media::Binary | Media::Text if asked.body.is_empty() => Media::Json,
         media @ (Media::Text | Media::Binary) => return Err(unsupported_media(media.name())),
         media => media,
     };

@@ -80,7 +80,8 @@ pub(crate) async fn fetch(
         if let Some(left) = scan.unreturned.take() {
             match move_cells(left, &mut answer, bounds) {
                 Ok(left) => scan.unreturned = left,
-                Err((failure, left)) => {
+                Err(failed) => {
+                    let (failure, left) = *failed;
                     scan.unreturned = Some(left);
                     return Err(failure);
                 }
@@ -140,7 +141,7 @@ fn move_cells(
     mut left: Unreturned,
     answer: &mut CellBatch,
     bounds: Bounds,
-) -> Result<Option<Unreturned>, (Failure, Unreturned)> {
+) -> Result<Option<Unreturned>, Box<(Failure, Unreturned)>> {
     let is_whole = left.row == 0 && left.cells == 0 && bounds.cells.is_none() && bounds.rows.is_none();
     if is_whole && answer.is_empty() {
         *answer = left.batch;
@@ -164,7 +165,7 @@ fn move_cells(
         if let Err(error) = moved {
             answer.abandon_row();
             if answer.is_empty() {
-                return Err((error.into(), left));
+                return Err(Box::new((error.into(), left)));
             }
             return Ok(Some(left));
         }

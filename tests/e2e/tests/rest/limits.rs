@@ -134,8 +134,8 @@ fn the_main_port_speaks_all_protocols_at_once() {
 fn users_log_in_and_need_rights() {
     let dir = tempfile::tempdir().expect("a temporary folder");
     let data = dir.path().join("data");
-    administer(&data, &["user", "create", "root", "--superuser"], "secret\n");
-    administer(&data, &["user", "create", "eve"], "secret\n");
+    administer(&data, &["user", "create", "root", "--superuser"], "open sesame\n");
+    administer(&data, &["user", "create", "eve"], "open sesame\n");
     let server = Server::start(&data, &[]);
     let mut rest = Rest::connect(server.thrift);
     let anonymous = rest.get("/");
@@ -151,29 +151,38 @@ fn users_log_in_and_need_rights() {
             base64(format!("{user}:{password}"))
         )
     };
-    assert_eq!(rest.ask("GET", "/", &login("root", "wrong"), "").status, 401);
+    assert_eq!(
+        rest.ask("GET", "/", &login("root", "wrong sesame"), "").status,
+        401
+    );
     let schema = r#"{"ColumnSchema":[{"name":"f"}]}"#;
     assert_eq!(
-        rest.ask("PUT", "/t/schema", &login("eve", "secret"), schema)
+        rest.ask("PUT", "/t/schema", &login("eve", "open sesame"), schema)
             .status,
         403
     );
     assert_eq!(
-        rest.ask("PUT", "/t/schema", &login("root", "secret"), schema)
+        rest.ask("PUT", "/t/schema", &login("root", "open sesame"), schema)
             .status,
         201
     );
-    let scanner = rest.ask("PUT", "/t/scanner", &login("root", "secret"), "{}");
+    let scanner = rest.ask("PUT", "/t/scanner", &login("root", "open sesame"), "{}");
     let path = scanner
         .header("location")
         .expect("an address")
         .replace("http://127.0.0.1", "");
     assert_eq!(
-        rest.ask("GET", &path, &login("eve", "secret"), "").status,
+        rest.ask("GET", &path, &login("eve", "open sesame"), "").status,
         404,
         "another user's"
     );
-    assert_eq!(rest.ask("GET", &path, &login("root", "secret"), "").status, 204);
-    assert_eq!(rest.ask("GET", "/t/r", &login("eve", "secret"), "").status, 403);
+    assert_eq!(
+        rest.ask("GET", &path, &login("root", "open sesame"), "").status,
+        204
+    );
+    assert_eq!(
+        rest.ask("GET", "/t/r", &login("eve", "open sesame"), "").status,
+        403
+    );
     server.stop();
 }

@@ -258,9 +258,9 @@ fn scanners_end_with_their_table_and_their_lease() {
     disable(&started.server);
     assert_eq!(rest.get(&path).status, 410);
     assert_eq!(rest.get("/t/p1").status, 503);
-    assert!(started.server.metric("basalt_scanners") > 0);
+    assert!(started.server.metric("basalt_scanner_sessions ") > 0);
     let deadline = std::time::Instant::now() + Duration::from_secs(30);
-    while started.server.metric("basalt_scanners") > 0 {
+    while started.server.metric("basalt_scanner_sessions ") > 0 {
         assert!(std::time::Instant::now() < deadline, "the scanner does not end");
         std::thread::yield_now();
     }
