@@ -15,7 +15,6 @@ use smallvec::{SmallVec, smallvec};
 use super::answer::Reply;
 use super::faults::Refusal;
 use super::request::{Request, Result, table};
-use super::rows;
 use crate::limits::admission::{MemoryPermit, Purpose};
 use crate::service::group::{Group, Step};
 use crate::service::{arguments, writes};
@@ -359,7 +358,7 @@ async fn update(
     let done = done.await?;
     let reply = match media {
         None => self::done(),
-        Some(media) => Reply::of(media, rows::encode(media, &done.cells)).cached(),
+        Some(media) => Reply::of(media, super::cells::encode(media, &done.cells)).cached(),
     };
     call.put_batch(done.cells);
     Ok(reply)

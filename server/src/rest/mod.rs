@@ -29,6 +29,7 @@ use crate::server::Server;
 
 mod answer;
 mod body;
+mod cells;
 mod changes;
 mod entry;
 mod faults;
@@ -42,6 +43,7 @@ mod scanners;
 mod schema;
 mod status;
 mod stream;
+mod value;
 
 /// What all requests share.
 #[derive(Clone, Debug)]

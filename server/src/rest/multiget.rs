@@ -10,7 +10,7 @@ use bytes::Bytes;
 use super::answer::Reply;
 use super::faults::Refusal;
 use super::request::{Request, Result, table};
-use super::{rows, scan};
+use super::{cells, rows, scan};
 use crate::service::{arguments, reads};
 
 /// Reads the rows in the order asked. Those that are missing are left out.
@@ -55,7 +55,7 @@ fn encode(media: Media, batch: &CellBatch, found: &[Option<usize>]) -> Vec<u8> {
     let mut writer = CellSetWriter::new(media);
     let mut out = Vec::with_capacity(batch.data_bytes() * 2);
     for row in found.iter().flatten().map(|row| batch.row(*row)) {
-        let written = writer.row(row.key(), rows::cells(&row), &mut out);
+        let written = writer.row(row.key(), cells::cells(&row), &mut out);
         debug_assert!(
             written.is_ok(),
             "a body that is no sequence of frames has no limit"

@@ -16,8 +16,8 @@ use bytes::Bytes;
 use super::answer::{Content, Reply};
 use super::faults::Refusal;
 use super::request::{Request, Result, positive, table};
-use super::rows;
 use super::stream::{Chunk, Chunks, Reader};
+use super::{cells, value};
 use crate::limits::admission::Class;
 use crate::service::{Failure, arguments, scans};
 
@@ -72,7 +72,7 @@ pub(super) async fn scan(asked: &mut Request, name: &[u8], prefix: &str) -> Resu
         .number::<i64>("limit")?
         .map_or(usize::MAX, |limit| limit.max(0) as usize);
     scan.spec = ReadSpec {
-        families: rows::select(&columns),
+        families: cells::select(&columns),
         time_range,
         max_versions: versions.map_or(Ok(1), |versions| positive("maxversions", versions))?,
         cache_blocks: query.flag("cacheblocks", true),
@@ -183,7 +183,7 @@ pub(super) async fn answer(
     let mut reader = Reader::new(asked, id, how.limit);
     if how.media == Media::Binary {
         let batch = reader.fetch().await?;
-        return Ok(rows::binary(&batch, false)?.cached());
+        return Ok(value::binary(&batch, false)?.cached());
     }
     let writer = if how.is_framed {
         CellSetWriter::of_scan(how.media)

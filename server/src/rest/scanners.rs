@@ -16,8 +16,8 @@ use basalt_rest::model::scanner::ScannerModel;
 use super::answer::Reply;
 use super::faults::Refusal;
 use super::request::{Request, Result, table, unsupported_media};
-use super::rows;
 use super::scan::check_times;
+use super::{cells, value};
 use crate::limits::admission::Class;
 use crate::service::admin::tables;
 use crate::service::cell_counts::{self, Bounds};
@@ -84,7 +84,7 @@ async fn scan_of(asked: &Request, model: ScannerModel) -> Result<Scan> {
         stop_row: model.end_row,
         include_stop: model.includes_end,
         spec: ReadSpec {
-            families: rows::select(&model.columns),
+            families: cells::select(&model.columns),
             time_range,
             max_versions: model.max_versions.unwrap_or(i32::MAX).max(1),
             cache_blocks: model.keeps_blocks,
@@ -135,9 +135,9 @@ pub(super) async fn fetch(asked: &mut Request, id: &str) -> Result<Reply> {
     let reply = if found.is_empty() {
         Reply::empty(StatusCode::NO_CONTENT)
     } else if media == Media::Binary {
-        rows::binary(&found, true)?
+        value::binary(&found, true)?
     } else {
-        Reply::of(media, rows::encode(media, &found))
+        Reply::of(media, cells::encode(media, &found))
     };
     call.put_batch(found);
     Ok(reply)

@@ -16,10 +16,10 @@ use bytes::Bytes;
 use hyper::body::Frame;
 
 use super::body::Packer;
+use super::cells;
 use super::faults::Refusal;
 use super::methods::Method;
 use super::request::{Request, Result};
-use super::rows;
 use crate::http::{Answer, Closing};
 use crate::limits::admission::MemoryPermit;
 use crate::server::Server;
@@ -138,7 +138,7 @@ impl Source {
         let batch = self.reader.fetch().await?;
         let mut out = Vec::with_capacity(batch.data_bytes() * 2);
         for row in batch.rows() {
-            if let Err(error) = self.writer.row(row.key(), rows::cells(&row), &mut out) {
+            if let Err(error) = self.writer.row(row.key(), cells::cells(&row), &mut out) {
                 self.reader.is_over = true;
                 self.reader.failed = Some(("FrameTooLarge", error.to_string()));
                 return Err(Refusal::malformed(error.to_string()));
