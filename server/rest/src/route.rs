@@ -64,6 +64,23 @@ impl Route {
     }
 }
 
+impl Route {
+    /// The table of the resource, if it is one of a table.
+    pub fn table(&self) -> Option<&[u8]> {
+        match self {
+            Self::Exists(table)
+            | Self::Regions(table)
+            | Self::Schema(table)
+            | Self::Multiget(table, _)
+            | Self::Scanners(table)
+            | Self::Scanner(table, _)
+            | Self::Scan(table, _)
+            | Self::Rows(table, _) => Some(table),
+            _ => None,
+        }
+    }
+}
+
 fn of_namespace(rest: &str) -> Route {
     let name = |text: &str| String::from_utf8_lossy(&decode_percent(text.as_bytes())).into_owned();
     match rest.split_once('/') {

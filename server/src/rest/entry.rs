@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::time::Instant;
 
 use axum::extract::Request as HttpRequest;
+use axum::http::uri::PathAndQuery;
 use axum::http::{HeaderMap, Method as HttpMethod, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use basalt_rest::query::Query;
@@ -13,7 +14,7 @@ use bytes::Bytes;
 use super::answer::{self, Content, Reply};
 use super::faults::Refusal;
 use super::methods::Method;
-use super::request::{Request, Result};
+use super::request::{About, Request, Result};
 use super::{Gateway, body, changes, multiget, namespaces, rows, scan, scanners, schema, status};
 use crate::http::{self, Closing};
 use crate::limits::admission::{MemoryPermit, Purpose};
@@ -75,6 +76,10 @@ pub(super) async fn answer(gateway: Gateway, request: HttpRequest) -> Response {
         began,
         closing,
         arguments_bytes: 0,
+        about: About::new(
+            &route,
+            request.uri().path_and_query().map_or("", PathAndQuery::as_str),
+        ),
         gateway,
     };
     // In a task of its own: when the client closes the connection, this future is dropped, but a write must
@@ -192,7 +197,9 @@ async fn serve(mut asked: Request, route: Route, request: HttpRequest) -> Respon
             message: &message,
             answer_bytes: bytes.len(),
         };
-        let (server, call) = asked.call();
+        let about = asked.about.clone();
+        let (server, mut call) = asked.call();
+        about.describe(&mut call);
         pipeline::settle(&server, &call, method, end);
     }
     answer::render(asked, reply).await

@@ -9,6 +9,7 @@ use basalt_rest::Malformed;
 use basalt_rest::encoding::Encoding;
 use basalt_rest::media::Media;
 use basalt_rest::query::Query;
+use basalt_rest::route::Route;
 use bytes::Bytes;
 
 use super::Gateway;
@@ -41,6 +42,36 @@ pub(super) struct Request {
     pub(super) closing: Option<Closing>,
     /// Memory of the arguments, beyond what is free.
     pub(super) arguments_bytes: usize,
+    /// What the request is about, for the slow log.
+    pub(super) about: About,
+}
+
+/// What a request is about, for the slow log.
+#[derive(Clone, Debug)]
+pub(super) struct About {
+    table: Option<TableName>,
+    /// Path and query, cut.
+    target: String,
+}
+
+/// Most letters of a path and query that are noted.
+const TARGET_LETTERS_MAX: usize = 200;
+
+impl About {
+    pub(super) fn new(route: &Route, target: &str) -> Self {
+        Self {
+            table: route.table().and_then(|name| table(name).ok()),
+            target: target.chars().take(TARGET_LETTERS_MAX).collect(),
+        }
+    }
+
+    /// Notes it in a call.
+    pub(super) fn describe(&self, call: &mut Call<'_>) {
+        if let Some(table) = &self.table {
+            call.description.table(table);
+        }
+        call.description.words(format!("path={}", self.target));
+    }
 }
 
 impl Request {

@@ -19,7 +19,7 @@ use super::body::Packer;
 use super::cells;
 use super::faults::Refusal;
 use super::methods::Method;
-use super::request::{Request, Result};
+use super::request::{About, Request, Result};
 use crate::http::{Answer, Closing};
 use crate::limits::admission::MemoryPermit;
 use crate::server::Server;
@@ -47,6 +47,7 @@ pub(super) struct Reader {
     failed: Option<(&'static str, String)>,
     /// Whether the end of the call is noted here: it is noted with a whole answer otherwise.
     settles: bool,
+    about: About,
     closing: Option<Closing>,
 }
 
@@ -68,6 +69,7 @@ impl Reader {
             answer_bytes: 0,
             failed: None,
             settles: false,
+            about: asked.about.clone(),
             closing: asked.closing.clone(),
             server,
         }
@@ -101,7 +103,8 @@ impl Drop for Reader {
         scans::close(&self.server, &self.sender.caller, self.id);
         if self.settles {
             self.server.connections().sent_bytes.add(self.answer_bytes as u64);
-            let call = Call::new(&self.sender, &mut self.kept, self.began);
+            let mut call = Call::new(&self.sender, &mut self.kept, self.began);
+            self.about.describe(&mut call);
             let (failed, message) = match &self.failed {
                 None => (None, ""),
                 Some((class, message)) => (Some(*class), &message[..]),

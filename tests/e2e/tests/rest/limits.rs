@@ -1,4 +1,4 @@
-//! Who may do what: read-only servers, pages of other sites, logins, and the three doors.
+//! Who may do what: read-only servers, pages of other sites, logins, and the three ports.
 
 use basalt_test_support::{Server, administer};
 
@@ -35,7 +35,7 @@ fn a_read_only_interface_refuses_writes_and_scanners() {
     server.stop();
 }
 
-/// Check 31, on all three doors.
+/// Check 31, on all three ports.
 #[test]
 fn pages_of_other_sites_can_do_nothing() {
     let dir = tempfile::tempdir().expect("a temporary folder");
@@ -45,12 +45,12 @@ fn pages_of_other_sites_can_do_nothing() {
         &[&format!("rest.listen=127.0.0.1:{port}")],
     );
     Rest::connect(server.thrift).create_table();
-    let doors = [
+    let ports = [
         (server.thrift, ""),
         (server.http, "/rest"),
         (format!("127.0.0.1:{port}").parse().expect("an address"), ""),
     ];
-    for (address, prefix) in doors {
+    for (address, prefix) in ports {
         let mut rest = Rest::connect(address);
         let path = format!("{prefix}/t/r/f:a");
         assert_eq!(rest.ask_as("evil.example", "GET", &path, "", "").status, 421);
@@ -77,7 +77,7 @@ fn pages_of_other_sites_can_do_nothing() {
             "nothing was stored"
         );
 
-        // And programs can do everything, with addresses of this door.
+        // And programs can do everything, with addresses of this port.
         let created = rest.ask(
             "PUT",
             &format!("{prefix}/u/schema"),
@@ -185,4 +185,23 @@ fn users_log_in_and_need_rights() {
         403
     );
     server.stop();
+}
+
+/// The slow log has what a request was about, also of an answer in chunks.
+#[test]
+fn slow_requests_are_recorded() {
+    let mut started = Started::with(&["slow_log.threshold_ms=0"]);
+    for number in 0..12 {
+        started.rest.put(&format!("/t/r{number:02}/f:a"), vec![0; 50_000]);
+    }
+    let scanned = started.rest.get("/t/r*?limit=11");
+    assert_eq!(
+        (scanned.keys().len(), scanned.header("transfer-encoding")),
+        (11, Some("chunked"))
+    );
+    let page = started.server.http_get("/slow");
+    for expected in ["path=/t/r00/f:a", "path=/t/r*?limit=11", "REST"] {
+        assert!(page.contains(expected), "no {expected} in\n{page}");
+    }
+    started.server.stop();
 }

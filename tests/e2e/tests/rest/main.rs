@@ -1,5 +1,5 @@
-//! HBase's REST interface. Each test names the number of its check, which docs/testing.md does not list: they
-//! are those of the specification, from 1 to 36.
+//! HBase's REST interface. "Check 7" in a comment is the number of an acceptance check of its specification,
+//! from 1 to 36.
 
 use std::path::PathBuf;
 
