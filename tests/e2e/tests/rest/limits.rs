@@ -200,7 +200,7 @@ fn slow_requests_are_recorded() {
         (11, Some("chunked"))
     );
     let page = started.server.http_get("/slow");
-    for expected in ["path=/t/r00/f:a", "path=/t/r*?limit=11", "REST"] {
+    for expected in ["path=/t/r00/f:a", "path=/t/r*?limit=11", "replaceSchema"] {
         assert!(page.contains(expected), "no {expected} in\n{page}");
     }
     started.server.stop();
