@@ -418,7 +418,7 @@ pub(super) const GROUPS: &[Group] = &[
             entry(
                 "hot_rows",
                 "hot_rows 't'\nhot_rows 't', 20",
-                "The rows of a table that most reads and most writes of the last minutes went to. MAX ERROR is by how much a figure may be too high; with SAMPLED below 100 %, not each row was counted and all figures are estimates.",
+                "The rows of a table that most reads and most writes of the last minutes went to. MAX_ERROR is by how much a figure may be too high; with sampled below 100 %, not each row was counted and all figures are estimates.",
                 run!(hot_rows),
             ),
             entry(

@@ -11,7 +11,7 @@ use super::session::{Outcome, Session};
 const LIMIT: i64 = 10;
 
 /// Columns of the list.
-const COLUMNS: [&str; 6] = ["KIND", "ROW", "REQUESTS", "SHARE", "MAX ERROR", "SINCE"];
+const COLUMNS: [&str; 6] = ["KIND", "ROW", "REQUESTS", "SHARE", "MAX_ERROR", "SINCE"];
 
 impl Session {
     pub(super) async fn hot_rows(&mut self, mut arguments: Arguments) -> Outcome {

@@ -136,7 +136,7 @@ fn hot_rows_are_listed() {
     assert!(stdout.contains("40 writes of the table from "), "{stdout}");
     let output = shell(&server, &["--format", "json", "-e", "hot_rows 't', 1"]);
     let [stdout, _] = printed(&output);
-    assert!(stdout.contains("\"ROW\":\"hot\\\\x01\""), "{stdout}");
+    assert!(stdout.contains("\"row\":\"hot\\\\x01\""), "{stdout}");
     let output = shell(&server, &["-e", "hot_rows 't', 0"]);
     let [_, stderr] = printed(&output);
     assert!(

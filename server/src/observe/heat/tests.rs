@@ -475,7 +475,7 @@ fn without_memory_it_is_off() {
 /// forgotten leaves nothing, neither in the open column.
 #[test]
 fn hot_rows_are_named_until_their_table_is_forgotten() {
-    let rig = Rig::new(1 << 20, 1);
+    let rig = Rig::new(16 << 20, 1);
     for row in 0..10 {
         rig.write("t", "hot");
         rig.write("t", &format!("row-{row}"));
@@ -517,7 +517,7 @@ fn hot_rows_are_named_until_their_table_is_forgotten() {
 fn the_history_survives_a_restart() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("key-visualizer");
-    let rig = Rig::new(1 << 20, 1);
+    let rig = Rig::new(16 << 20, 1);
     rig.heat.keep_in(path.clone(), |_| true);
     for column in 0..200 {
         for row in 0..20 {
@@ -531,7 +531,7 @@ fn the_history_survives_a_restart() {
     let before = rig.picture(&query);
     assert!(before.totals.iter().sum::<f64>() > 3_999.0);
 
-    let again = Rig::new(1 << 20, 1);
+    let again = Rig::new(16 << 20, 1);
     again.clock.advance_ms(200 * COLUMN_MS);
     again.heat.keep_in(path.clone(), |name| *name != table("gone"));
     assert_eq!(again.picture(&query), before);
@@ -545,7 +545,7 @@ fn the_history_survives_a_restart() {
     );
     // A table that is dropped is gone from the file, too.
     again.heat.forget(&table("t"));
-    let third = Rig::new(1 << 20, 1);
+    let third = Rig::new(16 << 20, 1);
     third.clock.advance_ms(200 * COLUMN_MS);
     third.heat.keep_in(path.clone(), |_| true);
     assert_eq!(third.heat.tables(), []);
@@ -566,7 +566,7 @@ fn the_history_survives_a_restart() {
         &[&good[..50], b"x", &good[51..]].concat(),
     ] {
         std::fs::write(&path, wrong).unwrap();
-        let empty = Rig::new(1 << 20, 1);
+        let empty = Rig::new(16 << 20, 1);
         empty.clock.advance_ms(200 * COLUMN_MS);
         empty.heat.keep_in(path.clone(), |_| true);
         assert_eq!(empty.heat.tables(), []);
