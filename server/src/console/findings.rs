@@ -125,21 +125,17 @@ fn of_motion(server: &Server, table: &TableName) -> Option<Finding> {
             "None needed for writes. Fewer salts make such scans cheaper, if the regions still share the load.",
         ),
     };
-    let range = match found {
-        Motion::Salted(salts) => html! { (salts) " ranges, each in order of time" },
-        _ => {
-            let busy = |row: &usize| picture.totals[*row] > 0.0;
-            let rows = 0..picture.starts.len();
-            let first = rows
-                .clone()
-                .find(busy)
-                .map_or(&[][..], |row| picture.range(row, &query).0);
-            let last = rows
-                .rev()
-                .find(busy)
-                .map_or(&[][..], |row| picture.range(row, &query).1);
-            show::range(first, last)
-        }
+    let range = if let Motion::Salted(salts) = found {
+        html! { (salts) " ranges, each in order of time" }
+    } else {
+        let busy = |row: &usize| picture.totals[*row] > 0.0;
+        let rows = 0..picture.starts.len();
+        let first = rows.clone().find(busy);
+        let last = rows.rev().find(busy);
+        show::range(
+            first.map_or(&[][..], |row| picture.range(row, &query).0),
+            last.map_or(&[][..], |row| picture.range(row, &query).1),
+        )
     };
     Some(Finding {
         what,
@@ -312,6 +308,7 @@ pub(super) fn listed(findings: &[Finding]) -> Markup {
 }
 
 /// Findings of all tables.
+#[expect(clippy::unnecessary_wraps, reason = "all pages have this form")]
 pub(super) fn page(server: &Server, _params: &Params) -> Made {
     let mut tables: Vec<TableName> = server
         .heat()

@@ -224,38 +224,34 @@ fn form(asked: &Asked, params: &Params) -> Markup {
 }
 
 fn cells(batch: &CellBatch, layout: Option<&KeyLayout>) -> Markup {
-    let mut printed = 0;
-    let mut row_of = |key: &[u8], cells: &mut dyn Iterator<Item = basalt_engine::cell::Cell<'_>>| {
-        html! {
-            @for (index, cell) in cells.enumerate() {
-                @let _ = printed += 1;
-                @if printed <= CELLS_MAX {
-                    tr {
-                        @if index == 0 {
-                            th scope="row" {
-                                code { (Escaped(key).to_string()) }
-                                @if let Some(layout) = layout { br; span.quiet { (layout.show(key).to_string()) } }
-                            }
-                        } @else { td {} }
-                        td { code { (Escaped(cell.key.family()).to_string()) ":" (Escaped(cell.key.qualifier()).to_string()) } }
-                        td.n { (cell.key.timestamp()) }
-                        td { (value(cell.value)) }
-                    }
+    let all: usize = batch.rows().map(|row| row.cells().count()).sum();
+    let mut left = CELLS_MAX;
+    let mut rows: Vec<Markup> = Vec::new();
+    for row in batch.rows() {
+        for (index, cell) in row.cells().take(left).enumerate() {
+            rows.push(html! {
+                tr {
+                    @if index == 0 {
+                        th scope="row" {
+                            code { (Escaped(row.key()).to_string()) }
+                            @if let Some(layout) = layout { br; span.quiet { (layout.show(row.key()).to_string()) } }
+                        }
+                    } @else { td {} }
+                    td { code { (Escaped(cell.key.family()).to_string()) ":" (Escaped(cell.key.qualifier()).to_string()) } }
+                    td.n { (cell.key.timestamp()) }
+                    td { (value(cell.value)) }
                 }
-            }
+            });
         }
-    };
-    let rows: Vec<Markup> = batch
-        .rows()
-        .map(|row| row_of(row.key(), &mut row.cells()))
-        .collect();
+        left = CELLS_MAX - rows.len();
+    }
     html! {
         div.wide { table {
             caption { "Cells" }
             thead { tr { th scope="col" { "row" } th scope="col" { "column" } th.n scope="col" { "timestamp" } th scope="col" { "value" } } }
             tbody { @for row in &rows { (row) } }
         } }
-        @if printed > CELLS_MAX { p.quiet { (show::count((printed - CELLS_MAX) as u64)) " more cells of these rows are not shown: ask for a column." } }
+        @if all > rows.len() { p.quiet { (show::count((all - rows.len()) as u64)) " more cells of these rows are not shown: ask for a column." } }
     }
 }
 
@@ -357,12 +353,10 @@ fn happybase_text(asked: &Asked) -> String {
             "# HappyBase's scan has neither versions nor a time range: these are the newest cells.\n",
         );
     }
-    text.push_str(&format!(
-        "table = connection.table('{}')\nfor row, data in table.scan({}):\n    print(row, data)",
-        asked.table,
-        options.join(", ")
-    ));
-    text
+    let (table, options) = (&asked.table, options.join(", "));
+    format!(
+        "{text}table = connection.table('{table}')\nfor row, data in table.scan({options}):\n    print(row, data)"
+    )
 }
 
 fn java_text(asked: &Asked) -> String {

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use basalt_client::native::Cluster;
-use basalt_engine::cell::{CellBatch, OnShortage, ROW_MAX_BYTES};
+use basalt_engine::cell::{CellBatch, OnShortage, ROW_MAX_BYTES, RowView};
 use basalt_engine::engine::{Fetched, RowsSeen, Scanner};
 use basalt_engine::op::{FetchLimits, ReadTier, Scan};
 use basalt_engine::schema::TableName;
@@ -321,7 +321,7 @@ pub(crate) async fn fetch_once(
 fn describe_results(call: &mut Call<'_>, batch: &CellBatch, end: &FetchEnd) {
     let returned = batch.row_count();
     let first = (returned > 0).then(|| batch.row(0));
-    let first = first.as_ref().map(|row| row.key());
+    let first = first.as_ref().map(RowView::key);
     call.description.results(first, end.seen.looked_at, returned);
 }
 
