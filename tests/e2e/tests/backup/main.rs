@@ -205,17 +205,22 @@ fn a_running_server_is_backed_up_and_restored() {
     let before_second = writer.acknowledged();
     done(&backup_words(&url, &from));
     drop(writer);
-    let written = server.metric("basalt_backup_written_bytes_total");
-    assert!(written > 5_000_000, "{written}");
+    let written = || server.metric("basalt_backup_written_bytes_total");
+    let both = written();
+    assert!(both > 3_000_000, "{both}");
     assert_eq!(server.metric("basalt_backups_total{result=\"made\"}"), 2);
-    // Nothing is new, but for the log that is open.
-    done(&backup_words(&url, &from));
-    let more = server.metric("basalt_backup_written_bytes_total") - written;
-    assert!(more < 3_000_000, "{more}");
+    // Once flushes and compactions have ended, nothing is new but the log that is open.
+    let mut made = 2;
+    until("a backup copies little", || {
+        let before = written();
+        done(&backup_words(&url, &from));
+        made += 1;
+        written() - before < 1_200_000
+    });
     server.kill();
 
     let all = ids(&url);
-    assert_eq!(all.len(), 3);
+    assert_eq!(all.len(), made);
     let rows = restored_rows(&["--from", &url, "--backup", &all[0]], &dir.path().join("first"));
     assert!((before..=after + 1).contains(&rows), "{before} {rows} {after}");
     let rows = restored_rows(&["--from", &url, "--backup", &all[1]], &dir.path().join("second"));
@@ -223,12 +228,15 @@ fn a_running_server_is_backed_up_and_restored() {
 
     let verified = done(&["backups", "verify", "--at", &url]);
     assert!(
-        verified.contains("3 backups") && verified.contains(" 0 problems"),
+        verified.contains(&format!("{made} backups")) && verified.contains(" 0 problems"),
         "{verified}"
     );
     let pruned = done(&["backups", "prune", "--keep", "0s", "--at", &url]);
-    assert!(pruned.contains("2 backups removed, 1 kept"), "{pruned}");
-    assert_eq!(ids(&url), all[2..]);
+    assert!(
+        pruned.contains(&format!("{} backups removed, 1 kept", made - 1)),
+        "{pruned}"
+    );
+    assert_eq!(ids(&url), all[made - 1..]);
 
     let last = dir.path().join("last");
     let rows = restored_rows(&["--from", &url, "--new-cluster-id"], &last);
