@@ -17,6 +17,9 @@ pub(crate) const BINARY: &str =
     "Accept: application/octet-stream\r\nContent-Type: application/octet-stream\r\n";
 pub(crate) const TEXT: &str = "Accept: text/plain\r\n";
 
+/// Cells of a row: column and value.
+type Cells = Vec<(String, Vec<u8>)>;
+
 /// A connection.
 pub(crate) struct Rest(BufReader<TcpStream>);
 
@@ -44,7 +47,7 @@ impl Answer {
     }
 
     /// Each row's key and cells (column, value) of a CellSet in JSON.
-    pub(crate) fn rows(&self) -> Vec<(Vec<u8>, Vec<(String, Vec<u8>)>)> {
+    pub(crate) fn rows(&self) -> Vec<(Vec<u8>, Cells)> {
         let bytes = |value: &Value| unbase64(value.as_str().expect("text"));
         let cell = |cell: &Value| {
             (
