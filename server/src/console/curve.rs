@@ -18,6 +18,7 @@ pub(super) fn curve(
     figure: impl Fn(f64) -> String,
 ) -> Markup {
     let values = lines.iter().flatten().flatten();
+    let is_empty = values.clone().next().is_none();
     let most = values.copied().fold(0.0, f64::max);
     let label = format!("{heading} over the last ten minutes, at most {}", figure(most));
     html! {
@@ -28,7 +29,7 @@ pub(super) fn curve(
                     @for points in runs(line, most) { polyline points=(points) vector-effect="non-scaling-stroke" {} }
                 }
             }
-            p.quiet { "at most " (figure(most)) " in ten minutes" }
+            p.quiet { @if is_empty { "none in ten minutes" } @else { "at most " (figure(most)) " in ten minutes" } }
         }
     }
 }

@@ -59,9 +59,6 @@ pub(super) fn page(server: &Server, _params: &Params) -> Made {
 
 /// Requests, errors, latencies and the processor of the last minutes.
 fn curves(steps: &[Step]) -> Markup {
-    if steps.is_empty() {
-        return html! { p.quiet { "The curves of requests, errors, latency, processor and memory begin in a few seconds." } };
-    }
     let minute = verdict::minute(steps);
     let seconds = minute
         .iter()
@@ -75,7 +72,7 @@ fn curves(steps: &[Step]) -> Markup {
         |part: f64| each(&|step| quantile(std::iter::once(step), part).map(|took| took.as_secs_f64()));
     let (p50, p99) = (quantile(minute.iter(), 0.5), quantile(minute.iter(), 0.99));
     let shown = |took: Option<Duration>| took.map_or_else(|| "-".to_owned(), show::latency);
-    let cpu = minute.iter().map(|step| step.cpu.as_secs_f64()).sum::<f64>() / seconds;
+    let cpu = minute.iter().fold(0.0, |sum, step| sum + step.cpu.as_secs_f64()) / seconds;
     let memory = steps.last().map_or(0, |step| step.memory_bytes);
     html! {
         (curve::curve("Requests", &html! { (show::rate(per_second(|step| step.calls))) " a second" }, &[rates(|step| step.calls)], show::rate))

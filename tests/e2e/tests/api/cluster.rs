@@ -20,6 +20,8 @@ const OTHERS: &[(&str, &str)] = &[
     ("reads2::a_batch_of_gets_reads_its_blocks_together", FIGURES),
     ("regions::a_block_cache_is_cleared", FILES),
     ("regions::flushes_and_compactions_are_paused", FILES),
+    ("regions::hot_rows_have_names", FIGURES),
+    ("regions::hot_rows_need_the_visualizer", FIGURES),
     ("regions::regions_are_split_and_merged_by_name", FILES),
     ("regions::upkeep_of_exactly_one_region", FILES),
     (
@@ -31,6 +33,7 @@ const OTHERS: &[(&str, &str)] = &[
         "a scan of several regions has a read point in each, as in HBase",
     ),
     ("scans::scans_end_with_their_client", FIGURES),
+    ("slow_log::a_fetch_has_the_arguments_of_its_scan", FIGURES),
     ("snapshots::", "snapshots are taken by calls of BasaltAdmin"),
     ("tables::long_names_are_refused", "it takes a snapshot"),
     ("tables::names_in_other_scripts", FILES),
