@@ -309,7 +309,8 @@ fn put_scan(text: &mut String, scan: &Scan, row: &dyn Fn(&[u8]) -> String) {
     if spec.max_versions != 1 {
         put(text, format_args!("versions={}", spec.max_versions));
     }
-    if let Some(limit) = scan.limit {
+    // Native clients set the greatest number for no limit.
+    if let Some(limit) = scan.limit.filter(|limit| *limit != u64::MAX) {
         put(text, format_args!("limit={limit}"));
     }
     if let Some(batch) = scan.batch {
