@@ -9,7 +9,7 @@ DESCRIPTION = "The way of a write: log, memstore, flush, compaction; and what sl
 ALERTS = [
     "BasaltWritesSuspended", "BasaltDiskSpaceLow", "BasaltLogStalled", "BasaltClockBehind", "BasaltSyncSlow",
     "BasaltWriteStall", "BasaltWritesSlowed", "BasaltRegionsDamaged", "BasaltDamagedReads", "BasaltFlushFails", "BasaltCompactionFails",
-    "BasaltPaused",
+    "BasaltPaused", "BasaltBackupLags",
 ]
 
 REFUSED = [
@@ -181,6 +181,25 @@ BACKGROUND = [
     ),
 ]
 
+BACKUP = [
+    graph(
+        "Lag of the backup", "s",
+        (worst("basalt_backup_lag_seconds"), "{{instance}}"),
+        description="Age of the last state that can be restored from backup.url: what would be lost with the machine. It grows "
+        "while the store is away or slow, and while a backup is made after a change of the schema.",
+    ),
+    graph(
+        "Time of the last backup", "s",
+        (worst("basalt_backup_last_success_timestamp_seconds"), "{{instance}}"),
+        description="End of the last backup in seconds since 1970, on request or by itself; 0 before the first one since the start.",
+    ),
+    graph(
+        "Attempts to ship the log that failed", "short",
+        (total("basalt_backup_log_failures_total"), "failed"),
+        description="Attempts to ship the log to backup.url that failed and are repeated. The log has the reason.",
+    ),
+]
+
 ROWS = [
     ("Writes that are slowed or refused", REFUSED),
     ("Memstores", MEMSTORE),
@@ -188,4 +207,5 @@ ROWS = [
     ("Flushes", FLUSH),
     ("Compactions", COMPACTION),
     ("Background work and disk", BACKGROUND),
+    ("Backup", BACKUP),
 ]

@@ -195,9 +195,8 @@ impl Vault {
                 let files = files.filter(|entry| entry.class == Class::Store);
                 Ok(files.map(|entry| (entry.identity, entry.chunks)).collect())
             }
-            Ok(_) => Ok(HashMap::new()),
-            // All files are read then, and the new backup does not need the damaged one.
-            Err(Error::Damaged { .. }) => Ok(HashMap::new()),
+            // All files are read then. The new backup does not need a damaged one.
+            Ok(_) | Err(Error::Damaged { .. }) => Ok(HashMap::new()),
             Err(error) => Err(error),
         }
     }

@@ -250,12 +250,11 @@ impl Shipper {
         // A task that was cancelled belongs to a server that stops.
         let Ok(made) = running.made.await else { return };
         self.server.backups().note(&made);
-        match made {
-            Ok(_) => self.covered = Some(running.turns),
-            Err(_) => {
-                self.not_before = Instant::now() + FAILED_PAUSE;
-                self.due = self.not_before;
-            }
+        if made.is_ok() {
+            self.covered = Some(running.turns);
+        } else {
+            self.not_before = Instant::now() + FAILED_PAUSE;
+            self.due = self.not_before;
         }
     }
 

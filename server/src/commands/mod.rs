@@ -44,7 +44,7 @@ pub fn run(before_threads: fn() -> bool) -> ExitCode {
         Command::User { command } => users::user(command),
         Command::Token { command } => users::token(command),
         Command::Certificate { command } => users::certificate(command),
-        Command::Backup(arguments) => backup::make(arguments),
+        Command::Backup(arguments) => backup::make(&arguments),
         Command::Backups { command } => backup::manage(command),
         Command::Restore(arguments) => backup::restore(&arguments),
         Command::Completions { shell } => command_line::completions(shell),

@@ -25,11 +25,11 @@ mod show;
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 /// Makes a backup.
-pub(super) fn make(wanted: Backup) -> Outcome {
+pub(super) fn make(wanted: &Backup) -> Outcome {
     on_runtime(async {
         match &wanted.data_dir {
-            Some(dir) => offline::run(dir.clone(), &wanted).await,
-            None => online::run(&wanted).await,
+            Some(dir) => offline::run(dir.clone(), wanted).await,
+            None => online::run(wanted).await,
         }
     })
 }

@@ -33,12 +33,11 @@ pub(super) async fn run(wanted: &command_line::Restore) -> Result<ExitCode, Fail
     };
     check_target(target)?;
     let dir = beside(target)?;
-    let (mut plan, tail) = match &wanted.backup {
-        Some(id) => (vault.plan(Some(id)).await?, None),
-        None => {
-            let (plan, tail) = vault.plan_at(wanted.at.unwrap_or(Target::Latest)).await?;
-            (plan, Some(tail).filter(|tail| !tail.is_empty()))
-        }
+    let (mut plan, tail) = if let Some(id) = &wanted.backup {
+        (vault.plan(Some(id)).await?, None)
+    } else {
+        let (plan, tail) = vault.plan_at(wanted.at.unwrap_or(Target::Latest)).await?;
+        (plan, Some(tail).filter(|tail| !tail.is_empty()))
     };
     let restore = choose(&mut plan, wanted, &vault)?;
     let progress = Progress::default();

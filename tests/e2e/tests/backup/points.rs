@@ -91,10 +91,8 @@ fn every_point_is_a_prefix() {
     let acknowledged = writer.acknowledged();
     // What a step of the shipping takes, and the pause between two.
     until("the last rows are shipped", || {
-        let last = spans(&url)
-            .last()
-            .map(|span| span[3].parse().unwrap_or(0))
-            .unwrap_or(0);
+        let all = spans(&url);
+        let last = all.last().map_or(0, |span| span[3].parse().unwrap_or(0));
         last >= acknowledged
     });
     server.kill();
