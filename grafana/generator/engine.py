@@ -194,6 +194,16 @@ BACKUP = [
         description="End of the last backup in seconds since 1970, on request or by itself; 0 before the first one since the start.",
     ),
     graph(
+        "Backups", "short",
+        (total("basalt_backups_total", "result"), "{{result}}"),
+        description="Backups that ended, a second, by result. The log has the reason of each that failed.",
+    ),
+    graph(
+        "Bytes written to the store", "Bps",
+        (total("basalt_backup_written_bytes_total"), "written"),
+        description="Bytes of backups and of the log. Compactions make new files, which are copied.",
+    ),
+    graph(
         "Attempts to ship the log that failed", "short",
         (total("basalt_backup_log_failures_total"), "failed"),
         description="Attempts to ship the log to backup.url that failed and are repeated. The log has the reason.",

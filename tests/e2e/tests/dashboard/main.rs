@@ -323,7 +323,11 @@ fn every_query_has_a_result_in_prometheus() {
     let dir = tempfile::tempdir().expect("a temporary folder");
     // So few that calls are held back.
     let store = format!("backup.url=\"file:{}/backups\"", dir.path().display());
-    let settings = ["rehearsal.servers=2", "rehearsal.write_requests_per_second=20", &store];
+    let settings = [
+        "rehearsal.servers=2",
+        "rehearsal.write_requests_per_second=20",
+        &store,
+    ];
     let data = dir.path().join("data");
     make_certificate(&data);
     let server = Server::start(&data, &settings);
