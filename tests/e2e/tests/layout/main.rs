@@ -13,7 +13,7 @@ mod imports;
 use imports::{Import, Sources};
 
 /// The root files of all crates with several modules.
-const ROOTS: [&str; 17] = [
+const ROOTS: [&str; 18] = [
     "idl/src/lib.rs",
     "idl/types/src/lib.rs",
     "server/src/lib.rs",
