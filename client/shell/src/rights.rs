@@ -28,7 +28,7 @@ impl Session {
     pub(super) async fn grant(&mut self, mut arguments: Arguments) -> Outcome {
         let user = arguments.bytes("a user, or a group as '@group'")?;
         let actions = actions(&arguments.text("permissions, such as 'RW'")?)?;
-        let permission = permission(&mut arguments, actions)?;
+        let permission = self.permission(&mut arguments, actions).await?;
         let request = pb::GrantRequest {
             user_permission: pb::UserPermission {
                 user: user.into(),
@@ -44,7 +44,7 @@ impl Session {
     /// Takes all actions of a scope from a user or group.
     pub(super) async fn revoke(&mut self, mut arguments: Arguments) -> Outcome {
         let user = arguments.bytes("a user, or a group as '@group'")?;
-        let permission = permission(&mut arguments, Vec::new())?;
+        let permission = self.permission(&mut arguments, Vec::new()).await?;
         let request = pb::RevokeRequest {
             user_permission: pb::UserPermission {
                 user: user.into(),
@@ -90,6 +90,52 @@ impl Session {
             .grid(&["User", "Namespace,Table,Family,Qualifier:Permission"], &rows)?;
         self.print_count(rows.len())?;
         Ok(None)
+    }
+
+    /// The permission whose scope is the rest of the arguments: something that is there, as HBase's shell demands.
+    async fn permission(
+        &mut self,
+        arguments: &mut Arguments,
+        action: Vec<i32>,
+    ) -> ShellResult<pb::Permission> {
+        let scope = arguments.optional_text("a table or '@namespace'")?;
+        let family = arguments.optional_bytes("a family")?;
+        let qualifier = arguments.optional_bytes("a qualifier")?;
+        arguments.end()?;
+        let mut permission = pb::Permission::default();
+        match scope.as_deref().map(|scope| (scope, scope.strip_prefix('@'))) {
+            None => {
+                permission.set_type(Type::Global);
+                permission.global_permission = Some(pb::GlobalPermission { action });
+            }
+            Some((_, Some(namespace))) if family.is_none() => {
+                self.client.describe_namespace(namespace).await?;
+                permission.set_type(Type::Namespace);
+                permission.namespace_permission = Some(pb::NamespacePermission {
+                    namespace_name: Some(Bytes::copy_from_slice(namespace.as_bytes())),
+                    action,
+                });
+            }
+            Some((_, Some(_))) => {
+                let text = "a namespace has no families: name the table".to_owned();
+                return Err(ShellError::Arguments(text));
+            }
+            Some((table, None)) => {
+                if !self.client.table_exists(table).await? {
+                    return Err(ShellError::Arguments(format!(
+                        "there is no table {table}; list shows those that there are"
+                    )));
+                }
+                permission.set_type(Type::Table);
+                permission.table_permission = Some(pb::TablePermission {
+                    table_name: Some(table_name(table)?),
+                    family: family.map(Bytes::from),
+                    qualifier: qualifier.map(Bytes::from),
+                    action,
+                });
+            }
+        }
+        Ok(permission)
     }
 
     async fn permissions(
@@ -138,42 +184,6 @@ fn actions(letters: &str) -> ShellResult<Vec<i32>> {
         return Err(ShellError::Arguments(text));
     }
     Ok(actions)
-}
-
-/// The permission whose scope is the rest of the arguments.
-fn permission(arguments: &mut Arguments, action: Vec<i32>) -> ShellResult<pb::Permission> {
-    let scope = arguments.optional_text("a table or '@namespace'")?;
-    let family = arguments.optional_bytes("a family")?;
-    let qualifier = arguments.optional_bytes("a qualifier")?;
-    arguments.end()?;
-    let mut permission = pb::Permission::default();
-    match scope.as_deref().map(|scope| (scope, scope.strip_prefix('@'))) {
-        None => {
-            permission.set_type(Type::Global);
-            permission.global_permission = Some(pb::GlobalPermission { action });
-        }
-        Some((_, Some(namespace))) if family.is_none() => {
-            permission.set_type(Type::Namespace);
-            permission.namespace_permission = Some(pb::NamespacePermission {
-                namespace_name: Some(Bytes::copy_from_slice(namespace.as_bytes())),
-                action,
-            });
-        }
-        Some((_, Some(_))) => {
-            let text = "a namespace has no families: name the table".to_owned();
-            return Err(ShellError::Arguments(text));
-        }
-        Some((table, None)) => {
-            permission.set_type(Type::Table);
-            permission.table_permission = Some(pb::TablePermission {
-                table_name: Some(table_name(table)?),
-                family: family.map(Bytes::from),
-                qualifier: qualifier.map(Bytes::from),
-                action,
-            });
-        }
-    }
-    Ok(permission)
 }
 
 /// A permission as HBase's shell prints it.

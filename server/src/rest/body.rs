@@ -86,7 +86,9 @@ mod tests {
         let server = crate::rig::server(Config::default());
         let mut permit = MemoryPermit::empty(server.admission().memory());
         for length in [0, 1, 300_000] {
-            let bytes: Vec<u8> = (0..length).map(|number: u32| number.wrapping_mul(number) as u8).collect();
+            let bytes: Vec<u8> = (0..length)
+                .map(|number: u32| number.wrapping_mul(number) as u8)
+                .collect();
             assert_eq!(unpack(&server, packed(&bytes), &mut permit).await.unwrap(), bytes);
         }
         assert!(

@@ -149,7 +149,12 @@ pub(crate) fn run(config: Config, reload: Reload, given: Given) -> Result<(), Fa
         .open(&config.data.dir)?;
     let outcome = runtime.block_on(serve(
         config,
-        (controls, cluster, (security, first_start)),
+        Parts {
+            controls,
+            cluster,
+            security,
+            first_start,
+        },
         (reload, hangups),
         ports,
         Arc::clone(&engine),
@@ -193,13 +198,17 @@ async fn bind(setting: &'static str, listen: &Address) -> Result<TcpListener, Fa
     })
 }
 
+/// What a server has besides settings, ports and engine.
+struct Parts {
+    controls: Option<Controls>,
+    cluster: Option<Cluster>,
+    security: Arc<Security>,
+    first_start: Option<FirstStart>,
+}
+
 async fn serve(
     config: Config,
-    (controls, cluster, (security, first_start)): (
-        Option<Controls>,
-        Option<Cluster>,
-        (Arc<Security>, Option<FirstStart>),
-    ),
+    parts: Parts,
     (reload, hangups): (Reload, Signal),
     ports: Ports,
     engine: Arc<Engine>,
@@ -209,6 +218,12 @@ async fn serve(
     let (main_address, http_address) = (ports.main.local_addr()?, ports.http.local_addr()?);
 
     let calls = Calls::new(net::methods());
+    let Parts {
+        controls,
+        cluster,
+        security,
+        first_start,
+    } = parts;
     let cluster_id = engine.cluster_id().to_string();
     security.store_cluster_id(&cluster_id);
     let credentials = match first_start {

@@ -353,14 +353,14 @@ fn sighup_takes_settings_over() {
     let is_accepted = |host: &str| server.get(host, "/healthz").0 == "200";
     assert!(is_accepted("one") && !is_accepted("two"));
     server.hang_up("SIGHUP: no setting has changed");
-    set("[http]\nallowed_hosts = [\"two\"]\n[slow_log]\nthreshold_ms = \"1s\"\n[wal]\nstall_ms = \"9s\"\n");
+    set("[http]\nallowed_hosts = [\"two\"]\n[slow_log]\nthreshold_ms = \"2s\"\n[wal]\nstall_ms = \"9s\"\n");
     server.hang_up(
         "SIGHUP: http.allowed_hosts, slow_log.threshold_ms taken over; wal.stall_ms waiting for a restart",
     );
     assert!(is_accepted("two") && !is_accepted("one"));
     let page = server.get("two", "/settings").1;
     assert!(
-        page.contains("<code>1000</code>") && !page.contains("<code>9000</code>"),
+        page.contains("<code>2000</code>") && !page.contains("<code>9000</code>"),
         "{page}"
     );
     set("[http]\nallowed_hosts = [\"three\"]\n[wal]\nsink = \"os\"\n");

@@ -639,7 +639,7 @@ fn a_batch_too_long_for_the_log_is_refused_as_a_whole() {
     let batch = [mutation(b"a", &[value(b"q", b"v")]), mutation(&long, &columns)];
     let refused = apply(&engine, &table, &batch).unwrap_err();
     assert!(
-        matches!(&refused, Error::InvalidArgument(text) if text.contains("268435")),
+        matches!(&refused, Error::InvalidArgument(text) if text.contains("268433")),
         "{refused}"
     );
     // Publishes whatever was written before it.

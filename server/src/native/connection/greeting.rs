@@ -167,14 +167,12 @@ fn acts_for(
     };
     let users = server.security().users();
     let ip = address.map(|address| address.ip());
-    match users.may_impersonate(&login.user, &effective, ip) {
-        Ok(()) => Ok(Some(effective)),
-        Err(_) => {
-            let message = format!("User: {} is not allowed to impersonate {effective}", login.user);
-            server
-                .security()
-                .note_impersonation(login, &effective, address, &message);
-            Err(denied(message))
-        }
+    if users.may_impersonate(&login.user, &effective, ip).is_ok() {
+        return Ok(Some(effective));
     }
+    let message = format!("User: {} is not allowed to impersonate {effective}", login.user);
+    server
+        .security()
+        .note_impersonation(login, &effective, address, &message);
+    Err(denied(message))
 }

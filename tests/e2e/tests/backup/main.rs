@@ -77,6 +77,9 @@ impl Writer {
                 let client = Client::connect(&address).await.expect("a connection");
                 let schema = TableSchema::new("numbers")
                     .expect("a name")
+                    // A split is a change that the log does not show: what follows it can be restored from the next
+                    // backup on.
+                    .attribute("SPLIT_ENABLED", "false")
                     .family(FamilySchema::new("f"));
                 client.create_table(schema).await.expect("a table");
                 let table = client.table("numbers").expect("a name");
