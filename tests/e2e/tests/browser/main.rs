@@ -167,7 +167,11 @@ async fn incident(server: &Server) {
             Put::new(format!("{:x}-order-{number:06}", number % 16)).cell(
                 "f",
                 "state",
-                if number.is_multiple_of(500) { "open" } else { "done" },
+                if number.is_multiple_of(500) {
+                    "open"
+                } else {
+                    "done"
+                },
             )
         };
         orders.put_multiple((0..2_000).map(put)).await.expect("written");
