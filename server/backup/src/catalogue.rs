@@ -25,7 +25,7 @@ pub(crate) const FOLDER: &str = "catalogues";
 /// Bytes that are encoded in paths.
 const ENCODED: &AsciiSet = &CONTROLS.add(b'%').add(b'"').add(b'\\').add(b' ');
 
-/// What a file of a backup is.
+/// Class of a file in a backup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Class {
@@ -76,7 +76,7 @@ pub(crate) struct Catalogue {
     /// Files of the server that were left out, since they are secret and the backup is not encrypted.
     pub(crate) left_out: Vec<String>,
     pub(crate) chunk_bytes: u64,
-    /// What the engine's manifest said.
+    /// State of the engine's manifest.
     pub(crate) manifest_bytes: u64,
     pub(crate) manifest: Vec<Digest>,
     pub(crate) files: Vec<Entry>,

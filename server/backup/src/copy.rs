@@ -81,7 +81,7 @@ struct Piece {
     at: usize,
 }
 
-/// What is known of an entry's chunks: digest and CRC-32C of each.
+/// Digest and CRC-32C of each chunk of an entry.
 type Found = Vec<Vec<Option<(Digest, u32)>>>;
 
 impl Vault {

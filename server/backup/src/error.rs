@@ -13,14 +13,14 @@ pub enum Error {
     /// The store refused or failed, after retries.
     #[error("{during} {object}: {source}")]
     Store {
-        /// What was done.
+        /// The operation that failed.
         during: &'static str,
         /// The object, with the store's URL.
         object: String,
         /// The store's error.
         source: Box<object_store::Error>,
     },
-    /// An object is not what was written.
+    /// The content of an object differs from what was written.
     #[error("the object {object} is damaged: {what}")]
     Damaged {
         /// The object, with the store's URL.
@@ -31,7 +31,7 @@ pub enum Error {
     /// A file of this machine could not be read or written.
     #[error("{during} {}: {source}", path.display())]
     Io {
-        /// What was done.
+        /// The operation that failed.
         during: &'static str,
         /// The file.
         path: PathBuf,

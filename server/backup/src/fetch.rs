@@ -34,7 +34,7 @@ pub const DONE: &str = "RESTORE";
 #[derive(Debug)]
 pub struct Plan {
     pub(crate) catalogue: Catalogue,
-    /// What the manifest said, for the engine.
+    /// State of the manifest, for the engine.
     pub manifest: Vec<u8>,
 }
 

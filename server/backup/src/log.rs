@@ -101,7 +101,7 @@ struct Seen {
     time_ms: u64,
 }
 
-/// What the store has of the log of a run.
+/// Log of one run in the store.
 #[derive(Debug, Default)]
 struct Run {
     pieces: Vec<Piece>,
@@ -259,7 +259,7 @@ impl Vault {
         Ok((head, bytes))
     }
 
-    /// What can be restored, oldest first.
+    /// Points that can be restored, oldest first.
     pub async fn spans(&self) -> Result<Vec<Span>> {
         let runs = self.runs().await?;
         let mut spans = Vec::new();

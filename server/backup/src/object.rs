@@ -33,7 +33,7 @@ const MAGIC: [u8; 8] = *b"basaltbk";
 const VERSION: u8 = 1;
 const DIGEST_AT: usize = 16;
 
-/// What an object is.
+/// Kind of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Kind {

@@ -54,7 +54,7 @@ pub struct Point {
     pub log: LogPlace,
     /// Names of the tables, for people.
     pub tables: Vec<String>,
-    /// What the manifest says, for the engine.
+    /// State of the manifest, for the engine.
     pub manifest: Vec<u8>,
     /// All files.
     pub files: Vec<PointFile>,

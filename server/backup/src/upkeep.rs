@@ -33,7 +33,7 @@ pub struct Listed {
     pub left_out: Vec<String>,
 }
 
-/// What a verification has found.
+/// Result of a verification.
 #[derive(Debug, Default)]
 pub struct Verified {
     /// Backups that were verified.
@@ -48,7 +48,7 @@ pub struct Verified {
     pub problems: Vec<String>,
 }
 
-/// What a pruning has removed.
+/// Objects and backups that a pruning has removed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pruned {
     /// Ids of the backups that are gone.

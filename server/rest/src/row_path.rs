@@ -62,7 +62,7 @@ impl Column {
     }
 }
 
-/// What a row path says.
+/// Parsed row path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RowPath {
     /// The rows.

@@ -16,7 +16,7 @@ use crate::server::Server;
 use crate::service::Failure;
 use crate::service::admin::{self, AdminCall};
 
-/// What is asked for.
+/// Content of the request.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Wanted {

@@ -1,4 +1,4 @@
-//! What a backup of a server consists of.
+//! Parts of a backup of a server.
 //!
 //! The engine's part is a pin: store files and the log up to one position, and what the manifest says. The
 //! server's part is the directory `security`: users, tokens, rights, and the authority of certificates. All

@@ -9,7 +9,7 @@ use crate::limits::capacity::Rehearsal;
 use crate::observe::rates::Note;
 use crate::server::Server;
 
-/// What a virtual server has.
+/// Load and regions of a virtual server.
 #[derive(Clone, Copy, Default)]
 struct Regions {
     count: u64,

@@ -36,7 +36,7 @@ const PAGE_BYTES: usize = 128 << 10;
 const CELLS_MAX: usize = 1_000;
 const VALUE_BYTES_MAX: usize = 1 << 10;
 
-/// What an address asks for.
+/// Parameters of the page's address.
 struct Asked {
     table: TableName,
     scan: Scan,

@@ -145,7 +145,7 @@ struct Group {
     last_ms: u64,
 }
 
-/// What a group has in common: method, table, shape.
+/// Key of a group: method, table, shape.
 type Common = (&'static str, Option<String>, String);
 
 /// The groups, those that took most time together first.

@@ -75,7 +75,7 @@ pub(super) fn verdict(server: &Server, stats: &[RegionStats], note: &Note, steps
     }
 }
 
-/// What the server itself says.
+/// Problems that the server itself reports.
 fn of_state(server: &Server) -> Vec<Problem> {
     let mut problems = Vec::new();
     if !server.is_ready() {

@@ -18,7 +18,7 @@ const RETRY_AFTER: HeaderValue = HeaderValue::from_static("1");
 /// A whole body above this is packed where that may take a moment.
 const INLINE_PACK_BYTES: usize = 64 << 10;
 
-/// What a handler answers.
+/// Answer of a handler.
 #[derive(Debug)]
 pub(super) struct Reply {
     pub(super) status: StatusCode,

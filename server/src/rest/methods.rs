@@ -9,7 +9,7 @@ use crate::service::pipeline;
 /// Declares the methods with their names in metrics and logs.
 macro_rules! methods {
     ($($name:ident = $text:literal),+ $(,)?) => {
-        /// What a request does.
+        /// Effect of a request.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub(super) enum Method { $($name),+ }
 

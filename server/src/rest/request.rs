@@ -42,11 +42,11 @@ pub(super) struct Request {
     pub(super) closing: Option<Closing>,
     /// Memory of the arguments, beyond what is free.
     pub(super) arguments_bytes: usize,
-    /// What the request is about, for the slow log.
+    /// Subject of the request, for the slow log.
     pub(super) about: About,
 }
 
-/// What a request is about, for the slow log.
+/// Subject of a request, for the slow log.
 #[derive(Clone, Debug)]
 pub(super) struct About {
     table: Option<TableName>,

@@ -198,7 +198,7 @@ async fn bind(setting: &'static str, listen: &Address) -> Result<TcpListener, Fa
     })
 }
 
-/// What a server has besides settings, ports and engine.
+/// Parts of a server besides settings, ports and engine.
 struct Parts {
     controls: Option<Controls>,
     cluster: Option<Cluster>,

@@ -8,7 +8,7 @@ use metrics::{Counter, Gauge, counter, gauge};
 
 use crate::observe::metrics::names;
 
-/// What a batch of a source has applied.
+/// Counts of the edits of a batch that were applied.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Applied {
     /// Edits of the source's log.

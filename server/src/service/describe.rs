@@ -43,7 +43,7 @@ pub(crate) struct Description {
     /// The scanner of a fetch, and its most results.
     scanner: Option<u32>,
     results: Option<u32>,
-    /// What a fetch has found.
+    /// Result of a fetch.
     found: Option<FetchedRows>,
     /// Time that it was held back or waited for a thread.
     waited: Duration,
@@ -146,7 +146,7 @@ impl Description {
         }
     }
 
-    /// What a fetch has found; `None` for other calls.
+    /// Result of a fetch; `None` for other calls.
     pub(crate) fn rows_of_fetch(&self) -> Option<FetchedRows> {
         self.found
     }

@@ -99,7 +99,7 @@ impl Pin {
         self.state.cluster_id
     }
 
-    /// What the manifest says, for [`Restore::decode`](crate::engine::Restore::decode).
+    /// State of the manifest, for [`Restore::decode`](crate::engine::Restore::decode).
     pub fn manifest(&self) -> Vec<u8> {
         encode_snapshot(&self.state)
     }

@@ -21,7 +21,7 @@ use crate::manifest::{self, ManifestState, decode_state, is_file_name};
 use crate::schema::TableName;
 use crate::wal::cut;
 
-/// What a pin's manifest said, to be written into another directory.
+/// State of a pin's manifest, to be written into another directory.
 #[derive(Clone, Debug)]
 pub struct Restore {
     state: ManifestState,

@@ -69,7 +69,7 @@ pub(super) async fn run(wanted: &command_line::Restore) -> Result<ExitCode, Fail
     Ok(ExitCode::SUCCESS)
 }
 
-/// A line that says what is restored.
+/// Line that names the restored backup or point.
 fn what(plan: &Plan, tail: Option<&Tail>, wanted: &command_line::Restore) -> String {
     let mut what = plan.id();
     if let Some(tail) = tail {

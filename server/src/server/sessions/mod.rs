@@ -74,7 +74,7 @@ pub(crate) struct OpenScan {
     pub(crate) pending: PendingScan,
     /// Columns go out as a sorted list (Thrift 1's `sortColumns`).
     pub(crate) sort_columns: bool,
-    /// What was read and not returned, of a caller that counts cells.
+    /// Cells that were read and not returned, for a caller that counts cells.
     pub(crate) unreturned: Option<Unreturned>,
     /// The reservation for its arguments and its filter; `None` if they are small.
     pub(crate) memory: Option<ScannerMemory>,

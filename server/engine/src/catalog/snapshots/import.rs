@@ -64,7 +64,7 @@ pub struct ImportedFile {
     pub loaded_seq: Option<SeqId>,
 }
 
-/// What is made of a snapshot before the manifest has it.
+/// Prepared snapshot that the manifest does not name yet.
 struct Copies<'a> {
     catalog: &'a Catalog,
     name: &'a str,
