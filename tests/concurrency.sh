@@ -30,8 +30,8 @@ tsan() {
     (
         export CARGO_TARGET_DIR=target/tsan RUSTFLAGS="-Zsanitizer=thread" TSAN_OPTIONS=$options
         cargo +nightly test -Zbuild-std --target "$host" -p basalt-engine --lib --test engine
-        cargo +nightly test -Zbuild-std --target "$host" -p basalt --no-default-features --lib --bins
-        cargo +nightly build -Zbuild-std --target "$host" -p basalt --no-default-features --bins
+        cargo +nightly test -Zbuild-std --target "$host" -p basalt --no-default-features --features thrift --lib --bins
+        cargo +nightly build -Zbuild-std --target "$host" -p basalt --no-default-features --features thrift --bins
     )
     TSAN_OPTIONS="$options suppressions=$PWD/tests/tsan-suppressions.txt" \
         cargo run --release -p basalt-torture --bin basalt-torture -- \

@@ -9,6 +9,7 @@
 //! | [`thrift1`] | HBase's `Hbase` service, `thrift1/Hbase.thrift` |
 //! | [`thrift2`] | HBase's `THBaseService`, `thrift2/hbase.thrift` |
 //! | [`admin`] | `BasaltAdmin`, the calls that HBase's two services lack, `basalt.thrift` |
+//! | [`describe`] | descriptors as text, as `describe` in HBase's shell prints them |
 //! | [`dispatch`] | which of the three Thrift services a message on the shared port means |
 //! | [`native`] | HBase's native RPC: frames, cells, protobuf messages, `native/hbase.proto` |
 //! | [`zookeeper`] | the packets by which native clients look up a server |
@@ -32,6 +33,7 @@ pub mod admin;
 #[cfg(feature = "thrift")]
 pub mod apache;
 pub mod call;
+pub mod describe;
 pub mod dispatch;
 pub mod native;
 pub mod schema;

@@ -22,6 +22,9 @@
 //!
 //! Below all rows is the engine, which is synchronous: tokio ends at `service`.
 
+// Without Thrift, some of the words that all protocols share have no speaker left.
+#![cfg_attr(not(feature = "thrift"), allow(dead_code, unused_imports, unused_mut))]
+
 mod backup;
 mod cluster;
 mod commands;
@@ -42,6 +45,7 @@ mod server;
 mod service;
 mod snapshot_files;
 mod socket;
+#[cfg(feature = "thrift")]
 pub mod thrift;
 mod zookeeper;
 

@@ -1,6 +1,6 @@
 //! Bytes as text and back: Ruby's string escapes on input, HBase's `toStringBinary` on output.
 
-pub(super) use basalt_idl::thrift2::describe::printable;
+pub(super) use basalt_idl::describe::printable;
 
 /// The end of the year 9999, where the formatter ends. Later times, such as `i64::MAX`, are printed as
 /// numbers.

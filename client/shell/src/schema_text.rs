@@ -1,6 +1,6 @@
-//! Schemas from text: `{NAME => 'f', VERSIONS => '3'}`. `basalt_idl::thrift2::describe` is the other way.
+//! Schemas from text: `{NAME => 'f', VERSIONS => '3'}`. `basalt_idl::describe` is the other way.
 
-use basalt_idl::thrift2::describe::{FAMILY_ATTRIBUTES, FOREVER, TABLE_ATTRIBUTES};
+use basalt_idl::describe::{FAMILY_ATTRIBUTES, FOREVER, TABLE_ATTRIBUTES};
 use bytes::Bytes;
 
 use super::arguments::{Options, bytes, text};

@@ -14,17 +14,19 @@
 //! ```
 //!
 //! Its payload is a line of JSON ([`Head`]) and the bytes. The line repeats the name, which is not
-//! encrypted, and has the samples of time and position within the piece.
+//! encrypted.
 //!
 //! A restore to a position takes a backup of before and the pieces that follow it without a gap, up to the first
-//! that reaches the position. The state of the backup and the log go together as long as there is no turn
-//! between them: so a server makes a backup after each turn, and positions from the turn to that backup cannot
-//! be restored.
+//! that reaches the position, and the turns of before (`turns`). The state of the backup and the log go together as
+//! long as all turns between them are known. Where one cannot be followed, the server makes a backup after it, and
+//! positions from the turn to that backup cannot be restored.
 //!
-//! Time: the position of a time is that of the last sample up to it. While the log does not grow, the object
-//! `log/RUN/seen` says now and then up to when ([`Seen`]).
+//! Time: the log itself says when its edits were written, so a restore to a time takes the pieces up to the first
+//! that ended later, and cuts the log at the time. While the log does not grow, the object `log/RUN/seen` says now
+//! and then up to when ([`Seen`]).
 
 use std::collections::{BTreeMap, HashMap};
+use std::fmt;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
@@ -33,10 +35,11 @@ use crate::catalogue::Catalogue;
 use crate::error::{Error, Result};
 use crate::fetch::Plan;
 use crate::object::Kind;
+use crate::turns::{Numbers, Turn, reach};
 use crate::vault::Vault;
 
 /// Folder of the pieces.
-const FOLDER: &str = "log";
+pub(crate) const FOLDER: &str = "log";
 
 /// Name of the object that says when a log was looked at.
 const SEEN: &str = "seen";
@@ -48,7 +51,7 @@ pub const PIECE_BYTES: u64 = 8 << 20;
 const FORMAT: u32 = 1;
 
 /// A time, and the last position that the log had then.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sample {
     /// Milliseconds since 1970.
     pub time_ms: u64,
@@ -85,8 +88,6 @@ struct Head {
     path: String,
     /// Length that the file must have at least: zeros follow.
     length: u64,
-    /// Ascending.
-    samples: Vec<Sample>,
 }
 
 /// When a log that did not grow was looked at.
@@ -106,6 +107,8 @@ struct Seen {
 struct Run {
     pieces: Vec<Piece>,
     seen: Option<Seen>,
+    /// In order.
+    turns: Vec<Numbers>,
 }
 
 impl Piece {
@@ -152,37 +155,49 @@ pub struct Span {
 pub enum Target {
     /// The last edit with this sequence id or a smaller one.
     Position(u64),
-    /// The last edit known to have been there at this time, in milliseconds since 1970.
+    /// The last edit that was written up to this time, in milliseconds since 1970.
     Time(u64),
     /// The last edit that there is after the newest backup.
     Latest,
 }
 
 /// Pieces of the log that follow a backup's files.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Tail {
-    pieces: Vec<Piece>,
-    /// The log is to end with this edit.
-    pub position: u64,
+    pub(crate) pieces: Vec<Piece>,
+    /// The turns up to the target.
+    pub turns: Vec<Turn>,
+    /// Where the log is to end: the pieces may go on.
+    pub until: Until,
+}
+
+/// Where a restored log ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Until {
+    /// With the last edit up to this sequence id.
+    Position(u64),
+    /// With the last edit that was written up to this time, in milliseconds since 1970.
+    Time(u64),
+}
+
+impl fmt::Display for Until {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Position(position) => write!(f, "position {position}"),
+            Self::Time(time_ms) => write!(f, "time {time_ms}"),
+        }
+    }
 }
 
 impl Vault {
-    /// Writes a piece. `path` is the segment's below the data directory, `length` the least length of its file,
-    /// `samples` the times and positions within it, ascending. Returns the bytes written.
-    pub async fn put_piece(
-        &self,
-        piece: &Piece,
-        path: &Path,
-        length: u64,
-        samples: &[Sample],
-        bytes: &[u8],
-    ) -> Result<u64> {
+    /// Writes a piece. `path` is the segment's below the data directory, `length` the least length of its file.
+    /// Returns the bytes written.
+    pub async fn put_piece(&self, piece: &Piece, path: &Path, length: u64, bytes: &[u8]) -> Result<u64> {
         let head = Head {
             format: FORMAT,
             name: piece.name(),
             path: crate::catalogue::encode_path(path),
             length,
-            samples: samples.to_vec(),
         };
         let mut payload = serde_json::to_vec(&head).map_err(|error| Error::Refused(error.to_string()))?;
         payload.push(b'\n');
@@ -220,6 +235,8 @@ impl Vault {
             };
             if let Some(piece) = Piece::parse(run, name) {
                 runs.entry(run.to_owned()).or_default().pieces.push(piece);
+            } else if let Some(numbers) = Numbers::parse(name) {
+                runs.entry(run.to_owned()).or_default().turns.push(numbers);
             } else if name == SEEN {
                 with_seen.push(run.to_owned());
             }
@@ -236,6 +253,7 @@ impl Vault {
             // Of pieces that begin together the longest comes first.
             run.pieces
                 .sort_by_key(|piece| (piece.segment, piece.from, std::cmp::Reverse(piece.to)));
+            run.turns.sort();
         }
         Ok(runs)
     }
@@ -304,10 +322,17 @@ impl Vault {
             }
             let follows = follow(&catalogue, runs.get(&catalogue.run));
             let seen_ms = seen_ms(&catalogue, &follows, runs.get(&catalogue.run));
-            let Some((pieces, position)) = self.up_to(&catalogue, &follows, seen_ms, target).await? else {
+            let Some((pieces, until)) = Self::up_to(&catalogue, &follows, seen_ms, target) else {
                 continue;
             };
-            let tail = Tail { pieces, position };
+            let mut turns = self.turns_after(&catalogue, runs.get(&catalogue.run)).await?;
+            turns.retain(|turn| match target {
+                // The position is that of the last edit before the turn.
+                Target::Position(position) => turn.position < position,
+                Target::Time(time_ms) => turn.time_ms <= time_ms,
+                Target::Latest => true,
+            });
+            let tail = Tail { pieces, turns, until };
             return Ok((self.plan_of(catalogue).await?, tail));
         }
         if target == Target::Latest {
@@ -319,51 +344,54 @@ impl Vault {
         )))
     }
 
-    /// The pieces that lead to the target, and the position there; `None` if they do not reach it.
-    async fn up_to(
-        &self,
+    /// The turns of the run that follow a backup without a gap.
+    async fn turns_after(&self, catalogue: &Catalogue, run: Option<&Run>) -> Result<Vec<Turn>> {
+        let Some(run) = run else { return Ok(Vec::new()) };
+        let last = reach(&run.turns, catalogue.turns);
+        let mut turns: Vec<Turn> = Vec::new();
+        for numbers in &run.turns {
+            let next = turns.last().map_or(catalogue.turns, |turn| turn.number) + 1;
+            if numbers.to >= next && numbers.from <= next && next <= last {
+                let read = self.turns(&catalogue.run, *numbers).await?;
+                turns.extend(read.into_iter().filter(|turn| turn.number >= next));
+            }
+        }
+        Ok(turns)
+    }
+
+    /// The pieces that lead to the target, and where it is; `None` if they do not reach it.
+    fn up_to(
         catalogue: &Catalogue,
         follows: &[&Piece],
         seen_ms: u64,
         target: Target,
-    ) -> Result<Option<(Vec<Piece>, u64)>> {
+    ) -> Option<(Vec<Piece>, Until)> {
+        let copy = |pieces: &[&Piece]| pieces.iter().map(|piece| (*piece).clone()).collect::<Vec<_>>();
+        let end = follows.last().map_or(catalogue.position, |last| last.position);
         match target {
-            Target::Latest => {
-                let position = follows.last().map_or(catalogue.position, |last| last.position);
-                let pieces = follows.iter().map(|piece| (*piece).clone()).collect();
-                Ok(Some((pieces, position)))
+            Target::Latest => Some((copy(follows), Until::Position(end))),
+            Target::Position(position) if position == catalogue.position => {
+                Some((Vec::new(), Until::Position(position)))
             }
-            Target::Position(position) if position == catalogue.position => Ok(Some((Vec::new(), position))),
             Target::Position(position) => {
-                let Some(last) = follows.iter().position(|piece| piece.position >= position) else {
-                    return Ok(None);
-                };
-                let pieces = follows[..=last].iter().map(|piece| (*piece).clone()).collect();
-                Ok(Some((pieces, position)))
+                let last = follows.iter().position(|piece| piece.position >= position)?;
+                Some((copy(&follows[..=last]), Until::Position(position)))
             }
+            // After the last piece, while the log did not grow, or at the backup.
             Target::Time(time_ms) if follows.last().is_none_or(|last| last.time_ms < time_ms) => {
-                // After the last piece, while the log did not grow, or at the backup.
-                if time_ms > seen_ms && time_ms != catalogue.time_ms {
-                    return Ok(None);
-                }
-                let position = follows.last().map_or(catalogue.position, |last| last.position);
-                let pieces = follows.iter().map(|piece| (*piece).clone()).collect();
-                Ok(Some((pieces, position)))
+                let is_known = time_ms <= seen_ms || time_ms == catalogue.time_ms;
+                is_known.then(|| (copy(follows), Until::Time(time_ms)))
             }
             Target::Time(time_ms) => {
-                // The first piece that ends later: the time is before its end, or in it.
-                let Some(last) = follows.iter().position(|piece| piece.time_ms >= time_ms) else {
-                    return Ok(None);
-                };
-                let (head, _) = self.piece(follows[last]).await?;
-                let in_piece = head.samples.iter().rev().find(|sample| sample.time_ms <= time_ms);
-                let before = follows[..last].last().map(|piece| piece.position);
-                let position = in_piece
-                    .map(|sample| sample.position)
-                    .or(before)
-                    .unwrap_or(catalogue.position);
-                let pieces = follows[..=last].iter().map(|piece| (*piece).clone()).collect();
-                Ok(Some((pieces, position.max(catalogue.position))))
+                let later = follows.iter().position(|piece| piece.time_ms > time_ms);
+                let mut count = later.map_or(follows.len(), |last| last + 1);
+                // A piece that ends a segment was shipped together with the beginning of the next one.
+                while let Some(next) = follows.get(count)
+                    && next.segment > follows[count - 1].segment
+                {
+                    count += 1;
+                }
+                Some((copy(&follows[..count]), Until::Time(time_ms)))
             }
         }
     }
@@ -372,10 +400,15 @@ impl Vault {
     pub(crate) async fn verify_log(&self, catalogues: &[Catalogue]) -> Result<(u64, Vec<String>)> {
         let runs = self.runs().await?;
         let mut needed = std::collections::BTreeSet::new();
+        let mut problems = Vec::new();
         for catalogue in catalogues {
             needed.extend(follow(catalogue, runs.get(&catalogue.run)));
+            match self.turns_after(catalogue, runs.get(&catalogue.run)).await {
+                Ok(_) => {}
+                Err(error) if error.is_damage() => problems.push(error.to_string()),
+                Err(error) => return Err(error),
+            }
         }
-        let mut problems = Vec::new();
         for piece in &needed {
             match self.piece(piece).await {
                 Ok(_) => {}
@@ -388,15 +421,22 @@ impl Vault {
 
     /// Removes the pieces that no kept backup is followed by. Returns their number.
     pub(crate) async fn prune_log(&self, kept: &[Catalogue]) -> Result<u64> {
-        let mut oldest: HashMap<&str, (u64, u64)> = HashMap::new();
+        // Place and turns of the oldest backup of each run.
+        let mut oldest: HashMap<&str, ((u64, u64), u64)> = HashMap::new();
         for catalogue in kept {
-            let place = (catalogue.segment, catalogue.segment_bytes);
+            let place = ((catalogue.segment, catalogue.segment_bytes), catalogue.turns);
             let of_run = oldest.entry(&catalogue.run).or_insert(place);
             *of_run = place.min(*of_run);
         }
         let mut removed = 0;
-        for (run, Run { pieces, seen }) in self.runs().await? {
-            let from = oldest.get(run.as_str());
+        for (run, Run { pieces, seen, turns }) in self.runs().await? {
+            let oldest = oldest.get(run.as_str());
+            for numbers in turns {
+                if oldest.is_none_or(|(_, turns)| numbers.to <= *turns) {
+                    self.store.delete(&numbers.object(&run)).await?;
+                }
+            }
+            let from = oldest.map(|(place, _)| place);
             for piece in pieces {
                 if from.is_none_or(|from| (piece.segment, piece.to) <= *from) {
                     self.delete_piece(&piece).await?;
@@ -411,8 +451,9 @@ impl Vault {
     }
 }
 
-/// The pieces that follow a backup without a gap and without a turn.
+/// The pieces that follow a backup without a gap, and with all turns between.
 fn follow<'a>(catalogue: &Catalogue, run: Option<&'a Run>) -> Vec<&'a Piece> {
+    let last_turn = run.map_or(0, |run| reach(&run.turns, catalogue.turns));
     let (mut segment, mut end) = (catalogue.segment, catalogue.segment_bytes);
     let mut found = Vec::new();
     for piece in run.into_iter().flat_map(|run| &run.pieces) {
@@ -424,7 +465,7 @@ fn follow<'a>(catalogue: &Catalogue, run: Option<&'a Run>) -> Vec<&'a Piece> {
         } else {
             piece.segment == segment + 1 && piece.from == 0
         };
-        if !goes_on || piece.turns != catalogue.turns {
+        if !goes_on || piece.turns > last_turn {
             break;
         }
         (segment, end) = (piece.segment, piece.to);
@@ -439,8 +480,10 @@ fn seen_ms(catalogue: &Catalogue, follows: &[&Piece], run: Option<&Run>) -> u64 
     let end = last.map_or((catalogue.segment, catalogue.segment_bytes), |last| {
         (last.segment, last.to)
     });
-    let seen = run.and_then(|run| run.seen.as_ref());
-    let seen = seen.filter(|seen| (seen.segment, seen.to) == end && seen.turns == catalogue.turns);
+    let Some(run) = run else { return 0 };
+    let seen = run.seen.as_ref();
+    let last_turn = reach(&run.turns, catalogue.turns);
+    let seen = seen.filter(|seen| (seen.segment, seen.to) == end && seen.turns <= last_turn);
     seen.map_or(0, |seen| seen.time_ms)
 }
 
@@ -451,7 +494,7 @@ fn seen_object(run: &str) -> String {
 impl Tail {
     /// Whether the backup alone reaches the target.
     pub fn is_empty(&self) -> bool {
-        self.pieces.is_empty()
+        self.pieces.is_empty() && self.turns.is_empty()
     }
 
     /// Writes the pieces into the log of a restored directory.

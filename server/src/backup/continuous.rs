@@ -2,10 +2,10 @@
 //!
 //! Each second ([`Shipper::step`]):
 //! 1. sync the log and note where it ends;
-//! 2. ship what was added since, in pieces ([`basalt_backup::Piece`]); many small pieces become one;
+//! 2. ship the turns since (changes that the log does not show), and then what was added to the log, in pieces
+//!    ([`basalt_backup::Piece`]); many small pieces become one;
 //! 3. begin a backup if one is due, in a task of its own: the first one of the run, `backup.interval_ms` after
-//!    the last, after a turn (a change that the log does not show), and after as much log as a start can
-//!    replay.
+//!    the last, after a turn that a restore cannot follow, and after as much log as a start can replay.
 //!
 //! The lag is the time since the last end of the log that can be restored: it is shipped, and a backup of this
 //! run goes with it. Segments are held until they are shipped. When the store is away and they have reached
@@ -18,7 +18,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use basalt_backup::{CopyOptions, Made, PIECE_BYTES, Piece, Progress, Sample, Vault};
+use basalt_backup::{CopyOptions, Made, PIECE_BYTES, Piece, Progress, Vault};
 use basalt_engine::engine::{LogHold, LogPoint};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
@@ -30,7 +30,7 @@ use crate::server::Server;
 /// Time between two looks at the log: what can be lost with the machine, about.
 const PERIOD: Duration = Duration::from_secs(1);
 
-/// Least time between two backups: turns can follow each other quickly.
+/// Least time between two backups: turns that cannot be followed can come quickly after each other.
 const BACKUP_PAUSE: Duration = Duration::from_secs(5);
 
 /// Pause after a backup that failed.
@@ -69,6 +69,9 @@ pub(crate) async fn run(server: Arc<Server>, stop: CancellationToken) {
     }
 }
 
+/// Most turns that wait for a store that is away.
+const TURNS_MAX: usize = 4096;
+
 /// A backup that is being made, with the turns that it covers.
 struct Running {
     turns: u64,
@@ -92,13 +95,17 @@ struct Shipper {
     hold: Option<LogHold>,
     /// `None` until a backup has begun.
     shipped: Option<Shipped>,
-    /// Pieces that are to become one, of one segment, with their ends.
-    recent: Vec<(Piece, Sample)>,
+    /// Pieces that are to become one, of one segment.
+    recent: Vec<Piece>,
     /// When the store was last told where the log ends.
     seen: Instant,
     backup: Option<Running>,
     /// Turns up to the last backup that was made.
     covered: Option<u64>,
+    /// Turns that are not shipped.
+    turns: Vec<basalt_backup::Turn>,
+    /// The last turn that a restore cannot follow.
+    gap: u64,
     /// When the next backup may begin, and when it is due.
     not_before: Instant,
     due: Instant,
@@ -122,6 +129,8 @@ impl Shipper {
             seen: now,
             backup: None,
             covered: None,
+            turns: Vec::new(),
+            gap: 0,
             not_before: now,
             due: now,
             shipped_since: 0,
@@ -168,12 +177,13 @@ impl Shipper {
             }
             return Ok(());
         }
+        self.ship_turns(&vault).await?;
         self.ship(&vault, &point).await?;
         self.note_seen(&vault, &point).await?;
-        if self.covered == Some(point.turns) {
+        if self.is_covered() {
             self.server.backups().note_covered(point.wall_ms);
         }
-        if self.is_due(&point) {
+        if self.is_due() {
             self.begin_backup(&vault).await?;
         }
         Ok(())
@@ -189,13 +199,18 @@ impl Shipper {
         Ok(vault)
     }
 
-    fn is_due(&self, point: &LogPoint) -> bool {
+    /// Whether a restore can reach the shipped end of the log.
+    fn is_covered(&self) -> bool {
+        self.covered.is_some_and(|covered| covered >= self.gap)
+    }
+
+    fn is_due(&self) -> bool {
         let now = Instant::now();
         if self.backup.is_some() || now < self.not_before {
             return false;
         }
         let much = self.server.config().memstore.total_bytes / 2;
-        now >= self.due || self.covered != Some(point.turns) || self.shipped_since > much
+        now >= self.due || !self.is_covered() || self.shipped_since > much
     }
 
     /// Pins everything, and copies it in a task.
@@ -258,6 +273,35 @@ impl Shipper {
         }
     }
 
+    /// Ships the turns of before the log's end.
+    async fn ship_turns(&mut self, vault: &Vault) -> Result<(), Refusal> {
+        let made = self
+            .server
+            .on_pool(|server| Ok(server.engine().take_turns()?))
+            .await?;
+        for turn in made {
+            match turn.edit {
+                Some(edit) if self.turns.len() < TURNS_MAX => self.turns.push(basalt_backup::Turn {
+                    number: turn.number,
+                    position: turn.position.0,
+                    time_ms: turn.wall_ms,
+                    edit,
+                }),
+                _ => self.gap = turn.number,
+            }
+        }
+        while let Some(first) = self.turns.first().map(|turn| turn.number) {
+            let together = (first..)
+                .zip(&self.turns)
+                .take_while(|(number, turn)| *number == turn.number);
+            let count = together.count();
+            let written = vault.put_turns(&self.run, &self.turns[..count]).await?;
+            self.server.backups().note_log_bytes(written);
+            self.turns.drain(..count);
+        }
+        Ok(())
+    }
+
     /// Ships the log up to a point.
     async fn ship(&mut self, vault: &Vault, point: &LogPoint) -> Result<(), Refusal> {
         let end = point.end;
@@ -293,8 +337,7 @@ impl Shipper {
                 time_ms: point.wall_ms,
                 position,
             };
-            self.put(vault, &piece, &path, length, &[sample_of(&piece)])
-                .await?;
+            self.put(vault, &piece, &path, length).await?;
             self.shipped = Some(Shipped {
                 segment: number,
                 to: piece_to,
@@ -317,7 +360,6 @@ impl Shipper {
         piece: &Piece,
         path: &std::path::Path,
         length: u64,
-        samples: &[Sample],
     ) -> Result<(), Refusal> {
         let file = self.server.config().data.dir.join(path);
         let (from, to) = (piece.from, piece.to);
@@ -332,14 +374,14 @@ impl Shipper {
                     source,
                 })
             })?;
-        let written = vault.put_piece(piece, path, length, samples, &bytes).await?;
+        let written = vault.put_piece(piece, path, length, &bytes).await?;
         self.server.backups().note_log_bytes(written);
         Ok(())
     }
 
     /// Collects small pieces, and makes one of them when they are many.
     async fn note_recent(&mut self, vault: &Vault, piece: Piece) -> Result<(), Refusal> {
-        let fits = self.recent.first().is_none_or(|(first, _)| {
+        let fits = self.recent.first().is_none_or(|first| {
             first.segment == piece.segment
                 && first.turns == piece.turns
                 && piece.to - first.from <= PIECE_BYTES
@@ -347,8 +389,7 @@ impl Shipper {
         if !fits {
             self.merge(vault).await?;
         }
-        let sample = sample_of(&piece);
-        self.recent.push((piece, sample));
+        self.recent.push(piece);
         if self.recent.len() >= MERGED_PIECES {
             self.merge(vault).await?;
         }
@@ -358,7 +399,7 @@ impl Shipper {
     /// Writes the collected pieces as one, then removes them.
     async fn merge(&mut self, vault: &Vault) -> Result<(), Refusal> {
         let recent = std::mem::take(&mut self.recent);
-        let ([(first, _), ..], [.., (last, _)]) = (recent.as_slice(), recent.as_slice()) else {
+        let ([first, ..], [.., last]) = (recent.as_slice(), recent.as_slice()) else {
             return Ok(());
         };
         if recent.len() < 2 {
@@ -373,11 +414,10 @@ impl Shipper {
             .server
             .on_pool(move |server| Ok(server.engine().segment_file(number)?))
             .await?;
-        let samples: Vec<Sample> = recent.iter().map(|(_, sample)| *sample).collect();
         // The segment may be sealed by now, and shorter than it was preallocated.
         let length = allocated.min(present).max(whole.to);
-        self.put(vault, &whole, &path, length, &samples).await?;
-        for (piece, _) in &recent {
+        self.put(vault, &whole, &path, length).await?;
+        for piece in &recent {
             vault.delete_piece(piece).await?;
         }
         Ok(())
@@ -449,13 +489,6 @@ impl Shipper {
         if let Err(failure) = suspended.await {
             tracing::warn!("backup: {}", failure.message());
         }
-    }
-}
-
-fn sample_of(piece: &Piece) -> Sample {
-    Sample {
-        time_ms: piece.time_ms,
-        position: piece.position,
     }
 }
 

@@ -49,15 +49,9 @@ pub(crate) enum Command {
         #[command(flatten)]
         dir: DataDir,
     },
-    /// Take over a snapshot from an HBase root directory; the server must be stopped.
-    ImportSnapshot {
-        /// The HBase root directory.
-        root: PathBuf,
-        /// The snapshot.
-        name: String,
-        #[command(flatten)]
-        dir: DataDir,
-    },
+    /// Take over a snapshot from an HBase root directory, into a stopped server's data directory or a running
+    /// server.
+    ImportSnapshot(ImportSnapshot),
     /// Print or check the settings that a server would run with.
     Config {
         #[command(subcommand)]
@@ -105,6 +99,22 @@ pub(crate) enum Command {
         /// An existing directory.
         dir: PathBuf,
     },
+}
+
+/// A snapshot that is to be taken over.
+#[derive(Debug, Args)]
+pub(crate) struct ImportSnapshot {
+    /// The HBase root directory.
+    pub(crate) root: PathBuf,
+    /// The snapshot.
+    pub(crate) name: String,
+    /// Into the running server with this HTTP address, which reads the directory itself.
+    #[arg(long, value_name = "ADDR")]
+    pub(crate) into: Option<String>,
+    #[command(flatten)]
+    pub(crate) login: Login,
+    #[command(flatten)]
+    pub(crate) dir: DataDir,
 }
 
 /// A backup that is to be made.
@@ -190,9 +200,18 @@ pub(crate) struct Restore {
     /// URL of the backups.
     #[arg(long, value_name = "URL")]
     pub(crate) from: String,
-    /// The data directory to be made: a new or empty one.
+    /// The data directory to be made: a new or empty one. With --into a directory for the work, which is removed
+    /// at the end.
     #[arg(long, value_name = "DIR", required_unless_present = "list")]
     pub(crate) data_dir: Option<PathBuf>,
+    /// Put the table of --table into the running server with this HTTP address, on the same machine.
+    #[arg(long, value_name = "ADDR", requires_all = ["tables", "new_name"], conflicts_with_all = ["list", "new_cluster_id"])]
+    pub(crate) into: Option<String>,
+    /// With --into: name of the table there, which must be new.
+    #[arg(long = "as", value_name = "TABLE", requires = "into")]
+    pub(crate) new_name: Option<String>,
+    #[command(flatten)]
+    pub(crate) login: Login,
     /// Id of a backup: that state, without the log that follows it.
     #[arg(long, value_name = "ID")]
     pub(crate) backup: Option<String>,

@@ -22,6 +22,7 @@ mod backup;
 mod command_line;
 mod health;
 mod offline;
+mod operator;
 mod settings;
 mod snapshots;
 mod users;
@@ -38,7 +39,7 @@ pub fn run(before_threads: fn() -> bool) -> ExitCode {
         Command::Check { data_dir } => offline::check(&data_dir),
         Command::Dump { file, cells } => offline::dump(&file, cells),
         Command::ExportSnapshot { name, to, dir } => snapshots::export(&dir.data_dir, &name, &to),
-        Command::ImportSnapshot { root, name, dir } => snapshots::import(&dir.data_dir, &root, &name),
+        Command::ImportSnapshot(arguments) => snapshots::import(&arguments),
         Command::Config { command } => settings::run(command),
         Command::Health { http, settings } => health::run(http, settings),
         Command::User { command } => users::user(command),
@@ -54,6 +55,17 @@ pub fn run(before_threads: fn() -> bool) -> ExitCode {
         log_queue::say(&format!("basalt: {error}"));
         ExitCode::FAILURE
     })
+}
+
+/// Runs asynchronous work of a command.
+fn on_runtime<T>(
+    work: impl Future<Output = Result<T, Box<dyn Error + Send + Sync>>>,
+) -> Result<T, Box<dyn Error + Send + Sync>> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()?;
+    runtime.block_on(work)
 }
 
 fn serve(arguments: Serve, before_threads: fn() -> bool) -> Outcome {

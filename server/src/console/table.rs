@@ -7,7 +7,7 @@ use super::frame::Place;
 use super::paging::Params;
 use super::{Made, Page, Refusal, findings, hot_rows, region_list, show};
 use crate::server::Server;
-use crate::thrift::schema;
+use crate::service::schema;
 
 pub(super) fn page(server: &Server, name: &str, params: &Params) -> Made {
     let table = table_named(name)?;

@@ -143,7 +143,7 @@ mod tests {
     const SECRET: &str = "secret";
 
     /// Every path of the HTTP port, with the name of a table that exists, and one that does not exist.
-    const PATHS: [(&str, &str); 23] = [
+    const PATHS: [(&str, &str); 24] = [
         ("GET", "/"),
         ("GET", "/metrics"),
         ("GET", "/tables"),
@@ -163,6 +163,7 @@ mod tests {
         ("GET", "/assets/style.css"),
         ("POST", "/debug/pprof/profile"),
         ("POST", "/backup"),
+        ("POST", "/snapshots/import"),
         ("POST", "/test/reset"),
         ("POST", "/test/clock"),
         ("GET", "/test/faults"),
@@ -185,6 +186,7 @@ mod tests {
             recorder,
             TaskTracker::new(),
             CancellationToken::new(),
+            axum::Router::new(),
             |site| site,
         );
         let request = Request::builder()

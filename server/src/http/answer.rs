@@ -97,7 +97,7 @@ pub(crate) struct Closing(pub(super) CancellationToken);
 
 /// Ends the connection of a call whose fault requires that. Never returns: the end of the connection
 /// drops this.
-pub(super) async fn close_without_answer(closing: Option<Closing>) -> ! {
+pub(crate) async fn close_without_answer(closing: Option<Closing>) -> ! {
     if let Some(Closing(closing)) = closing {
         closing.cancel();
     }

@@ -1,4 +1,5 @@
-//! The HTTP port: metrics, health, Thrift calls by POST; pages and profiles are in `console`.
+//! The HTTP port: metrics and health; pages and profiles are in `console`, Thrift calls by POST in
+//! `thrift::http`.
 //!
 //! A GET changes nothing and starts nothing. Requests of other sites' web pages are refused before any
 //! route runs ([`guard`]), and so are those whose sender may not see the answer ([`access`]).
@@ -24,11 +25,12 @@ mod backup;
 mod body;
 pub(crate) mod connection;
 mod guard;
+mod lines;
+mod snapshots;
 mod testing;
-mod thrift;
 
 pub(crate) use access::{Sender, caller_of, unauthorized};
-pub(crate) use answer::{Answer, Closing};
+pub(crate) use answer::{Answer, Closing, close_without_answer};
 pub(crate) use body::{NotReceived, receive};
 
 /// Puts the guard around a router: no route of it is reached without it.
@@ -37,14 +39,14 @@ pub(crate) fn guarded(server: &Server, router: Router) -> Router {
     router.layer(axum::middleware::from_fn_with_state(guard, guard::guard))
 }
 
-/// All that the HTTP port answers. Clients of Thrift 1 (Hue) and of Thrift 2 (Java) post to `/`: HBase's
-/// port has nothing but its servlet. `add` puts what other protocols answer on this port in front of it,
-/// behind the guard.
+/// All that the HTTP port answers. `calls` are further routes with the same rules. `add` puts what other
+/// protocols answer on this port in front of it, behind the guard.
 pub(crate) fn site(
     server: Arc<Server>,
     recorder: PrometheusHandle,
     tasks: TaskTracker,
     stop: CancellationToken,
+    calls: Router<Site>,
     add: impl FnOnce(Router) -> Router,
 ) -> Router {
     let guarded_by = Arc::clone(&server);
@@ -57,14 +59,14 @@ pub(crate) fn site(
         stop,
     };
     let routes = Router::new()
-        .route("/", get(console::overview).post(thrift::either))
-        .route("/thrift1", post(thrift::thrift1))
-        .route("/thrift2", post(thrift::thrift2))
+        .route("/", get(console::overview))
         .route("/metrics", get(metrics))
         .route("/healthz", get(|| async { "ok\n" }))
         .route("/readyz", get(ready))
         .route("/debug/pprof/profile", post(profile::profile))
+        .merge(calls)
         .merge(backup::router())
+        .merge(snapshots::router())
         .merge(testing::router())
         .merge(console::router())
         .method_not_allowed_fallback(wrong_method)

@@ -22,8 +22,8 @@ use super::listener::Listener;
 use crate::security::Login;
 use crate::server::Server;
 use crate::socket::Socket;
-use crate::thrift::connection::refuse_on_http_port;
-use crate::thrift::messages::WireFormat;
+#[cfg(feature = "thrift")]
+use crate::thrift;
 use crate::{http, rest};
 
 /// Serves the HTTP port until shutdown.
@@ -42,7 +42,18 @@ pub(crate) async fn serve(
             site
         }
     };
-    let site = http::site(Arc::clone(&server), recorder, tasks.clone(), stop.clone(), add);
+    #[cfg(feature = "thrift")]
+    let calls = thrift::http::routes();
+    #[cfg(not(feature = "thrift"))]
+    let calls = Router::new();
+    let site = http::site(
+        Arc::clone(&server),
+        recorder,
+        tasks.clone(),
+        stop.clone(),
+        calls,
+        add,
+    );
     serve_site("HTTP", listener, Arc::clone(&server), site, tasks, stop).await;
 }
 
@@ -148,9 +159,10 @@ async fn turn_away(
     let login = detect::certificate_login(server, &socket, port, peer)
         .inspect_err(|why| closed(why))
         .ok()?;
+    #[cfg(feature = "thrift")]
     if let Detected::Thrift { protocol, framed } = detected {
-        let first = (WireFormat { protocol, framed }, received);
-        if let Some(reason) = refuse_on_http_port(server, socket, first, stop).await {
+        let first = (thrift::messages::WireFormat { protocol, framed }, received);
+        if let Some(reason) = thrift::connection::refuse_on_http_port(server, socket, first, stop).await {
             log.note(peer, port, None, reason);
         }
         return None;

@@ -19,8 +19,9 @@ use crate::observe::metrics::Api;
 use crate::security::{Caller, Login, Owner};
 use crate::server::Server;
 use crate::socket::Socket;
-use crate::thrift::messages::WireFormat;
-use crate::{native, rest, thrift, zookeeper};
+#[cfg(feature = "thrift")]
+use crate::thrift;
+use crate::{native, rest, zookeeper};
 
 mod detect;
 mod foreign;
@@ -34,8 +35,12 @@ pub(crate) use listener::Listener;
 
 /// The methods of all protocols, numbered within each service as they come.
 pub(crate) fn methods() -> impl Iterator<Item = (Api, &'static str)> {
+    #[cfg(feature = "thrift")]
+    let thrift = thrift::methods();
+    #[cfg(not(feature = "thrift"))]
+    let thrift = std::iter::empty();
     let native = native::methods().map(|method| (Api::Native, method));
-    thrift::methods().chain(native).chain(rest::methods())
+    thrift.chain(native).chain(rest::methods())
 }
 
 /// Closes the scanners of a connection, however it ends.
@@ -117,6 +122,7 @@ impl MainPort {
             return Ok(());
         }
         let mut login = detect::certificate_login(server, &socket, "main", peer)?;
+        #[cfg(feature = "thrift")]
         if detected == Detected::Sasl && server.security().authenticates() {
             let shaken = thrift::sasl::authenticate(server, &mut socket, &mut received, login.as_ref());
             login = Some(Box::pin(shaken).await.map_err(|end| end.to_string())?);
@@ -163,8 +169,9 @@ impl MainPort {
         login: Option<Login>,
     ) -> Result<(), String> {
         let (server, stop) = (&self.server, &self.stop);
+        #[cfg(feature = "thrift")]
         if let Detected::Thrift { protocol, framed } = detected {
-            let first = (WireFormat { protocol, framed }, received);
+            let first = (thrift::messages::WireFormat { protocol, framed }, received);
             let caller = Caller::of_login(Owner::Connection(number), Some(peer), login);
             let serving = thrift::connection::run(Arc::clone(server), socket, first, caller, stop.clone());
             return serving.await.map_err(|end| end.to_string());

@@ -5,14 +5,12 @@
 //!    tables with MOB or encryption, unknown codecs.
 //! 2. Each file is found: below the root or its archive, behind the link of a clone, or as the half of a file
 //!    of a parent whose split was not finished. Its size must be that of the manifest.
-//! 3. The engine copies and verifies the files, each cut to the rows of its region.
+//! 3. The engine copies and verifies the files, each cut to the rows of its region (the caller asks it to).
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use basalt_engine::Engine;
 use basalt_engine::engine::{ImportedFile, ImportedRegion, ImportedSnapshot, RegionInfo};
 use basalt_engine::schema::{TableDescriptor, TableName, escape};
 use prost::Message;
@@ -27,27 +25,18 @@ type Result<T> = std::result::Result<T, Error>;
 /// Largest manifest that is read. HBase's own limit is 64 MiB by default.
 const MANIFEST_BYTES_MAX: u64 = 1 << 30;
 
-/// What an import has done.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Imported {
-    pub(crate) table: TableName,
-    pub(crate) regions: usize,
-    pub(crate) files: u64,
+/// A snapshot as its description says, whose files are yet to be copied.
+#[derive(Debug)]
+pub(crate) struct Found {
+    pub(crate) content: ImportedSnapshot,
     /// Coprocessors of the table, which are not part of the snapshot here.
     pub(crate) left_out: Vec<String>,
 }
 
-/// Imports the snapshot `name` of the root directory `root`. A line for each file goes to `progress`. After an
-/// error nothing is left.
-pub(crate) fn import(
-    engine: &Engine,
-    root: &Path,
-    name: &str,
-    now_ms: u64,
-    progress: &mut dyn Write,
-) -> Result<Imported> {
+/// Reads the snapshot `name` of the root directory `root`, and finds its files.
+pub(crate) fn read(root: &Path, name: &str, now_ms: u64) -> Result<Found> {
     let dir = root.join(SNAPSHOTS).join(name);
-    let info: SnapshotInfo = read(&dir.join(SNAPSHOT_INFO))?;
+    let info: SnapshotInfo = decode(&dir.join(SNAPSHOT_INFO))?;
     check_info(&info, &dir, now_ms)?;
     let path = dir.join(DATA_MANIFEST);
     if !path.exists() {
@@ -57,7 +46,7 @@ pub(crate) fn import(
             what_is_there(&dir)
         )));
     }
-    let manifest: DataManifest = read(&path)?;
+    let manifest: DataManifest = decode(&path)?;
     check_table(&manifest)?;
     let mut descriptor = schema::table(&manifest.table_schema)
         .map_err(|failure| Error::Refused(format!("its table: {}", failure.message())))?;
@@ -71,26 +60,14 @@ pub(crate) fn import(
         regions.push(imported_region(root, region)?);
     }
     regions.sort_by(|one, other| one.start.cmp(&other.start));
-    let count = regions.len();
-    let snapshot = ImportedSnapshot {
+    let content = ImportedSnapshot {
         name: name.to_owned(),
         created_ms: u64::try_from(info.creation_time.unwrap_or_default()).unwrap_or_default(),
         ttl_seconds: u64::try_from(info.ttl.unwrap_or_default()).unwrap_or_default(),
         regions,
-        descriptor: descriptor.clone(),
+        descriptor,
     };
-    let mut files = 0;
-    engine.import_snapshot(&snapshot, &mut |path| {
-        files += 1;
-        // Progress is for people: without a reader of it the import goes on.
-        let _ = writeln!(progress, "copied {}", path.display());
-    })?;
-    Ok(Imported {
-        table: descriptor.name,
-        regions: count,
-        files,
-        left_out,
-    })
+    Ok(Found { content, left_out })
 }
 
 fn what_is_there(dir: &Path) -> String {
@@ -244,7 +221,7 @@ fn found(root: &Path, region: &RegionInfo, family: &str, file: &File) -> Result<
 }
 
 /// Reads a message from a file.
-fn read<M: Message + Default>(path: &Path) -> Result<M> {
+fn decode<M: Message + Default>(path: &Path) -> Result<M> {
     let bytes = fs::metadata(path).map_err(Error::io("reading", path))?.len();
     if bytes > MANIFEST_BYTES_MAX {
         return Err(Error::Refused(format!(

@@ -1,6 +1,6 @@
 //! Thrift 1, Thrift 2 and BasaltAdmin.
 //!
-//! A message comes in as bytes, its reply leaves as bytes (`connection` and `http::thrift` call
+//! A message comes in as bytes, its reply leaves as bytes (`connection` and `http` call
 //! `Server::call`):
 //!
 //! 1. the header, and which of the three services the call is for (`basalt_idl::dispatch`);
@@ -39,10 +39,11 @@ mod from_thrift;
 mod handlers;
 mod hbase1;
 mod hbase2;
+pub(crate) mod http;
 mod listed;
 pub mod messages;
 pub(crate) mod sasl;
-pub(crate) mod schema;
+mod schema;
 mod slow_log;
 mod to_thrift;
 

@@ -13,6 +13,7 @@
 //! directory            reports of changes to the directory that locates regions
 //! snapshots            snapshots of tables, and tables made of them; schema changes, too
 //! pin                  one read point over everything, for a backup
+//! turns                changes that the log does not show, for copies that follow it
 //! reset                everything removed at once
 //! quota, switches      limits of namespaces, and background work that operators turn off
 //! normalize            splits and merges to similar sizes
@@ -35,6 +36,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use hashbrown::HashMap;
 use parking_lot::{Mutex, MutexGuard};
+use smallvec::SmallVec;
 
 use crate::clock::Timestamps;
 use crate::error::{Error, Result};
@@ -68,6 +70,7 @@ mod switches;
 mod system;
 mod tables;
 mod truncate;
+mod turns;
 mod view;
 
 use pin::PinnedLinks;
@@ -81,6 +84,8 @@ pub use reset::Removed;
 pub use size::CatalogSize;
 pub use snapshots::{ImportedFile, ImportedRegion, ImportedSnapshot};
 pub(crate) use system::{SystemTable, SystemTables};
+pub use turns::Turn;
+use turns::Turns;
 
 /// A table: its descriptor and its regions. Immutable.
 #[derive(Debug)]
@@ -233,9 +238,8 @@ pub(crate) struct Catalog {
     noted_segment: AtomicU64,
     /// Links of snapshots that are needed by pins.
     pinned_links: PinnedLinks,
-    /// Number of edits of the manifest, since the start, by which a log before them no longer goes with the
-    /// state after them. Changed under `manifest`.
-    turns: AtomicU64,
+    /// Changes that the log does not show. Noted under `manifest`.
+    turns: Turns,
 }
 
 /// The greatest timestamp and sequence id assigned so far.
@@ -270,7 +274,7 @@ impl Catalog {
             system: SystemTables::default(),
             noted_segment: AtomicU64::new(0),
             pinned_links: PinnedLinks::default(),
-            turns: AtomicU64::new(0),
+            turns: Turns::default(),
         }
     }
 
@@ -497,9 +501,15 @@ impl Catalog {
 
     /// Appends edits with one sync ([`Manifest::append_all`]).
     fn append_all(&self, manifest: &mut MutexGuard<'_, Manifest>, edits: &[ManifestEdit]) -> Result<()> {
+        let followed: SmallVec<[bool; 1]> = edits
+            .iter()
+            .map(|edit| turns::can_follow(manifest.state(), edit))
+            .collect();
         manifest.append_all(edits)?;
-        if edits.iter().any(ManifestEdit::is_turn) {
-            self.turns.fetch_add(1, Ordering::Relaxed);
+        let position = self.shared.wal.last_assigned();
+        for (edit, can_follow) in edits.iter().zip(followed) {
+            self.turns
+                .note(edit, can_follow, position, self.shared.clock.wall_ms());
         }
         self.shared.counters.manifest_appends.add(edits.len() as u64);
         Ok(())

@@ -20,11 +20,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use parking_lot::Mutex;
 
 use super::Catalog;
+use super::turns::Turn;
 use crate::error::{Error, Result};
 use crate::id::{FileId, SeqId, Uuid};
 use crate::manifest::{FileMeta, ManifestState, SnapshotMeta, encode_snapshot};
@@ -237,7 +237,7 @@ impl Catalog {
         let hold = self.shared.wal.hold(first);
         self.pinned_links.keep();
         Ok(Pin {
-            turns: self.turns.load(Ordering::Relaxed),
+            turns: self.turns.count(),
             wall_ms: self.shared.clock.wall_ms(),
             catalog: Arc::clone(self),
             state,
@@ -251,17 +251,24 @@ impl Catalog {
     pub(crate) fn log_end(&self) -> Result<(LogEnd, u64)> {
         let _manifest = self.manifest.lock();
         let end = self.shared.wal.synced_end()?;
-        Ok((end, self.turns.load(Ordering::Relaxed)))
+        Ok((end, self.turns.count()))
     }
 
-    /// Keeps the log from the first segment on that the manifest names.
+    /// Keeps the log from the first segment on that the manifest names, and turns from now on.
     pub(crate) fn hold_log(&self) -> LogHold {
         let manifest = self.manifest.lock();
+        self.turns.keep();
         let first = match manifest.state().log.0 {
             0 => self.shared.wal.segments().0,
             first => first,
         };
         self.shared.wal.hold(first)
+    }
+
+    /// Takes the turns since the log was held, or since the last call.
+    pub(crate) fn take_turns(&self) -> Vec<Turn> {
+        let _manifest = self.manifest.lock();
+        self.turns.take()
     }
 
     /// Ends a pin's need for links.

@@ -8,7 +8,8 @@ use crate::clock::{Clock, SystemClock};
 use crate::error::Result;
 use crate::fs::{RealFs, Vfs};
 use crate::metrics::{EventListener, NoListener};
-use crate::options::Options;
+use crate::options::{Background, Options};
+use crate::recovery::{Moved, Restore};
 
 /// Settings and components of an engine that is about to be opened. Made by [`Engine::builder`].
 ///
@@ -32,6 +33,16 @@ pub struct Builder {
     vfs: Arc<dyn Vfs>,
     clock: Arc<dyn Clock>,
     listener: Arc<dyn EventListener>,
+    moved: Moved,
+}
+
+/// The options, and the components of recovery.
+pub(super) struct Parts {
+    pub(super) options: Options,
+    pub(super) vfs: Arc<dyn Vfs>,
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) listener: Arc<dyn EventListener>,
+    pub(super) moved: Moved,
 }
 
 impl Builder {
@@ -41,6 +52,7 @@ impl Builder {
             vfs: Arc::new(RealFs),
             clock: Arc::new(SystemClock::new()),
             listener: Arc::new(NoListener),
+            moved: Moved::default(),
         }
     }
 
@@ -70,15 +82,37 @@ impl Builder {
         self
     }
 
+    /// Ends a restore whose log has rows of regions that splits and merges have made since the pin: they go to the
+    /// regions of the pin that have their keys, and into store files. Afterwards the directory is like any other. Without
+    /// such regions nothing is done.
+    ///
+    /// REQUIRES: the restore has been installed in `dir`, which was not opened since.
+    pub fn settle(mut self, restore: &Restore, dir: &Path) -> Result<()> {
+        if restore.moved().is_empty() {
+            return Ok(());
+        }
+        self.moved = restore.moved().clone();
+        self.options.background = Background::Manual;
+        let engine = Engine::open_with(dir, self)?;
+        let regions: Vec<_> = engine.catalog.tables().regions().cloned().collect();
+        let failed = engine.catalog.flush_regions(&regions).into_iter().next();
+        let closed = engine.close();
+        failed.map_or(closed, Err)
+    }
+
     /// Opens the database in `dir`, or creates one: locks the directory, reads the manifest, replays
     /// the WAL, and starts the background threads.
     pub fn open(self, dir: impl AsRef<Path>) -> Result<Arc<Engine>> {
         Engine::open_with(dir.as_ref(), self)
     }
 
-    /// The options, and the components in the order in which recovery takes them.
-    #[expect(clippy::type_complexity, reason = "the parts have no name of their own")]
-    pub(super) fn into_parts(self) -> (Options, Arc<dyn Vfs>, Arc<dyn Clock>, Arc<dyn EventListener>) {
-        (self.options, self.vfs, self.clock, self.listener)
+    pub(super) fn into_parts(self) -> Parts {
+        Parts {
+            options: self.options,
+            vfs: self.vfs,
+            clock: self.clock,
+            listener: self.listener,
+            moved: self.moved,
+        }
     }
 }

@@ -48,7 +48,7 @@ mod write;
 
 pub use crate::catalog::{
     CatalogSize, ImportedFile, ImportedRegion, ImportedSnapshot, LoadFile, Pin, PinnedFile, PinnedSegment,
-    Removed,
+    Removed, Turn,
 };
 pub use crate::disk::DiskStats;
 pub use crate::hfile::{FileSizes, index_entries, summary};
@@ -63,6 +63,7 @@ pub use crate::wal::{LogEnd, LogHold};
 pub use crate::workers::{Compacting, QueueStats, Work};
 pub use atomic_group::GroupOutcome;
 pub use builder::Builder;
+use builder::Parts;
 pub use inspect::{DamagedRegion, RegionRequests};
 pub use pin::LogPoint;
 pub use read::{RowsSeen, Scanner};
@@ -108,9 +109,15 @@ impl Engine {
     }
 
     fn open_with(dir: &Path, builder: Builder) -> Result<Arc<Self>> {
-        let (options, vfs, clock, listener) = builder.into_parts();
+        let Parts {
+            options,
+            vfs,
+            clock,
+            listener,
+            moved,
+        } = builder.into_parts();
         let background = options.background;
-        let opened = recovery::open(dir, options, &vfs, clock, listener)?;
+        let opened = recovery::open(dir, options, &vfs, clock, listener, &moved)?;
         let catalog = Arc::new(opened.catalog);
         let workers = Workers::new(Arc::clone(&catalog));
         workers.poll_disk(None);

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::Engine;
-use crate::catalog::Pin;
+use crate::catalog::{Pin, Turn};
 use crate::error::{Error, Result};
 use crate::wal::{LogEnd, LogHold};
 
@@ -57,7 +57,15 @@ impl Engine {
         self.workers.poll_disk(None);
     }
 
-    /// Keeps all segments of the log that there must be, and later ones, until the hold is advanced or dropped.
+    /// Takes the turns since [`Self::hold_log`], or since the last call, oldest first. Turns that a
+    /// [`LogPoint`] of before counts are among those taken so far.
+    #[doc(hidden)]
+    pub fn take_turns(&self) -> Result<Vec<Turn>> {
+        Ok(self.open_catalog()?.take_turns())
+    }
+
+    /// Keeps all segments of the log that there must be, and later ones, until the hold is advanced or dropped;
+    /// and turns, until they are taken.
     #[doc(hidden)]
     pub fn hold_log(&self) -> Result<LogHold> {
         Ok(self.open_catalog()?.hold_log())

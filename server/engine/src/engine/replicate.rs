@@ -14,13 +14,13 @@ use crate::error::{Error, Result};
 use crate::id::Uuid;
 use crate::op::{ReplicatedCell, ReplicatedRow};
 use crate::region::{
-    LockMode, Made, PlannedCell, PlannedTags, RowPlan, check_edit, check_row, family_index, logging_of,
-    negative_timestamp, stronger, write_rows,
+    LockMode, Made, PlannedCell, PlannedTags, RowPlan, check_row, family_index, logging_of,
+    negative_timestamp, stronger,
 };
 use crate::schema::{CellLimit, Durability, TableDescriptor, TableName};
-use crate::wal::{Commit, Logging, origin_bytes};
+use crate::wal::{Commit, Logging};
 
-use super::write::{WriteOutcome, check_room, group, lock_regions, settle};
+use super::write::{WriteOutcome, check_room, group, settle, write_groups};
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -64,39 +64,22 @@ pub(super) fn replicate(
         });
         let _locks = shared.row_locks.lock(locks, shared.options.row_lock_wait)?;
         let mut plans = Vec::with_capacity(groups.len());
-        let mut bytes = 0;
         for group in &groups {
             let of_region = group
                 .rows
                 .iter()
                 .map(|index| plan(&table.descriptor, &rows[*index]))
                 .collect::<Result<SmallVec<[RowPlan<'_>; 1]>>>()?;
-            bytes += check_edit(&table.descriptor, &of_region)? + origin_bytes(origin.len()) as u64;
             plans.push(of_region);
         }
-        let mut reserved = shared.wal.reserve(plans.len(), bytes)?;
-        let Some(guards) = lock_regions(catalog, &tables, table, &groups) else {
-            continue;
-        };
         let logging = stronger(
             logging_of(Durability::UseDefault, &table.descriptor),
             Logging::Sync,
         );
-        let mut last = None;
-        for ((group, plans), guard) in groups.iter().zip(&plans).zip(&guards) {
-            last = Some(write_rows(
-                shared,
-                group.region,
-                plans,
-                None,
-                origin,
-                logging,
-                &mut reserved,
-                guard,
-            )?);
-        }
-        drop(guards);
-        let commit = last.expect("there is at least one row, so at least one group");
+        let Some(commit) = write_groups(catalog, (&tables, table), &groups, &plans, origin, |_| logging)?
+        else {
+            continue;
+        };
         let regions = groups.iter().map(|group| &**group.region);
         return Ok(settle(shared, table, regions, commit.holding(made)));
     }

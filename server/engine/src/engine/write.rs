@@ -98,42 +98,60 @@ pub(super) fn mutate(
             plans.push(of_region);
         }
         time.note_rows(now, ahead_ms);
-        let mut bytes = 0;
-        for plans in &plans {
-            bytes += check_edit(&table.descriptor, plans)? + origin_bytes(origin.len()) as u64;
-        }
-        // For all regions at once: when the disk refuses one, nothing of the batch has been written.
-        let mut reserved = shared.wal.reserve(plans.len(), bytes)?;
-        let Some(guards) = lock_regions(catalog, &tables, table, &groups) else {
-            continue;
-        };
-        let mut last = None;
-        for ((group, plans), guard) in groups.iter().zip(&plans).zip(&guards) {
+        let logging = |group: &Group<'_>| {
             // Most rows of a batch have the same options, which are therefore looked up once.
             let asked = group
                 .rows
                 .chunk_by(|one, next| mutations[*one].durability == mutations[*next].durability);
-            let logging = asked
+            asked
                 .map(|rows| logging_of(mutations[rows[0]].durability, &table.descriptor))
-                .fold(Logging::Skip, stronger);
-            // Commits are published in order, so the last one stands for all.
-            last = Some(write_rows(
-                shared,
-                group.region,
-                plans,
-                None,
-                origin,
-                logging,
-                &mut reserved,
-                guard,
-            )?);
-        }
-        drop(guards);
-        let commit = last.expect("a batch has at least one mutation, so at least one group");
+                .fold(Logging::Skip, stronger)
+        };
+        let Some(commit) = write_groups(catalog, (&tables, table), &groups, &plans, origin, logging)? else {
+            continue;
+        };
         let commit = commit.with_pause(pause_of_row(delay_ms)).holding(made);
         let regions = groups.iter().map(|group| &**group.region);
         return Ok(settle(shared, table, regions, commit));
     }
+}
+
+/// Writes the planned rows of each group, with the logging that the group wants. `None`, with nothing written,
+/// if the table has changed since the write was checked.
+/// REQUIRES: there is a group, and a plan for each.
+pub(super) fn write_groups<'t>(
+    catalog: &Catalog,
+    (tables, table): (&Loaded<Tables>, &Arc<Table>),
+    groups: &[Group<'t>],
+    plans: &[SmallVec<[RowPlan<'_>; 1]>],
+    origin: &[Uuid],
+    logging: impl Fn(&Group<'t>) -> Logging,
+) -> Result<Option<Commit>> {
+    let shared = catalog.shared();
+    let mut bytes = 0;
+    for plans in plans {
+        bytes += check_edit(&table.descriptor, plans)? + origin_bytes(origin.len()) as u64;
+    }
+    // For all regions at once: when the disk refuses one, nothing of the batch has been written.
+    let mut reserved = shared.wal.reserve(plans.len(), bytes)?;
+    let Some(guards) = lock_regions(catalog, tables, table, groups) else {
+        return Ok(None);
+    };
+    let mut last = None;
+    for ((group, plans), guard) in groups.iter().zip(plans).zip(&guards) {
+        // Commits are published in order, so the last one stands for all.
+        last = Some(write_rows(
+            shared,
+            group.region,
+            plans,
+            None,
+            origin,
+            logging(group),
+            &mut reserved,
+            guard,
+        )?);
+    }
+    Ok(last)
 }
 
 /// The behaviour of a write that holds a row's lock when there is no memory for the cells that it
@@ -225,7 +243,7 @@ pub(super) fn group<'t, 'r>(
 
 /// Locks the regions against freezes, splits and drops. `None` if the table has changed since the
 /// write was checked.
-pub(super) fn lock_regions<'t>(
+fn lock_regions<'t>(
     catalog: &Catalog,
     tables: &Loaded<Tables>,
     table: &Arc<Table>,

@@ -80,7 +80,7 @@ mod snapshots;
 mod state;
 
 pub use dump::{dump, verify};
-pub(crate) use encode::{decode_state, encode_snapshot};
+pub(crate) use encode::{decode_edit, decode_state, encode_edit, encode_snapshot};
 pub(crate) use file::{CURRENT, CURRENT_BEGIN, MAGIC, is_file_name};
 pub use log::Manifest;
 pub(crate) use log::create;

@@ -43,7 +43,7 @@ use crate::memstore::{ChunkPool, Memstore};
 use crate::metrics::{Counters, EventListener};
 use crate::nonces;
 use crate::options::{Background, Options};
-use crate::region::{Region, RegionVersion, Shared, insert_cells};
+use crate::region::{Region, RegionVersion, Shared};
 use crate::schema::TableDescriptor;
 use crate::seeded;
 use crate::store::{Clip, DamagedFile, StoreContext, StoreFile, StoreVersion, file_path, store_dir};
@@ -53,6 +53,7 @@ mod check;
 mod directory;
 mod dump;
 mod export;
+mod moved;
 mod orphans;
 mod remedy;
 mod restore;
@@ -60,6 +61,8 @@ mod restore;
 pub use check::{CheckSummary, check};
 pub use dump::dump;
 pub use export::{Extracted, SnapshotFiles};
+pub(crate) use moved::Moved;
+use moved::Targets;
 pub use restore::Restore;
 
 /// Name of the lock file.
@@ -85,13 +88,14 @@ pub(crate) struct Opened {
     pub cluster_id: Uuid,
 }
 
-/// Opens the database in `dir`, or creates one.
+/// Opens the database in `dir`, or creates one. Rows of regions in `moved` go to those that have them now.
 pub(crate) fn open(
     dir: &Path,
     options: Options,
     vfs: &Arc<dyn Vfs>,
     clock: Arc<dyn Clock>,
     listener: Arc<dyn EventListener>,
+    moved: &Moved,
 ) -> Result<Opened> {
     let began = clock.mono();
     let claim = directory::claim(&**vfs, dir)?;
@@ -125,7 +129,8 @@ pub(crate) fn open(
     let damaged = report_damaged(&regions, &*listener);
     let orphans = orphans::move_away(&**vfs, dir, &state)?;
     let mut nonces = nonces::Replay::new(options.nonces_max);
-    let Replayed { log, rows, stamped } = replay(&**vfs, dir, &state, &regions, &mut nonces, &*listener)?;
+    let Replayed { log, rows, stamped } =
+        replay(&**vfs, dir, &state, &regions, moved, &mut nonces, &*listener)?;
     let wal = Wal::create(
         Arc::clone(vfs),
         WalOptions {
@@ -356,12 +361,14 @@ fn replay(
     dir: &Path,
     state: &ManifestState,
     regions: &HashMap<RegionId, Arc<Region>>,
+    moved: &Moved,
     nonces: &mut nonces::Replay,
     listener: &dyn EventListener,
 ) -> Result<Replayed> {
     let wal_dir = wal_dir(dir);
     require_log(vfs, &wal_dir, state)?;
     let stamps_end = i64::try_from(state.timestamp_ms.saturating_add(STAMP_SLACK_MS)).unwrap_or(i64::MAX);
+    let targets = Targets::new(state, regions, moved);
     let (mut stamped, mut rows) = (0, 0);
     let log = recover(vfs, &wal_dir, SeqId::ZERO, listener, &mut |edit| {
         let id = edit.region();
@@ -369,7 +376,7 @@ fn replay(
         for (nonce, applied_ms) in edit.nonces() {
             nonces.note(nonce, applied_ms, edit.first_seq());
         }
-        let Some(region) = regions.get(&id) else {
+        let Some(target) = targets.of(id) else {
             if id.0 >= state.next_region {
                 let seq = edit.first_seq();
                 let what = format!("the edit with sequence id {seq} is of region {id}, which never was");
@@ -377,17 +384,13 @@ fn replay(
             }
             return Ok(());
         };
-        let flushed = state
-            .regions
-            .get(&id)
-            .map_or(SeqId::ZERO, |region| region.flushed);
         // Checked by cell: an edit may have timestamps of clients beside assigned ones.
         let assigned = |cell: &Cell<'_>| Some(cell.key.timestamp()).filter(|time| *time <= stamps_end);
-        let mut row = flushed;
+        let mut row = SeqId::ZERO;
         let cells = edit
             .cells()
             .map(|(_, cell)| cell)
-            .filter(|cell| cell.seq > flushed)
+            .filter(|cell| !target.has_in_file(cell))
             .inspect(|cell| {
                 // Each row has a sequence id of its own, and its cells follow each other.
                 if cell.seq > row {
@@ -395,9 +398,7 @@ fn replay(
                 }
                 stamped = assigned(cell).map_or(stamped, |time| stamped.max(time));
             });
-        let version = region.version();
-        insert_cells(&version, cells);
-        version.note_dirty(|| 0);
+        target.insert(cells);
         Ok(())
     })?;
     Ok(Replayed {

@@ -1,10 +1,12 @@
 //! A directory that copies of a pin's files are put into, to become a database.
 //!
-//! 1. [`Restore::decode`] reads what the manifest said, and [`Restore::keep_tables`] may leave tables out.
+//! 1. [`Restore::decode`] reads what the manifest said, [`Restore::follow`] brings it over turns that came
+//!    later, and [`Restore::keep_tables`] may leave tables out.
 //! 2. The caller copies the files that [`Restore::files`] names, and the segments of the log.
 //! 3. [`Restore::cut_log`] may end the log earlier.
 //! 4. [`Restore::install`] syncs the directories and writes the manifest, last: without it the directory is
 //!    no database.
+//! 5. [`Builder::settle`](crate::engine::Builder::settle) puts rows of regions of after the pin into those of the pin.
 //!
 //! A start on the directory replays the log, as after a power cut. Edits of regions that were left out are
 //! skipped, as those of dropped tables are.
@@ -12,26 +14,30 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use super::wal_dir;
+use super::{Moved, wal_dir};
 use crate::catalog::{PinnedFile, files_of};
 use crate::error::{Error, Result};
 use crate::fs::Vfs;
 use crate::id::{SeqId, Uuid};
-use crate::manifest::{self, ManifestState, decode_state, is_file_name};
+use crate::manifest::{self, ManifestEdit, ManifestState, decode_edit, decode_state, is_file_name};
 use crate::schema::TableName;
-use crate::wal::cut;
+use crate::wal::{cut, position_at};
 
 /// State of a pin's manifest, to be written into another directory.
 #[derive(Clone, Debug)]
 pub struct Restore {
     state: ManifestState,
+    moved: Moved,
 }
 
 impl Restore {
     /// Reads what [`Pin::manifest`](crate::engine::Pin::manifest) has written. `from` names it in the error.
     pub fn decode(bytes: &[u8], from: &Path) -> Result<Self> {
         let state = decode_state(bytes).map_err(|what| Error::corrupt(from, 0, what))?;
-        Ok(Self { state })
+        Ok(Self {
+            state,
+            moved: Moved::default(),
+        })
     }
 
     /// The identity that the database has.
@@ -50,6 +56,34 @@ impl Restore {
     /// All tables.
     pub fn tables(&self) -> Vec<TableName> {
         self.state.tables.keys().cloned().collect()
+    }
+
+    /// Brings the state over a turn. Snapshots that were taken since the pin are left out, since their files are
+    /// not in it, and so are splits and merges: the regions stay those of the pin.
+    pub fn follow(&mut self, turn: &[u8]) -> Result<()> {
+        let at = Path::new("a turn of the log");
+        let edit = decode_edit(turn).map_err(|what| Error::corrupt(at, 0, what))?;
+        match &edit {
+            ManifestEdit::CreateSnapshot(_) => return Ok(()),
+            ManifestEdit::DropSnapshot(name) if !self.state.snapshots.contains_key(name) => return Ok(()),
+            ManifestEdit::ReplaceRegions { added, .. } => {
+                for region in added {
+                    self.moved.note(region.id, &region.table);
+                    self.state.next_region = self.state.next_region.max(region.id.0 + 1);
+                }
+                return Ok(());
+            }
+            ManifestEdit::DropTable(table) | ManifestEdit::TruncateTable(table, _) => {
+                self.moved.forget(table)
+            }
+            _ => {}
+        }
+        self.state.apply(&edit).map(drop)
+    }
+
+    /// Regions that the turns have made by splits and merges.
+    pub(crate) fn moved(&self) -> &Moved {
+        &self.moved
     }
 
     /// Leaves out all other tables, and all snapshots. System tables stay.
@@ -73,6 +107,13 @@ impl Restore {
     /// REQUIRES: `upto` is not before the pin's position, and all segments are in place.
     pub fn cut_log(&self, vfs: &dyn Vfs, dir: &Path, upto: SeqId) -> Result<SeqId> {
         cut(vfs, &wal_dir(dir), upto)
+    }
+
+    /// The sequence id of the last row that was written up to a time of the wall clock, which is between the
+    /// pin and the end of the log.
+    /// REQUIRES: all segments are in place.
+    pub fn position_at(&self, vfs: &dyn Vfs, dir: &Path, from: SeqId, wall_ms: u64) -> Result<SeqId> {
+        position_at(vfs, &wal_dir(dir), from, wall_ms)
     }
 
     /// Makes the directory a database: syncs its directories, then writes the manifest.

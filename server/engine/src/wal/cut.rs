@@ -37,6 +37,36 @@ pub(crate) fn cut(vfs: &dyn Vfs, dir: &Path, upto: SeqId) -> Result<SeqId> {
     copy_up_to(vfs, dir, number, upto)
 }
 
+/// The sequence id of the last row in front of the first one behind `from` that was written after `wall_ms`.
+/// Groups of before version 3 of the log do not say when they were written, and count as earlier.
+pub(crate) fn position_at(vfs: &dyn Vfs, dir: &Path, from: SeqId, wall_ms: u64) -> Result<SeqId> {
+    let mut later = None;
+    let mut last = from;
+    for number in list_segments(vfs, dir)? {
+        let path = segment_path(dir, number);
+        let bytes = read_file(vfs, &path)?;
+        let header = SegmentHeader::decode(&bytes).map_err(|bad| bad.into_error(&path))?;
+        walk(&bytes, header, &path, &mut |at, frame, payload| {
+            let Payload::Edits(mut edits) = payload else {
+                return Ok(());
+            };
+            let is_later = edits.write_time_ms.is_some_and(|written| written > wall_ms);
+            if later.is_none() && is_later && frame.first_seq > from.0 {
+                later = Some(SeqId(frame.first_seq - 1));
+            }
+            if let Some(entry) = edits.entries.by_ref().last() {
+                let entry = entry.map_err(|what| Error::corrupt(&path, at as u64, what))?;
+                last = last.max(SeqId(entry.edit.next_seq().0 - 1));
+            }
+            Ok(())
+        })?;
+        if later.is_some() {
+            break;
+        }
+    }
+    Ok(later.unwrap_or(last))
+}
+
 fn copy_up_to(vfs: &dyn Vfs, dir: &Path, number: u64, upto: SeqId) -> Result<SeqId> {
     let path = segment_path(dir, number);
     let bytes = read_file(vfs, &path)?;

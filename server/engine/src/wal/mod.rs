@@ -80,7 +80,7 @@ use self::spare::Spare;
 use self::writer::{Watch, Writer, begin_segment};
 
 pub(crate) use self::batch::EDIT_BYTES_MAX;
-pub(crate) use self::cut::cut;
+pub(crate) use self::cut::{cut, position_at};
 pub use self::dump::dump;
 pub use self::hold::LogHold;
 pub use self::reader::{LogSummary, LoggedEdit, read_segments};

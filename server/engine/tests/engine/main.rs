@@ -10,6 +10,7 @@ mod cut_rows;
 mod damaged;
 mod data;
 mod disk_full;
+mod following;
 mod gate;
 mod groups;
 mod handles;

@@ -9,12 +9,11 @@
 //! | `show` | progress on standard error, and numbers for people |
 
 use std::path::Path;
-use std::process::ExitCode;
 
 use basalt_backup::{Key, Store, Vault};
 
-use super::Outcome;
 use super::command_line::{Backup, BackupsCommand, Restore};
+use super::{Outcome, on_runtime, operator};
 
 mod manage;
 mod offline;
@@ -42,14 +41,6 @@ pub(super) fn manage(command: BackupsCommand) -> Outcome {
 /// Restores a backup.
 pub(super) fn restore(wanted: &Restore) -> Outcome {
     on_runtime(restore::run(wanted))
-}
-
-fn on_runtime(work: impl Future<Output = Result<ExitCode, Failure>>) -> Outcome {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()?;
-    runtime.block_on(work)
 }
 
 /// Opens existing backups.

@@ -7,6 +7,8 @@
 //! 3. The engine writes the manifest. Then the directory is synced and gets the target's name.
 //!
 //! So a directory with the target's name is a whole database, whatever happened.
+//!
+//! With `--into` the table of such a directory becomes a snapshot, whose files the running server takes over.
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -14,14 +16,21 @@ use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use basalt_backup::{Class, DONE, Lost, Plan, Progress, Tail, Target, Vault};
+use basalt_backup::{Class, DONE, Lost, Plan, Progress, Tail, Target, Until, Vault};
+use basalt_engine::Engine;
 use basalt_engine::engine::Restore;
 use basalt_engine::fs::RealFs;
 use basalt_engine::id::SeqId;
 use basalt_engine::schema::TableName;
+use serde_json::json;
 
-use super::{Failure, open, show};
+use super::{Failure, open, operator, show};
 use crate::commands::command_line;
+use crate::commands::snapshots::print_copied;
+use crate::snapshot_files::export;
+
+/// Begins the name of the snapshot by which a table goes into a running server.
+const SNAPSHOT: &str = "basalt-restore";
 
 /// Ends the name of a directory that is being restored.
 const UNFINISHED: &str = ".restoring";
@@ -32,6 +41,51 @@ pub(super) async fn run(wanted: &command_line::Restore) -> Result<ExitCode, Fail
         return list(&vault).await;
     };
     check_target(target)?;
+    if let (Some(address), Some(name)) = (&wanted.into, &wanted.new_name) {
+        return into_server(&vault, wanted, target, address, name).await;
+    }
+    make(&vault, wanted, target).await?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Makes a directory at `target`, takes its table over into a running server, and removes the directory.
+async fn into_server(
+    vault: &Vault,
+    wanted: &command_line::Restore,
+    target: &Path,
+    address: &str,
+    name: &str,
+) -> Result<ExitCode, Failure> {
+    let [table] = &wanted.tables[..] else {
+        return Err("--into takes one --table: run the command once for each".into());
+    };
+    make(vault, wanted, target).await?;
+    let (data, table) = (target.to_owned(), TableName::parse(table.as_bytes())?);
+    let exported = data.join("exported");
+    let (root, of) = (exported.clone(), table.clone());
+    let snapshot = format!("{SNAPSHOT}-{}", std::process::id());
+    let taken = snapshot.clone();
+    let work = tokio::task::spawn_blocking(move || -> Result<(), Failure> {
+        let engine = Engine::builder().open(&data)?;
+        let done = engine.snapshot(&of, &taken, true, 0);
+        engine.close()?;
+        done?;
+        export::export(&data, &taken, &root, &mut std::io::sink())?;
+        Ok(())
+    });
+    work.await??;
+    let body = json!({ "from": std::path::absolute(&exported)?, "name": snapshot, "table": name });
+    let made = operator::post(address, &wanted.login, operator::IMPORT, &body, print_copied).await?;
+    std::fs::remove_dir_all(target).map_err(|error| format!("removing {}: {error}", target.display()))?;
+    println!(
+        "table {name} at {address} is what {table} was: {} regions",
+        made["regions"]
+    );
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Makes a data directory.
+async fn make(vault: &Vault, wanted: &command_line::Restore, target: &Path) -> Result<(), Failure> {
     let dir = beside(target)?;
     let (mut plan, tail) = if let Some(id) = &wanted.backup {
         (vault.plan(Some(id)).await?, None)
@@ -39,19 +93,20 @@ pub(super) async fn run(wanted: &command_line::Restore) -> Result<ExitCode, Fail
         let (plan, tail) = vault.plan_at(wanted.at.unwrap_or(Target::Latest)).await?;
         (plan, Some(tail).filter(|tail| !tail.is_empty()))
     };
-    let restore = choose(&mut plan, wanted, &vault)?;
+    let restore = choose(&mut plan, tail.as_ref(), wanted, vault)?;
     let progress = Progress::default();
     let rate = wanted.max_rate.unwrap_or_default();
     let what = what(&plan, tail.as_ref(), wanted);
-    let fetching = plan.fetch(&vault, &dir, &what, wanted.parallel.into(), rate, &progress);
+    let fetching = plan.fetch(vault, &dir, &what, wanted.parallel.into(), rate, &progress);
     let lost = show::Line::new("restore").of(&progress, fetching).await?;
     check_lost(&lost, &dir, wanted.skip_damaged)?;
     if let Some(tail) = &tail {
-        tail.fetch(&vault, &dir).await?;
+        tail.fetch(vault, &dir).await?;
     }
-    let upto = tail.map(|tail| SeqId(tail.position));
-    let (installed, named) = (dir.clone(), target.clone());
-    let finished = tokio::task::spawn_blocking(move || finish(&restore, upto, &installed, &named));
+    let from = SeqId(plan.position());
+    let upto = tail.map(|tail| tail.until);
+    let (installed, named) = (dir.clone(), target.to_owned());
+    let finished = tokio::task::spawn_blocking(move || finish(&restore, from, upto, &installed, &named));
     let position = finished.await??.map_or(plan.position(), |position| position.0);
     println!(
         "restored backup {} up to position {position} into {}: {} files, {}",
@@ -66,14 +121,14 @@ pub(super) async fn run(wanted: &command_line::Restore) -> Result<ExitCode, Fail
             plan.left_out().join(", ")
         );
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
 /// Line that names the restored backup or point.
 fn what(plan: &Plan, tail: Option<&Tail>, wanted: &command_line::Restore) -> String {
     let mut what = plan.id();
     if let Some(tail) = tail {
-        what = format!("{what} up to {}", tail.position);
+        what = format!("{what} up to {}", tail.until);
     }
     if !wanted.tables.is_empty() {
         what = format!("{what}, of {}", wanted.tables.join(" "));
@@ -105,9 +160,19 @@ fn beside(target: &Path) -> Result<PathBuf, Failure> {
 }
 
 /// Applies the options to the manifest, and leaves out files that are not needed.
-fn choose(plan: &mut Plan, wanted: &command_line::Restore, vault: &Vault) -> Result<Restore, Failure> {
+fn choose(
+    plan: &mut Plan,
+    tail: Option<&Tail>,
+    wanted: &command_line::Restore,
+    vault: &Vault,
+) -> Result<Restore, Failure> {
     let from = PathBuf::from(format!("{}/catalogues/{}", vault.url(), plan.id()));
     let mut restore = Restore::decode(&plan.manifest, &from)?;
+    for turn in tail.iter().flat_map(|tail| &tail.turns) {
+        restore
+            .follow(&turn.edit)
+            .map_err(|error| format!("turn {} of the log: {error}", turn.number))?;
+    }
     if !wanted.tables.is_empty() {
         let tables: Result<Vec<TableName>, _> = wanted
             .tables
@@ -116,7 +181,11 @@ fn choose(plan: &mut Plan, wanted: &command_line::Restore, vault: &Vault) -> Res
             .collect();
         restore.keep_tables(&tables?).map_err(|error| {
             let names: Vec<_> = restore.tables().iter().map(ToString::to_string).collect();
-            format!("{error}; backup {} has {}", plan.id(), names.join(", "))
+            format!(
+                "{error}; at that point backup {} has {}",
+                plan.id(),
+                names.join(", ")
+            )
         })?;
     }
     if wanted.new_cluster_id {
@@ -169,11 +238,12 @@ async fn list(vault: &Vault) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Ends the log at `upto`, makes the directory a database, and gives it its name. Returns the last position
-/// of a log that was cut.
+/// Ends the log at `upto`, makes the directory a database, and gives it its
+/// name. `from` is the backup's position. Returns the last position of a log that was cut.
 fn finish(
     restore: &Restore,
-    upto: Option<SeqId>,
+    from: SeqId,
+    upto: Option<Until>,
     dir: &Path,
     target: &Path,
 ) -> Result<Option<SeqId>, Failure> {
@@ -184,8 +254,16 @@ fn finish(
         std::fs::write(&done, "a log that was being cut\n")
             .map_err(|error| format!("{}: {error}", done.display()))?;
     }
-    let end = upto.map(|upto| restore.cut_log(&RealFs, dir, upto)).transpose()?;
+    let cut = |until| {
+        let upto = match until {
+            Until::Position(position) => SeqId(position),
+            Until::Time(time_ms) => restore.position_at(&RealFs, dir, from, time_ms)?,
+        };
+        restore.cut_log(&RealFs, dir, upto)
+    };
+    let end = upto.map(cut).transpose()?;
     restore.install(&RealFs, dir)?;
+    Engine::builder().settle(restore, dir)?;
     let failed = |path: &Path| {
         let path = path.display().to_string();
         move |error: std::io::Error| format!("{path}: {error}")

@@ -1,8 +1,10 @@
 //! Snapshots.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use basalt_engine::SnapshotMeta;
+use basalt_engine::engine::ImportedSnapshot;
 use basalt_engine::schema::{TableDescriptor, TableName};
 
 use super::{AdminCall, run_admin};
@@ -19,6 +21,17 @@ pub(crate) fn take(
 ) -> Result<(), Failure> {
     run_admin(call, Action::Admin, Target::Table(table), |backend| {
         Ok(backend.engine()?.snapshot(table, name, flush, ttl_seconds)?)
+    })
+}
+
+/// Takes over a snapshot whose files are elsewhere; `copied` is called with each file. Copies all of them.
+pub(crate) fn import(
+    call: &AdminCall,
+    snapshot: &ImportedSnapshot,
+    copied: &mut dyn FnMut(&Path),
+) -> Result<(), Failure> {
+    run_admin(call, Action::Admin, Target::Server, |backend| {
+        Ok(backend.engine()?.import_snapshot(snapshot, copied)?)
     })
 }
 

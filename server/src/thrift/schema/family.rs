@@ -19,45 +19,7 @@ use crate::thrift::from_thrift::split_column;
 pub(in crate::thrift) fn family(
     descriptor: &thrift2::TColumnFamilyDescriptor,
 ) -> Result<FamilyDescriptor, Failure> {
-    let mut attributes = raw(descriptor.attributes.as_ref());
-    let mut set = |name: &str, value: Option<String>| {
-        if let Some(value) = value {
-            attributes.insert(name.into(), value.into_bytes());
-        }
-    };
-    for (name, number) in [
-        ("BLOCKSIZE", descriptor.block_size),
-        ("DFS_REPLICATION", descriptor.dfs_replication.map(i32::from)),
-        ("VERSIONS", descriptor.max_versions),
-        ("MIN_VERSIONS", descriptor.min_versions),
-        ("REPLICATION_SCOPE", descriptor.scope),
-        ("TTL", descriptor.time_to_live),
-    ] {
-        set(name, number.map(|number| number.to_string()));
-    }
-    let bloom = descriptor.bloomn_filter_type.and_then(TBloomFilterType::name);
-    let compression = descriptor.compression_type.and_then(TCompressionAlgorithm::name);
-    let encoding = descriptor.data_block_encoding.and_then(TDataBlockEncoding::name);
-    let keep_deleted = descriptor.keep_deleted_cells.and_then(TKeepDeletedCells::name);
-    for (name, code) in [
-        ("BLOOMFILTER", bloom),
-        ("COMPRESSION", compression),
-        ("DATA_BLOCK_ENCODING", encoding),
-        ("KEEP_DELETED_CELLS", keep_deleted),
-    ] {
-        set(name, code.map(str::to_owned));
-    }
-    for (name, value) in [
-        ("BLOCKCACHE", descriptor.block_cache_enabled),
-        ("CACHE_BLOOMS_ON_WRITE", descriptor.cache_blooms_on_write),
-        ("CACHE_DATA_ON_WRITE", descriptor.cache_data_on_write),
-        ("CACHE_INDEX_ON_WRITE", descriptor.cache_indexes_on_write),
-        ("COMPRESS_TAGS", descriptor.compress_tags),
-        ("EVICT_BLOCKS_ON_CLOSE", descriptor.evict_blocks_on_close),
-        ("IN_MEMORY", descriptor.in_memory),
-    ] {
-        set(name, value.map(|value| value.to_string()));
-    }
+    let mut attributes = raw(Some(&descriptor.raw_values()));
     let encoding = attributes.get(&b"DATA_BLOCK_ENCODING"[..]);
     if encoding.is_some_and(|encoding| encoding.eq_ignore_ascii_case(b"NONE")) {
         attributes.remove(&b"DATA_BLOCK_ENCODING"[..]);

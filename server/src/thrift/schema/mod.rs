@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 
 use basalt_engine::schema::{Attributes, Escaped, NamespaceDescriptor, TableDescriptor, TableName};
 use basalt_idl::thrift2;
-use basalt_idl::thrift2::describe::{describe_family, describe_table};
 use bytes::Bytes;
 
 use crate::service::Failure;
@@ -62,7 +61,7 @@ fn raw(attributes: Option<&BTreeMap<Bytes, Bytes>>) -> Attributes {
 }
 
 /// A table for Thrift 2.
-pub(crate) fn to_table(table: &TableDescriptor) -> thrift2::TTableDescriptor {
+pub(super) fn to_table(table: &TableDescriptor) -> thrift2::TTableDescriptor {
     thrift2::TTableDescriptor {
         table_name: to_table_name(&table.name),
         columns: Some(table.families.iter().map(to_family).collect()),
@@ -85,13 +84,4 @@ pub(super) fn to_namespace(namespace: &NamespaceDescriptor) -> thrift2::TNamespa
         name: namespace.name.clone(),
         configuration: (!namespace.configuration.is_empty()).then(|| namespace.configuration.clone()),
     }
-}
-
-/// A table as `describe` in the shell prints it: a line of its own settings, then one for each family.
-pub(crate) fn described(table: &TableDescriptor) -> Vec<String> {
-    let shown = to_table(table);
-    let families = shown.columns.iter().flatten().map(describe_family);
-    std::iter::once(describe_table(&table.name.to_string(), &shown))
-        .chain(families)
-        .collect()
 }

@@ -77,9 +77,9 @@ impl Writer {
                 let client = Client::connect(&address).await.expect("a connection");
                 let schema = TableSchema::new("numbers")
                     .expect("a name")
-                    // A split is a change that the log does not show: what follows it can be restored from the next
-                    // backup on.
-                    .attribute("SPLIT_ENABLED", "false")
+                    // It splits all the time.
+                    .attribute("MAX_FILESIZE", "300000")
+                    .attribute("hbase.table.sanity.checks", "false")
                     .family(FamilySchema::new("f"));
                 client.create_table(schema).await.expect("a table");
                 let table = client.table("numbers").expect("a name");
@@ -254,6 +254,41 @@ fn a_running_server_is_backed_up_and_restored() {
         let cloned = client.table("cloned").expect("a name");
         assert!(cloned.exists(Get::new("row")).await.expect("an answer"));
     });
+    // A table of the backup, beside the one of today.
+    let (into, work) = (
+        server.http.to_string(),
+        dir.path().join("work").display().to_string(),
+    );
+    let words = [
+        "restore",
+        "--from",
+        &url,
+        "--table",
+        "numbers",
+        "--data-dir",
+        &work,
+        "--into",
+        &into,
+        "--as",
+        "then",
+    ];
+    let put_back = done(&words);
+    assert!(put_back.contains("table then at"), "{put_back}");
+    assert!(!Path::new(&work).exists(), "the work is done");
+    runtime().block_on(async {
+        let client = Client::connect(&server.thrift.to_string())
+            .await
+            .expect("a connection");
+        let then = client.table("then").expect("a name");
+        let last = format!("{:012}", rows - 1);
+        assert!(then.exists(Get::new(last)).await.expect("an answer"));
+        let behind = format!("{rows:012}");
+        assert!(!then.exists(Get::new(behind)).await.expect("an answer"));
+        let snapshots = Admin::new(&client).snapshots(None, None).await.expect("a list");
+        assert_eq!(snapshots.len(), 1, "only the one of before: {snapshots:?}");
+    });
+    let again = refused(&words);
+    assert!(again.contains("TableExistsException: then"), "{again}");
     server.kill();
     let one = dir.path().join("one");
     assert_eq!(restored_rows(&["--from", &url, "--table", "numbers"], &one), rows);

@@ -50,7 +50,7 @@ pub(super) enum Payload {
 }
 
 /// The bytes of an edit.
-pub(super) fn encode_edit(edit: &ManifestEdit) -> Vec<u8> {
+pub(crate) fn encode_edit(edit: &ManifestEdit) -> Vec<u8> {
     let mut out = vec![PAYLOAD_VERSION];
     match edit {
         ManifestEdit::PutNamespace(namespace) => {
@@ -208,6 +208,14 @@ pub(crate) fn decode_state(payload: &[u8]) -> Result<ManifestState, String> {
     match decode(payload)? {
         Payload::Snapshot(state) => Ok(*state),
         Payload::Edit(_) => Err("an edit, not a snapshot of the state".into()),
+    }
+}
+
+/// Decodes the payload of an edit; the error describes the malformed part.
+pub(crate) fn decode_edit(payload: &[u8]) -> Result<ManifestEdit, String> {
+    match decode(payload)? {
+        Payload::Edit(edit) => Ok(edit),
+        Payload::Snapshot(_) => Err("a snapshot of the state, not an edit".into()),
     }
 }
 

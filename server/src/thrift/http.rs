@@ -15,17 +15,18 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use super::answer::{Answer, Closing, close_without_answer};
-use super::body::{self, NotReceived};
+use super::Client;
 use crate::console::Site;
+use crate::http::{Answer, Closing, NotReceived, close_without_answer, receive};
 use crate::limits::admission::MemoryPermit;
 use crate::security::{Caller, Owner};
 use crate::service::{Sender, Told};
-use crate::thrift::Client;
+use axum::Router;
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use axum::routing::post;
 use basalt_idl::dispatch::Service;
 use basalt_idl::wire::{Detected, Protocol, detect};
 
@@ -59,18 +60,27 @@ impl IntoResponse for Refusal {
     }
 }
 
+/// The paths that calls are posted to. Clients of Thrift 1 (Hue) and of Thrift 2 (Java) post to `/`: HBase's
+/// port has nothing but its servlet.
+pub(crate) fn routes() -> Router<Site> {
+    Router::new()
+        .route("/", post(either))
+        .route("/thrift1", post(thrift1))
+        .route("/thrift2", post(thrift2))
+}
+
 /// A call of either service of HBase's, or ours.
-pub(super) async fn either(State(site): State<Site>, request: Request) -> Response {
+async fn either(State(site): State<Site>, request: Request) -> Response {
     respond(site, None, request).await
 }
 
 /// A call of Thrift 1's service, or ours.
-pub(super) async fn thrift1(State(site): State<Site>, request: Request) -> Response {
+async fn thrift1(State(site): State<Site>, request: Request) -> Response {
     respond(site, Some(Service::Thrift1), request).await
 }
 
 /// A call of Thrift 2's service, or ours.
-pub(super) async fn thrift2(State(site): State<Site>, request: Request) -> Response {
+async fn thrift2(State(site): State<Site>, request: Request) -> Response {
     respond(site, Some(Service::Thrift2), request).await
 }
 
@@ -97,7 +107,7 @@ async fn call(site: Site, service: Option<Service>, request: Request) -> Result<
     let peer_ip = peer.map(|peer| peer.ip());
     let closing = request.extensions().get::<Closing>().cloned();
     let mut permit = MemoryPermit::empty(site.server.admission().memory());
-    let message = body::receive(request, &site.server, peer_ip, &mut permit).await?;
+    let message = receive(request, &site.server, peer_ip, &mut permit).await?;
     let protocol = protocol_of(&message)?;
     let server = Arc::clone(&site.server);
     let caller = caller.unwrap_or_else(|| Caller::anonymous(Owner::Http, peer));

@@ -1,0 +1,95 @@
+//! Requests that commands send to the HTTP port of a running server, and answers that are lines of JSON.
+
+use serde_json::Value;
+
+use super::command_line::Login;
+
+type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+/// Path at which a server takes over a snapshot.
+pub(super) const IMPORT: &str = "/snapshots/import";
+
+/// Longest line of an answer.
+const LINE_BYTES_MAX: usize = 1 << 20;
+
+/// The variable with the password.
+const PASSWORD: &str = "BASALT_PASSWORD";
+
+/// Posts a body to a path. `each` gets the lines before the last; returns the content of `made` in that one.
+pub(super) async fn post(
+    address: &str,
+    login: &Login,
+    path: &str,
+    body: &Value,
+    mut each: impl FnMut(&Value),
+) -> Result<Value, Failure> {
+    let mut answer = ask(address, login, path, body.to_string()).await?;
+    if !answer.status().is_success() {
+        let status = answer.status().as_u16();
+        let text = answer.text().await.unwrap_or_default();
+        return Err(format!("{address} answers {status}: {}", text.trim_end()).into());
+    }
+    let mut received = Vec::new();
+    let cut = || format!("{address} ended the connection before the work was done");
+    while let Some(bytes) = answer.chunk().await.map_err(|_| cut())? {
+        received.extend_from_slice(&bytes);
+        while let Some(end) = received.iter().position(|byte| *byte == b'\n') {
+            let mut message: Value = serde_json::from_slice(&received[..end])?;
+            received.drain(..=end);
+            if let Some(made) = message.get_mut("made") {
+                return Ok(made.take());
+            }
+            if let Some(error) = message["error"].as_str() {
+                return Err(error.to_owned().into());
+            }
+            each(&message);
+        }
+        if received.len() > LINE_BYTES_MAX {
+            return Err(format!("{address} answers with a line of more than {LINE_BYTES_MAX} bytes").into());
+        }
+    }
+    Err(cut().into())
+}
+
+/// Sends the request.
+async fn ask(address: &str, login: &Login, path: &str, body: String) -> Result<reqwest::Response, Failure> {
+    // The library of HTTP takes TLS's cryptography from the process. It may be there already.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let mut client = reqwest::Client::builder();
+    let scheme = match &login.ca {
+        None => "http",
+        Some(file) => {
+            let pem = std::fs::read(file).map_err(|error| format!("reading {}: {error}", file.display()))?;
+            client = client.tls_certs_only([reqwest::Certificate::from_pem(&pem)?]);
+            "https"
+        }
+    };
+    let url = if address.contains("://") {
+        format!("{}{path}", address.trim_end_matches('/'))
+    } else {
+        format!("{scheme}://{address}{path}")
+    };
+    let mut request = client.build()?.post(url).body(body);
+    if let Some(user) = &login.user {
+        let password = match std::env::var(PASSWORD) {
+            Ok(password) => password,
+            Err(_) => rpassword::prompt_password(format!("Password of {user}: "))?,
+        };
+        request = request.basic_auth(user, Some(password));
+    }
+    request
+        .send()
+        .await
+        .map_err(|error| format!("no server answers at {address}: {}", causes(&error)).into())
+}
+
+/// An error with its causes: the library's text alone does not say what failed.
+fn causes(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text = format!("{text}: {error}");
+        cause = error.source();
+    }
+    text
+}
