@@ -193,6 +193,25 @@ pub struct HasUserPermissionsResponse {
     #[prost(bool, repeated, packed = "false", tag = "1")]
     pub has_user_permission: ::prost::alloc::vec::Vec<bool>,
 }
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct CheckPermissionsRequest {
+    #[prost(message, repeated, tag = "1")]
+    pub permission: ::prost::alloc::vec::Vec<Permission>,
+}
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct CheckPermissionsResponse {}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct HasPermissionRequest {
+    #[prost(message, required, tag = "1")]
+    pub table_permission: TablePermission,
+    #[prost(bytes = "bytes", required, tag = "2")]
+    pub user_name: ::prost::bytes::Bytes,
+}
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct HasPermissionResponse {
+    #[prost(bool, optional, tag = "1")]
+    pub has_permission: ::core::option::Option<bool>,
+}
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct GetRegionInfoRequest {
     #[prost(message, required, tag = "1")]
@@ -3976,6 +3995,31 @@ pub struct SecureBulkLoadHFilesResponse {
     pub loaded: bool,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Token {
+    #[prost(bytes = "bytes", optional, tag = "1")]
+    pub identifier: ::core::option::Option<::prost::bytes::Bytes>,
+    #[prost(bytes = "bytes", optional, tag = "2")]
+    pub password: ::core::option::Option<::prost::bytes::Bytes>,
+    #[prost(bytes = "bytes", optional, tag = "3")]
+    pub service: ::core::option::Option<::prost::bytes::Bytes>,
+}
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct GetAuthenticationTokenRequest {}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct GetAuthenticationTokenResponse {
+    #[prost(message, optional, tag = "1")]
+    pub token: ::core::option::Option<Token>,
+}
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct WhoAmIRequest {}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct WhoAmIResponse {
+    #[prost(string, optional, tag = "1")]
+    pub username: ::core::option::Option<::prost::alloc::string::String>,
+    #[prost(string, optional, tag = "2")]
+    pub auth_method: ::core::option::Option<::prost::alloc::string::String>,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Any {
     #[prost(string, optional, tag = "1")]
     pub type_url: ::core::option::Option<::prost::alloc::string::String>,
@@ -4453,6 +4497,55 @@ impl ScopeType {
             "REPLICATION_SCOPE_SERIAL" => Some(Self::ReplicationScopeSerial),
             _ => None,
         }
+    }
+}
+/// Methods of HBase's `AccessControlService`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum AccessControlServiceMethod {
+    /// `Grant`: [`GrantRequest`] to [`GrantResponse`].
+    Grant,
+    /// `Revoke`: [`RevokeRequest`] to [`RevokeResponse`].
+    Revoke,
+    /// `GetUserPermissions`: [`GetUserPermissionsRequest`] to [`GetUserPermissionsResponse`].
+    GetUserPermissions,
+    /// `CheckPermissions`: [`CheckPermissionsRequest`] to [`CheckPermissionsResponse`].
+    CheckPermissions,
+    /// `HasPermission`: [`HasPermissionRequest`] to [`HasPermissionResponse`].
+    HasPermission,
+}
+impl AccessControlServiceMethod {
+    /// The name in a connection header.
+    pub const SERVICE: &'static str = "AccessControlService";
+    /// All methods, in HBase's order.
+    pub const ALL: &'static [Self] = &[
+        Self::Grant,
+        Self::Revoke,
+        Self::GetUserPermissions,
+        Self::CheckPermissions,
+        Self::HasPermission,
+    ];
+    /// The name in a request header.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Grant => "Grant",
+            Self::Revoke => "Revoke",
+            Self::GetUserPermissions => "GetUserPermissions",
+            Self::CheckPermissions => "CheckPermissions",
+            Self::HasPermission => "HasPermission",
+        }
+    }
+    /// The method of that name, which is case sensitive.
+    pub fn from_name(name: &str) -> ::core::option::Option<Self> {
+        Some(
+            match name {
+                "Grant" => Self::Grant,
+                "Revoke" => Self::Revoke,
+                "GetUserPermissions" => Self::GetUserPermissions,
+                "CheckPermissions" => Self::CheckPermissions,
+                "HasPermission" => Self::HasPermission,
+                _ => return None,
+            },
+        )
     }
 }
 /// Methods of HBase's `AdminService`.
@@ -6931,6 +7024,37 @@ impl SecureBulkLoadServiceMethod {
                 "PrepareBulkLoad" => Self::PrepareBulkLoad,
                 "SecureBulkLoadHFiles" => Self::SecureBulkLoadHFiles,
                 "CleanupBulkLoad" => Self::CleanupBulkLoad,
+                _ => return None,
+            },
+        )
+    }
+}
+/// Methods of HBase's `AuthenticationService`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum AuthenticationServiceMethod {
+    /// `GetAuthenticationToken`: [`GetAuthenticationTokenRequest`] to [`GetAuthenticationTokenResponse`].
+    GetAuthenticationToken,
+    /// `WhoAmI`: [`WhoAmIRequest`] to [`WhoAmIResponse`].
+    WhoAmI,
+}
+impl AuthenticationServiceMethod {
+    /// The name in a connection header.
+    pub const SERVICE: &'static str = "AuthenticationService";
+    /// All methods, in HBase's order.
+    pub const ALL: &'static [Self] = &[Self::GetAuthenticationToken, Self::WhoAmI];
+    /// The name in a request header.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::GetAuthenticationToken => "GetAuthenticationToken",
+            Self::WhoAmI => "WhoAmI",
+        }
+    }
+    /// The method of that name, which is case sensitive.
+    pub fn from_name(name: &str) -> ::core::option::Option<Self> {
+        Some(
+            match name {
+                "GetAuthenticationToken" => Self::GetAuthenticationToken,
+                "WhoAmI" => Self::WhoAmI,
                 _ => return None,
             },
         )

@@ -289,6 +289,13 @@ settings! {
         /// File of the audit log, as JSON lines. Empty: `security/audit.log` of the data directory, if
         /// users must prove who they are.
         audit_log: PathBuf = PathBuf::new(),
+        /// Whether the audit log has a line for each allowed call, too, except those that every user may
+        /// make. Without it: logins, denied calls and changes.
+        audit_allowed: bool = false,
+        /// Maximum number of connections of one address whose clients have not logged in, over all ports,
+        /// where users must. A further one is closed as soon as it is accepted. Clients in ZooKeeper's
+        /// protocol, which has no login, count. A network of 64 bits is one IPv6 address.
+        unauthenticated_per_address: usize = 1_000 => Range::between(1, CONNECTIONS_MAX),
     }
 
     /// Thrift.

@@ -20,7 +20,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
 use crate::console::Site;
-use crate::security::{Caller, Login, Owner, Registered, Security};
+use crate::security::{Caller, Login, Owner, Registered, Security, Stranger};
 use crate::server::Server;
 use crate::service::pipeline;
 
@@ -31,6 +31,8 @@ pub(crate) struct Sender {
     pub(crate) is_encrypted: bool,
     /// The login of the connection's certificate.
     pub(crate) login: Option<Login>,
+    /// The connection, as long as no request of it has had a login.
+    pub(crate) stranger: Stranger,
     pub(crate) security: Arc<Security>,
 }
 
@@ -97,15 +99,16 @@ async fn login(
         return Ok(sender.and_then(|sender| sender.login));
     };
     let is_encrypted = sender.as_ref().is_some_and(|sender| sender.is_encrypted);
-    let peer = sender.map(|sender| sender.peer);
+    let peer = sender.as_ref().map(|sender| sender.peer);
     if !Security::is_private(is_encrypted, peer.map(|peer| peer.ip())) {
         return Err("a password or token is accepted inside TLS only: use https".to_owned());
     }
     let login = security
         .http_login(header.as_bytes(), peer.map(|peer| peer.ip()))
         .await;
-    if let Err(failed) = login {
-        security.note_login("http", peer, is_encrypted, Err(failed));
+    match &login {
+        Ok(_) => sender.iter().for_each(|sender| sender.stranger.logged_in()),
+        Err(failed) => security.note_login("http", peer, is_encrypted, Err(*failed)),
     }
     login.map(Some).map_err(|failed| failed.to_string())
 }

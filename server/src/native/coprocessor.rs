@@ -5,6 +5,10 @@
 //! | `AggregateService` | GetMax, GetMin, GetSum, GetRowNum, GetAvg, GetStd, GetMedian | `aggregate` |
 //! | `MultiRowMutationService` | MutateRows | `multi_row` |
 //! | `SecureBulkLoadService` | PrepareBulkLoad, SecureBulkLoadHFiles, CleanupBulkLoad | `load` |
+//! | `AccessControlService` | Grant, Revoke, GetUserPermissions, CheckPermissions, HasPermission | `rights` |
+//! | `AuthenticationService` | WhoAmI, GetAuthenticationToken | `tokens` |
+//!
+//! The last two exist where users must log in.
 //!
 //! A service is known by its simple name, as HBase registers those of its own package. Endpoints of
 //! the region server and of the master do not exist here: each such call is refused.
@@ -15,20 +19,32 @@ use basalt_engine::engine::RegionInfo;
 use basalt_engine::schema::Escaped;
 use basalt_idl::native::Reply as _;
 use basalt_idl::native::messages::{
-    AggregateServiceMethod, CoprocessorServiceCall, CoprocessorServiceRequest, CoprocessorServiceResponse,
-    MultiRowMutationServiceMethod, NameBytesPair, RegionSpecifier, SecureBulkLoadServiceMethod,
-    region_specifier::RegionSpecifierType,
+    AccessControlServiceMethod, AggregateServiceMethod, AuthenticationServiceMethod, CoprocessorServiceCall,
+    CoprocessorServiceRequest, CoprocessorServiceResponse, MultiRowMutationServiceMethod, NameBytesPair,
+    RegionSpecifier, SecureBulkLoadServiceMethod, region_specifier::RegionSpecifierType,
 };
 use bytes::Bytes;
 
 use super::reply::{Reply, endpoint_answer};
 use super::state::Connection;
-use super::{aggregate, arguments, load, multi_row, region, request};
+use super::{aggregate, arguments, load, multi_row, region, request, rights, tokens};
+use crate::server::Server;
 use crate::service::admin::cluster;
 use crate::service::{Call, Failure};
 
 /// The endpoints of all regions in HBase's list of loaded ones: the names of their classes, sorted.
-pub(super) const LOADED: [&str; 2] = ["AggregateImplementation", "MultiRowMutationEndpoint"];
+pub(super) fn loaded(server: &Server) -> impl Iterator<Item = &'static str> {
+    let with_users = server.security().authenticates();
+    let all = [
+        ("AccessController", with_users),
+        ("AggregateImplementation", true),
+        ("MultiRowMutationEndpoint", true),
+        ("TokenProvider", with_users),
+    ];
+    all.into_iter()
+        .filter(|(_, is_loaded)| *is_loaded)
+        .map(|(name, _)| name)
+}
 
 /// Answers a call of an endpoint of a region.
 pub(super) async fn on_region(
@@ -69,6 +85,7 @@ async fn answer(
     call: CoprocessorServiceCall,
 ) -> Result<NameBytesPair, Failure> {
     cluster::exec(&connection.admin(), &region.table)?;
+    let with_users = connection.server.security().authenticates();
     match call.service_name.as_str() {
         AggregateServiceMethod::SERVICE => {
             let method =
@@ -91,6 +108,16 @@ async fn answer(
             let method = SecureBulkLoadServiceMethod::from_name(&call.method_name)
                 .ok_or_else(|| unknown_method(&call))?;
             load::secure(connection, region, method, call.request).await
+        }
+        AccessControlServiceMethod::SERVICE if with_users => {
+            let method = AccessControlServiceMethod::from_name(&call.method_name)
+                .ok_or_else(|| unknown_method(&call))?;
+            rights::endpoint(connection, &region.table, method, call.request).await
+        }
+        AuthenticationServiceMethod::SERVICE if with_users => {
+            let method = AuthenticationServiceMethod::from_name(&call.method_name)
+                .ok_or_else(|| unknown_method(&call))?;
+            tokens::endpoint(connection, method, call.request).await
         }
         unknown => Err(Failure::unknown_protocol(format!(
             "No registered coprocessor service found for {unknown} in region {}",

@@ -62,12 +62,15 @@ pub(super) async fn clean_up(
     call: CleanupBulkLoadRequest,
 ) -> Result<CleanupBulkLoadResponse, Failure> {
     let admin = connection.admin();
+    // Clients name the region whose files they have loaded.
+    match &call.region {
+        Some(specifier) => regions::may_load(&admin, &region::table(connection, specifier)?)?,
+        None => cluster::load(&admin)?,
+    }
     connection
         .server
-        .on_pool(move |_| {
-            cluster::load(&admin, |server| {
-                Staging::of(server.config())?.remove(&call.bulk_token)
-            })?;
+        .on_pool(move |server| {
+            Staging::of(server.config())?.remove(&call.bulk_token)?;
             Ok(CleanupBulkLoadResponse {})
         })
         .await
@@ -125,6 +128,8 @@ async fn load_files(
     family_path: Vec<FamilyPath>,
 ) -> Result<bool, Failure> {
     let server = &connection.server;
+    let families = family_path.iter().map(|offered| &offered.family[..]);
+    regions::may_load_into(&connection.admin(), &region.table, families)?;
     if family_path.len() > FILES_MAX {
         return Err(Failure::do_not_retry(format!(
             "{} files in one call; the limit is {FILES_MAX}: load them in several calls",

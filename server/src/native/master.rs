@@ -87,13 +87,14 @@ fn full_name(name: Option<String>) -> Result<TableName> {
     Ok(TableName::parse(name.unwrap_or_default().as_bytes())?)
 }
 
-fn to_snapshot(snapshot: &basalt_engine::SnapshotMeta) -> pb::SnapshotDescription {
+fn to_snapshot(call: &AdminCall, snapshot: &basalt_engine::SnapshotMeta) -> pb::SnapshotDescription {
     pb::SnapshotDescription {
         name: snapshot.name.clone(),
         table: Some(snapshot.descriptor.name.to_string()),
         creation_time: Some(snapshot.created_ms as i64),
         r#type: Some(pb::snapshot_description::Type::Flush.into()),
         version: Some(2),
+        owner: snapshots::owner(call, snapshot),
         ttl: Some(i64::try_from(snapshot.ttl_seconds).unwrap_or(i64::MAX)),
         ..pb::SnapshotDescription::default()
     }
@@ -331,7 +332,8 @@ impl pb::MasterServiceHandlers for AdminCall {
         &self,
         request: pb::GetNamespaceDescriptorRequest,
     ) -> Result<pb::GetNamespaceDescriptorResponse> {
-        let found = namespace(self, &request.namespace_name)?;
+        let found = namespaces::find(self, &request.namespace_name)?
+            .ok_or_else(|| Error::NoSuchNamespace(request.namespace_name.clone()))?;
         Ok(pb::GetNamespaceDescriptorResponse {
             namespace_descriptor: schema::to_namespace(&found),
         })
@@ -341,8 +343,9 @@ impl pb::MasterServiceHandlers for AdminCall {
         &self,
         _: pb::ListNamespaceDescriptorsRequest,
     ) -> Result<pb::ListNamespaceDescriptorsResponse> {
+        let shown = namespaces::shown(self, namespaces::list(self)?);
         Ok(pb::ListNamespaceDescriptorsResponse {
-            namespace_descriptor: namespaces::list(self)?.iter().map(schema::to_namespace).collect(),
+            namespace_descriptor: shown.iter().map(schema::to_namespace).collect(),
         })
     }
 
@@ -357,10 +360,10 @@ impl pb::MasterServiceHandlers for AdminCall {
         &self,
         request: pb::ListTableDescriptorsByNamespaceRequest,
     ) -> Result<pb::ListTableDescriptorsByNamespaceResponse> {
-        namespace(self, &request.namespace_name)?;
+        check_namespace(self, &request.namespace_name)?;
         let found = matching(self, None, Some(true), Some(&request.namespace_name))?;
         Ok(pb::ListTableDescriptorsByNamespaceResponse {
-            table_schema: to_tables(&found),
+            table_schema: to_tables(&tables::shown(self, found)),
         })
     }
 
@@ -368,7 +371,7 @@ impl pb::MasterServiceHandlers for AdminCall {
         &self,
         request: pb::ListTableNamesByNamespaceRequest,
     ) -> Result<pb::ListTableNamesByNamespaceResponse> {
-        namespace(self, &request.namespace_name)?;
+        check_namespace(self, &request.namespace_name)?;
         let found = matching(self, None, Some(true), Some(&request.namespace_name))?;
         Ok(pb::ListTableNamesByNamespaceResponse {
             table_name: to_names(&found),
@@ -434,7 +437,7 @@ impl pb::MasterServiceHandlers for AdminCall {
             .ok_or_else(|| Failure::unknown_snapshot(&name))?;
         Ok(pb::IsSnapshotDoneResponse {
             done: Some(true),
-            snapshot: Some(to_snapshot(found)),
+            snapshot: Some(to_snapshot(self, found)),
         })
     }
 
@@ -444,7 +447,10 @@ impl pb::MasterServiceHandlers for AdminCall {
     ) -> Result<pb::GetCompletedSnapshotsResponse> {
         let snapshots = snapshots::list(self)?;
         Ok(pb::GetCompletedSnapshotsResponse {
-            snapshots: snapshots.iter().map(|snapshot| to_snapshot(snapshot)).collect(),
+            snapshots: snapshots
+                .iter()
+                .map(|snapshot| to_snapshot(self, snapshot))
+                .collect(),
         })
     }
 
@@ -758,8 +764,10 @@ impl pb::MasterServiceHandlers for AdminCall {
         &self,
         _: pb::IsRpcThrottleEnabledRequest,
     ) -> Result<pb::IsRpcThrottleEnabledResponse> {
-        cluster::ask(self, |_| pb::IsRpcThrottleEnabledResponse {
-            rpc_throttle_enabled: true,
+        cluster::operate(self, |_| {
+            Ok(pb::IsRpcThrottleEnabledResponse {
+                rpc_throttle_enabled: true,
+            })
         })
     }
 
@@ -799,10 +807,13 @@ impl pb::MasterServiceHandlers for AdminCall {
     }
 }
 
-/// The namespace of that name. The failure is HBase's.
-fn namespace(call: &AdminCall, name: &str) -> Result<basalt_engine::schema::NamespaceDescriptor> {
-    let found = namespaces::list(call)?
-        .into_iter()
-        .find(|namespace| namespace.name == name);
-    found.ok_or_else(|| Error::NoSuchNamespace(name.to_owned()).into())
+/// Fails unless there is a namespace of that name. The failure is HBase's.
+fn check_namespace(call: &AdminCall, name: &str) -> Result<()> {
+    if namespaces::list(call)?
+        .iter()
+        .any(|namespace| namespace.name == name)
+    {
+        return Ok(());
+    }
+    Err(Error::NoSuchNamespace(name.to_owned()).into())
 }

@@ -13,7 +13,8 @@
 //! | `region` | region names to regions |
 //! | `client`, `single`, `multi`, `scan` | ClientService; `scanners` has the state of open scanners |
 //! | `group` | its writes that read first or are applied together |
-//! | `coprocessor`, `aggregate`, `multi_row` | endpoints that ExecService calls |
+//! | `coprocessor`, `aggregate`, `multi_row`, `tokens` | endpoints that ExecService calls |
+//! | `rights` | rights of users, for `master` and as an endpoint |
 //! | `sink` | edits that another cluster replicates to this one |
 //! | `load`, `staging` | bulk load, and the files that it may read |
 //! | `master`, `admin` | MasterService and AdminService; `status` and `quota` convert for them |
@@ -58,6 +59,8 @@ mod master;
 mod multi;
 mod multi_row;
 mod normalizer;
+#[cfg(test)]
+mod permissions;
 mod places;
 mod procedures;
 mod quota;
@@ -78,6 +81,7 @@ mod state;
 mod status;
 #[cfg(test)]
 mod tests;
+mod tokens;
 mod trackers;
 mod upkeep;
 

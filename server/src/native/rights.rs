@@ -1,10 +1,19 @@
-//! Rights of users, in the messages of MasterService.
+//! Rights of users, in the messages of MasterService and of the endpoint `AccessControlService`.
+//!
+//! Clients of 1.x change rights by the endpoint, which is that of the region of `hbase:acl`; since 2.2 they
+//! call the master. `CheckPermissions` may be called on the regions of the tables that it asks about, too.
 
+use std::sync::Arc;
+
+use basalt_engine::schema::TableName;
 use basalt_idl::native::messages as pb;
 use basalt_security::rights::{Action, Actions, Entry, Scope};
 use bytes::Bytes;
+use prost::Message;
 
-use super::schema;
+use super::reply::endpoint_answer;
+use super::state::Connection;
+use super::{request, schema};
 use crate::service::admin::rights::{self, About};
 use crate::service::{AdminCall, Failure};
 
@@ -41,13 +50,15 @@ fn permission(permission: &pb::Permission) -> Result<(Scope, Actions)> {
             let name = text(part.namespace_name.as_ref().ok_or_else(missing)?)?.to_owned();
             Ok((Scope::Namespace(name), actions(&part.action)?))
         }
-        Type::Table => {
-            let part = permission.table_permission.as_ref().ok_or_else(missing)?;
-            let table = schema::table_name(part.table_name.as_ref().ok_or_else(missing)?)?;
-            let scope = Scope::table(table, part.family.as_deref(), part.qualifier.as_deref());
-            Ok((scope.map_err(illegal)?, actions(&part.action)?))
-        }
+        Type::Table => table_permission(permission.table_permission.as_ref().ok_or_else(missing)?),
     }
+}
+
+fn table_permission(part: &pb::TablePermission) -> Result<(Scope, Actions)> {
+    let missing = || illegal("the permission of a table has no name of one");
+    let table = schema::table_name(part.table_name.as_ref().ok_or_else(missing)?)?;
+    let scope = Scope::table(table, part.family.as_deref(), part.qualifier.as_deref());
+    Ok((scope.map_err(illegal)?, actions(&part.action)?))
 }
 
 fn to_permission(scope: &Scope, actions: Actions) -> pb::Permission {
@@ -139,5 +150,81 @@ pub(super) fn has(
     let asked: Vec<_> = request.permission.iter().map(permission).collect::<Result<_>>()?;
     Ok(pb::HasUserPermissionsResponse {
         has_user_permission: rights::has(call, user, &asked)?,
+    })
+}
+
+/// Answers a call of the endpoint on a region of `table`.
+pub(super) async fn endpoint(
+    connection: &Arc<Connection>,
+    table: &TableName,
+    method: pb::AccessControlServiceMethod,
+    request: Bytes,
+) -> Result<pb::NameBytesPair> {
+    let (admin, table) = (connection.admin(), table.clone());
+    let answered = connection
+        .server
+        .on_pool(move |_| answer(&admin, &table, method, request));
+    answered.await
+}
+
+fn answer(
+    call: &AdminCall,
+    table: &TableName,
+    method: pb::AccessControlServiceMethod,
+    request: Bytes,
+) -> Result<pb::NameBytesPair> {
+    use pb::AccessControlServiceMethod as Of;
+    if !(rights::is_acl(table) || method == Of::CheckPermissions) {
+        return Err(Failure::do_not_retry(format!(
+            "{} is called on a region of {table}: this method can only execute at the table hbase:acl",
+            method.name()
+        )));
+    }
+    Ok(match method {
+        Of::Grant => named("GrantResponse", &grant(call, &request::decode(request)?)?),
+        Of::Revoke => named("RevokeResponse", &revoke(call, &request::decode(request)?)?),
+        Of::GetUserPermissions => named(
+            "GetUserPermissionsResponse",
+            &list(call, &request::decode(request)?)?,
+        ),
+        Of::CheckPermissions => named(
+            "CheckPermissionsResponse",
+            &check(call, table, &request::decode(request)?)?,
+        ),
+        Of::HasPermission => named(
+            "HasPermissionResponse",
+            &has_one(call, &request::decode(request)?)?,
+        ),
+    })
+}
+
+fn named(class: &str, answer: &impl Message) -> pb::NameBytesPair {
+    endpoint_answer(&format!("AccessControlProtos${class}"), answer)
+}
+
+/// Fails unless the caller has all the rights of the request. On a region of a user's table, it may ask
+/// about that table only.
+fn check(
+    call: &AdminCall,
+    table: &TableName,
+    request: &pb::CheckPermissionsRequest,
+) -> Result<pb::CheckPermissionsResponse> {
+    let asked: Vec<_> = request.permission.iter().map(permission).collect::<Result<_>>()?;
+    let is_elsewhere = |(scope, _): &&(Scope, Actions)| matches!(scope, Scope::Table { table: other, .. } if other != table && !rights::is_acl(table));
+    if let Some((scope, _)) = asked.iter().find(is_elsewhere) {
+        return Err(Failure::do_not_retry(format!(
+            "CheckPermissions is called on a region of {table}, and asks about {scope}: call it on a region of that \
+             table, or of hbase:acl"
+        )));
+    }
+    rights::check(call, &asked)?;
+    Ok(pb::CheckPermissionsResponse {})
+}
+
+fn has_one(call: &AdminCall, request: &pb::HasPermissionRequest) -> Result<pb::HasPermissionResponse> {
+    let asked = [table_permission(&request.table_permission)?];
+    let has = rights::has(call, Some(text(&request.user_name)?), &asked)?;
+    Ok(pb::HasPermissionResponse {
+        has_permission: has.first().copied(),
     })
 }

@@ -110,7 +110,7 @@ fn load(
         max_heap_mb: Some(rounded(max / servers, MIB).max(1)),
         region_loads: system.into_iter().chain(region_loads(call, regions)?).collect(),
         repl_load_sink: Some(replication_sink(server)),
-        coprocessors: coprocessor::LOADED.map(loaded).into(),
+        coprocessors: coprocessor::loaded(server).map(loaded).collect(),
         report_start_time: Some(server.start_code().unsigned_abs()),
         report_end_time: Some(status.wall_ms),
         info_server_port: Some(u32::from(config.http.listen.port())),

@@ -20,7 +20,7 @@ use super::run;
 use crate::config::Config;
 use crate::limits::admission::Class;
 use crate::rig;
-use crate::security::Access;
+use crate::security::{Access, Login, Stranger};
 use crate::serve::{BLOCKING_THREADS, DATA_THREADS};
 use crate::server::Server;
 use crate::socket::Socket;
@@ -39,7 +39,15 @@ impl Client {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let socket = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
         let (accepted, _) = listener.accept().await.unwrap();
-        Self::over(socket, accepted, server, service, None).await
+        Self::over(socket, accepted, server, (service, None), None).await
+    }
+
+    /// A connection of a client that has logged in.
+    pub(super) async fn connect_as(server: &Arc<Server>, service: &str, login: Login) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let socket = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        let (accepted, _) = listener.accept().await.unwrap();
+        Self::over(socket, accepted, server, (service, None), Some(login)).await
     }
 
     /// A connection of ClientService whose sockets hold little.
@@ -52,7 +60,7 @@ impl Client {
         let (accepted, _) = listener.accept().await.unwrap();
         let send_buffer = SockRef::from(&accepted).set_send_buffer_size(BUFFER_BYTES as usize);
         send_buffer.unwrap();
-        Self::over(socket, accepted, server, "ClientService", codec).await
+        Self::over(socket, accepted, server, ("ClientService", codec), None).await
     }
 
     /// Serves `accepted`, and sends what begins a connection.
@@ -60,15 +68,15 @@ impl Client {
         socket: TcpStream,
         accepted: TcpStream,
         server: &Arc<Server>,
-        service: &str,
-        codec: Option<&str>,
+        (service, codec): (&str, Option<&str>),
+        login: Option<Login>,
     ) -> Self {
         let (server, stop) = (Arc::clone(server), CancellationToken::new());
         tokio::spawn(run(
             server,
             Socket::new(accepted),
             BytesMut::new(),
-            (1, None),
+            (1, (login, Stranger::default())),
             stop,
         ));
         let mut client = Self(socket);

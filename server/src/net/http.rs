@@ -19,7 +19,7 @@ use super::detect;
 use super::foreign::{self, ForeignProtocol};
 use super::foreign_log::ForeignLog;
 use super::listener::Listener;
-use crate::security::Login;
+use crate::security::{Login, Stranger};
 use crate::server::Server;
 use crate::socket::Socket;
 #[cfg(feature = "thrift")]
@@ -80,7 +80,7 @@ async fn serve_site(
     let stopping = stop.clone();
     let foreign_log = Arc::new(ForeignLog::default());
     listener
-        .accept(tasks, stop, |socket, peer| {
+        .accept(tasks, stop, |socket, peer, stranger| {
             let site = site.clone();
             let (server, stop) = (Arc::clone(&server), stopping.clone());
             let foreign_log = Arc::clone(&foreign_log);
@@ -90,7 +90,10 @@ async fn serve_site(
                 else {
                     return;
                 };
-                if let Err(end) = run(connection, peer, login, &server, site, stop).await {
+                if login.is_some() {
+                    stranger.logged_in();
+                }
+                if let Err(end) = run(connection, peer, (login, stranger), &server, site, stop).await {
                     tracing::debug!(%peer, "{port} connection closed: {end}");
                 }
             }
@@ -102,7 +105,7 @@ async fn serve_site(
 pub(super) async fn run(
     connection: (Socket, BytesMut),
     peer: SocketAddr,
-    login: Option<Login>,
+    (login, stranger): (Option<Login>, Stranger),
     server: &Arc<Server>,
     site: Router,
     stop: CancellationToken,
@@ -111,6 +114,7 @@ pub(super) async fn run(
         peer,
         is_encrypted: connection.0.is_encrypted(),
         login,
+        stranger,
         security: Arc::clone(server.security()),
     };
     let (config, memory) = (&server.config().server, server.admission().memory());

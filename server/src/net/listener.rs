@@ -1,8 +1,8 @@
 //! Accepting connections, alike for both ports.
 //!
 //! Each connection takes a place and is a task. When all places are taken, or the file descriptors
-//! left are reserved for files (`descriptors`), a further connection is closed as soon as it is
-//! accepted: its client sees the end instead of waiting in a queue that is never served. The number
+//! left are reserved for files (`descriptors`), or when its address has too many that have not logged in
+//! ([`Strangers`]), a further connection is closed as soon as it is accepted: its client sees the end instead of waiting in a queue that is never served. The number
 //! of places is at most the port's share of the limit of open files. Refusals are logged at most
 //! once a second, with the number left out.
 
@@ -19,6 +19,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::observe::log_limit::LogLimit;
 use crate::observe::metrics::Port;
+use crate::security::{Stranger, Strangers};
 
 /// Time between two lines of the log about connections that were not served.
 const LOG_PERIOD: Duration = Duration::from_secs(1);
@@ -46,6 +47,8 @@ pub(crate) struct Listener {
     /// The first number of a file descriptor that a connection may not have.
     pub(crate) descriptors_end: RawFd,
     pub(crate) port: Port,
+    /// The connections of each address that have not logged in.
+    pub(crate) strangers: Arc<Strangers>,
 }
 
 /// A connection's place among the open ones; counts it for as long as it lives.
@@ -66,7 +69,7 @@ impl Listener {
         self,
         tasks: TaskTracker,
         stop: CancellationToken,
-        serve: impl Fn(TcpStream, SocketAddr) -> F,
+        serve: impl Fn(TcpStream, SocketAddr, Stranger) -> F,
     ) where
         F: Future<Output = ()> + Send + 'static,
     {
@@ -102,8 +105,17 @@ impl Listener {
                     "{end} file descriptors are in use, the rest is for files"
                 ))
             };
-            let permit = match place {
-                Ok(permit) => permit,
+            let admitted = place.and_then(|permit| {
+                let stranger = self.strangers.admit(peer.ip()).map_err(|max| {
+                    self.port.rejected_strangers.increment(1);
+                    format!(
+                        "its address has {max} that have not logged in (security.unauthenticated_per_address)"
+                    )
+                })?;
+                Ok((permit, stranger))
+            });
+            let (permit, stranger) = match admitted {
+                Ok(admitted) => admitted,
                 Err(why) => {
                     self.port.rejected.increment(1);
                     if let Some(left_out) = log_limit.next(Instant::now()) {
@@ -123,7 +135,7 @@ impl Listener {
             }
             // Boxed: moved into another future it would take its memory twice, before and while it
             // is awaited.
-            let served = Box::pin(serve(socket, peer));
+            let served = Box::pin(serve(socket, peer, stranger));
             tasks.spawn(async move {
                 served.await;
                 drop(place);

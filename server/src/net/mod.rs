@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::observe::metrics::Api;
-use crate::security::{Caller, Login, Owner};
+use crate::security::{Caller, Login, Owner, Stranger};
 use crate::server::Server;
 use crate::socket::Socket;
 #[cfg(feature = "thrift")]
@@ -76,7 +76,7 @@ pub(crate) async fn serve(
         stop: stop.clone(),
     });
     listener
-        .accept(tasks, stop, |socket, peer| {
+        .accept(tasks, stop, |socket, peer, stranger| {
             let connection = next.fetch_add(1, Ordering::Relaxed);
             let port = Arc::clone(&port);
             async move {
@@ -84,12 +84,21 @@ pub(crate) async fn serve(
                     server: Arc::clone(&port.server),
                     owner: Owner::Connection(connection),
                 };
-                if let Err(end) = port.connection(socket, connection, peer).await {
+                if let Err(end) = port.connection(socket, connection, peer, stranger).await {
                     tracing::debug!(%peer, "connection closed: {end}");
                 }
             }
         })
         .await;
+}
+
+/// The client of a connection whose protocol is known.
+struct Client {
+    /// Number of the connection.
+    number: u64,
+    peer: SocketAddr,
+    login: Option<Login>,
+    stranger: Stranger,
 }
 
 /// State that the connections of the main port share.
@@ -104,7 +113,13 @@ struct MainPort {
 
 impl MainPort {
     /// Serves a connection until either side ends it; returns why the server ended it.
-    async fn connection(&self, socket: TcpStream, number: u64, peer: SocketAddr) -> Result<(), String> {
+    async fn connection(
+        &self,
+        socket: TcpStream,
+        number: u64,
+        peer: SocketAddr,
+        stranger: Stranger,
+    ) -> Result<(), String> {
         let (server, stop) = (&self.server, &self.stop);
         let mut socket = Socket::new(socket);
         let mut received = BytesMut::new();
@@ -128,12 +143,21 @@ impl MainPort {
             login = Some(Box::pin(shaken).await.map_err(|end| end.to_string())?);
             detected = self.first(&mut socket, &mut received).await?;
         }
+        if login.is_some() {
+            stranger.logged_in();
+        }
         // A native connection registers its login with the user that it acts for.
         let registered = login
             .as_ref()
             .filter(|_| detected != Detected::HBaseRpc)
             .map(|login| server.security().register(login, None));
-        let serving = self.serve(detected, socket, received, number, peer, login);
+        let client = Client {
+            number,
+            peer,
+            login,
+            stranger,
+        };
+        let serving = self.serve(detected, socket, received, client);
         match &registered {
             // Boxed, as all that follow: a task would have the size of the largest from its first poll on.
             None => Box::pin(serving).await,
@@ -164,11 +188,15 @@ impl MainPort {
         detected: Detected,
         socket: Socket,
         received: BytesMut,
-        number: u64,
-        peer: SocketAddr,
-        login: Option<Login>,
+        client: Client,
     ) -> Result<(), String> {
         let (server, stop) = (&self.server, &self.stop);
+        let Client {
+            number,
+            peer,
+            login,
+            stranger,
+        } = client;
         #[cfg(feature = "thrift")]
         if let Detected::Thrift { protocol, framed } = detected {
             let first = (thrift::messages::WireFormat { protocol, framed }, received);
@@ -182,7 +210,7 @@ impl MainPort {
             let serving = http::run(
                 (socket, received),
                 peer,
-                login,
+                (login, stranger),
                 server,
                 rest.clone(),
                 stop.clone(),
@@ -206,9 +234,12 @@ impl MainPort {
         }
         let (server, stop) = (Arc::clone(server), stop.clone());
         match detected {
-            Detected::HBaseRpc => Box::pin(native::run(server, socket, received, (number, login), stop))
-                .await
-                .map_err(|end| end.to_string()),
+            Detected::HBaseRpc => {
+                let login = (login, stranger);
+                Box::pin(native::run(server, socket, received, (number, login), stop))
+                    .await
+                    .map_err(|end| end.to_string())
+            }
             Detected::ZooKeeperWord => Box::pin(zookeeper::answer_word(
                 &server,
                 &self.zookeepers,

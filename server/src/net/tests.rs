@@ -18,6 +18,7 @@ use tokio::task::JoinHandle;
 
 use super::*;
 use crate::config::Config;
+use crate::security::Strangers;
 
 /// A port that is served.
 struct Port {
@@ -30,6 +31,15 @@ struct Port {
 
 impl Port {
     fn serve(socket: TcpListener, max_connections: usize, descriptors_end: RawFd) -> Self {
+        Self::serve_strangers(socket, max_connections, descriptors_end, Strangers::new(None))
+    }
+
+    fn serve_strangers(
+        socket: TcpListener,
+        max_connections: usize,
+        descriptors_end: RawFd,
+        strangers: Arc<Strangers>,
+    ) -> Self {
         let server = crate::rig::server(Config::default());
         let name = TableName::parse(b"t").unwrap();
         let table = TableDescriptor::new(name, vec![FamilyDescriptor::new(b"f")]);
@@ -42,6 +52,7 @@ impl Port {
             setting: "server.max_connections",
             descriptors_end,
             port: server.connections().main.clone(),
+            strangers,
         };
         let accepting = tokio::spawn(serve(listener, Arc::clone(&server), tasks.clone(), stop.clone()));
         Self {
@@ -168,4 +179,22 @@ async fn a_connection_that_would_take_a_files_descriptor_is_closed() {
         assert!(matches!(answer, Ok(0) | Err(_)), "{answer:?}");
     }
     assert_eq!(port.tasks.len(), 0);
+}
+
+/// Goal: an address has no more connections without a login than it may, and has room again when one ends.
+#[tokio::test]
+async fn an_address_has_so_many_connections_without_a_login() {
+    let socket = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = Port::serve_strangers(socket, 10, RawFd::MAX, Strangers::new(Some(2)));
+    let (mut first, mut second) = (port.connect().await, port.connect().await);
+    for client in [&mut first, &mut second] {
+        call(client, &GetTableNames {}).await.expect("served");
+    }
+    let mut refused = port.connect().await;
+    assert_eq!(refused.read(&mut [0]).await.unwrap(), 0, "closed at once");
+    drop(first);
+    port.until_open(1).await;
+    call(&mut port.connect().await, &GetTableNames {})
+        .await
+        .expect("served");
 }

@@ -44,12 +44,11 @@ impl Access {
         self.check(caller, Action::Know, target).map(drop)
     }
 
-    /// Whether a list of descriptors shows that of a table to the caller.
-    pub(crate) fn shows_descriptor(&self, caller: &Caller, table: &TableName) -> bool {
-        let target = Target::Table(table);
+    /// Whether a list shows the caller what needs that right. What it leaves out is no denial.
+    pub(crate) fn shows(&self, caller: &Caller, action: Action, target: Target<'_>) -> bool {
         match self {
             Self::Everybody => true,
-            Self::Rights(security) => security.ask(caller, Action::Create, target).is_ok(),
+            Self::Rights(security) => security.ask(caller, action, target).is_ok(),
             #[cfg(test)]
             Self::Nobody => false,
         }

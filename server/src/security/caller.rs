@@ -170,6 +170,26 @@ impl Caller {
         self.authentication
     }
 
+    /// Whether the user that sends the calls has shown a certificate.
+    pub(crate) fn has_certificate(&self) -> bool {
+        matches!(
+            self.authentication,
+            Authentication::Proven(Credential::Certificate)
+        )
+    }
+
+    /// How the server knows the user, in the words of Hadoop's `AuthenticationMethod`. It has none for
+    /// passwords; HBase's example of a password login is a TOKEN.
+    pub(crate) fn hadoop_authentication(&self) -> &'static str {
+        let acts_for_another = self.user.as_ref().is_some_and(|user| user.real.is_some());
+        match self.authentication {
+            Authentication::Proven(_) if acts_for_another => "PROXY",
+            Authentication::Proven(Credential::Certificate) => "CERTIFICATE",
+            Authentication::Proven(Credential::Token(_) | Credential::Password) => "TOKEN",
+            Authentication::Anonymous | Authentication::Simple | Authentication::Locating => "SIMPLE",
+        }
+    }
+
     /// The client's address and port.
     pub(crate) fn address(&self) -> Option<SocketAddr> {
         self.address

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use arc_swap::ArcSwap;
 use basalt_security::Result;
@@ -16,6 +17,16 @@ pub(super) struct Live<T> {
     current: ArcSwap<T>,
     /// Held during a change or reload, so that an older version never replaces a newer one.
     version: Mutex<FileVersion>,
+    /// Number of values before the present one. Grows after `current` has changed.
+    changes: AtomicU64,
+}
+
+/// A change that was made.
+pub(super) struct Updated<R, T> {
+    /// The result of the change.
+    pub(super) result: R,
+    pub(super) before: Arc<T>,
+    pub(super) after: Arc<T>,
 }
 
 impl<T: Data> Live<T> {
@@ -27,11 +38,18 @@ impl<T: Data> Live<T> {
             file,
             current: ArcSwap::from_pointee(value),
             version: Mutex::new(version),
+            changes: AtomicU64::new(0),
         })
     }
 
     pub(super) fn get(&self) -> Arc<T> {
         self.current.load_full()
+    }
+
+    /// How often the value has changed. A reader that asks for this number first, and for the value then, has
+    /// a value that is at least as new.
+    pub(super) fn changes(&self) -> u64 {
+        self.changes.load(Ordering::Acquire)
     }
 
     /// Reads the file again if it has changed; returns the values before and after. After a failure the
@@ -45,15 +63,23 @@ impl<T: Data> Live<T> {
         let value = Arc::new(value);
         let before = self.current.swap(Arc::clone(&value));
         *version = loaded;
+        self.changes.fetch_add(1, Ordering::Release);
         Ok(Some((before, value)))
     }
 
-    /// Changes the file, and the value with it.
-    pub(super) fn update<R>(&self, change: impl FnOnce(&mut T) -> Result<R>) -> Result<R> {
+    /// Changes the file, and the value with it. Returns the values before and after, too: the change is made
+    /// to what the file has, which may be newer than the value.
+    pub(super) fn update<R>(&self, change: impl FnOnce(&mut T) -> Result<R>) -> Result<Updated<R, T>> {
         let mut version = self.version.lock();
         let (result, value, stored) = self.file.update(change)?;
-        self.current.store(Arc::new(value));
+        let after = Arc::new(value);
+        let before = self.current.swap(Arc::clone(&after));
         *version = stored;
-        Ok(result)
+        self.changes.fetch_add(1, Ordering::Release);
+        Ok(Updated {
+            result,
+            before,
+            after,
+        })
     }
 }

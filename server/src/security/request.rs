@@ -110,6 +110,8 @@ pub(crate) enum Target<'a> {
     /// The rights to a namespace, which its administrators may change.
     NamespaceRights(&'a str),
     Table(&'a TableName),
+    /// A table, of which a right to a part suffices.
+    Somewhere(&'a TableName),
     /// Cells of a table.
     Cells {
         table: &'a TableName,
@@ -128,7 +130,7 @@ impl fmt::Display for Target<'_> {
         match self {
             Self::Server => f.write_str("scope=GLOBAL"),
             Self::Namespace(name) | Self::NamespaceRights(name) => write!(f, "namespace={name}"),
-            Self::Table(table) => write!(f, "table={table}"),
+            Self::Table(table) | Self::Somewhere(table) => write!(f, "table={table}"),
             Self::Cells { table, columns } => {
                 write!(f, "table={table}")?;
                 let mut result = Ok(());

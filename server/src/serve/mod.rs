@@ -261,12 +261,14 @@ async fn serve(
         async move { supervisor.watch(stop).await }
     });
     let (config, connections) = (server.config(), server.connections());
+    let strangers = server.security().strangers();
     let http = net::Listener {
         socket: ports.http,
         max_connections: descriptors.http,
         setting: descriptors.http_bound(config),
         descriptors_end: descriptors.http_end(),
         port: connections.http.clone(),
+        strangers: Arc::clone(strangers),
     };
     let main = net::Listener {
         socket: ports.main,
@@ -274,6 +276,7 @@ async fn serve(
         setting: descriptors.main_bound(config),
         descriptors_end: descriptors.main_end(),
         port: connections.main.clone(),
+        strangers: Arc::clone(strangers),
     };
     let rest = ports.rest.map(|socket| net::Listener {
         socket,
@@ -281,6 +284,7 @@ async fn serve(
         setting: descriptors.http_bound(config),
         descriptors_end: descriptors.http_end(),
         port: connections.http.clone(),
+        strangers: Arc::clone(strangers),
     });
     let mut accepting = vec![
         tokio::spawn(net::http::serve(

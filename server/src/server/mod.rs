@@ -136,6 +136,9 @@ impl Server {
         let memory = Arc::clone(server.admission.memory());
         server.engine.charge_calls_to(memory);
         server.engine.set_directory(placement);
+        if server.security.authenticates() {
+            server.engine.set_grants(Arc::clone(&server.security) as _);
+        }
         Ok(server)
     }
 

@@ -22,6 +22,10 @@ use tokio::net::tcp::OwnedReadHalf;
 /// socket has accepted it.
 const WRITE_BYTES: usize = 64 << 10;
 
+/// Most bytes of a client's side of a handshake. Its largest part is a chain of certificates, which is in
+/// memory until it is whole.
+const HANDSHAKE_BYTES_MAX: usize = 16 << 10;
+
 /// The TLS state of a connection after its handshake.
 pub(super) struct Tls(Mutex<State>);
 
@@ -46,6 +50,7 @@ impl Tls {
         config: Arc<ServerConfig>,
     ) -> io::Result<Self> {
         let mut connection = ServerConnection::new(config).map_err(io::Error::other)?;
+        let mut bytes = received.len();
         // Writes keep to WRITE_BYTES by themselves.
         connection.set_buffer_limit(None);
         while !received.is_empty() {
@@ -65,6 +70,14 @@ impl Tls {
             let count = poll_fn(|context| poll_records(&mut connection, read, context)).await?;
             if count == 0 {
                 return Err(ErrorKind::UnexpectedEof.into());
+            }
+            bytes += count;
+            if bytes > HANDSHAKE_BYTES_MAX {
+                let text = format!(
+                    "the client has sent {bytes} bytes without ending it; the limit is {HANDSHAKE_BYTES_MAX}: send \
+                     fewer or smaller certificates"
+                );
+                return Err(io::Error::new(ErrorKind::InvalidData, text));
             }
             process(&mut connection, write)?;
         }

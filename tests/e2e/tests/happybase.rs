@@ -1,4 +1,7 @@
-//! HappyBase, unmodified from PyPI, in all transports and protocols it has, and across a kill -9.
+//! HappyBase, unmodified from PyPI, in all transports and protocols it has, across a kill -9, and with
+//! certificates and passwords.
+
+use std::net::{IpAddr, UdpSocket};
 
 use basalt_test_support::{Server, administer, happybase};
 
@@ -195,6 +198,153 @@ fn happybase_logs_in_with_a_certificate() {
     let output = python.run(LOGIN, &["127.0.0.1", &port, &http, &ca, &own]);
     assert!(
         output.as_ref().is_ok_and(|text| text.trim() == "logged in"),
+        "{}",
+        output.unwrap_or_else(|error| error)
+    );
+    server.stop();
+}
+
+const PASSWORD: &str = r#"
+import sys
+from functools import partial
+import happybase, happybase.connection
+from thriftpy2.transport import TSaslClientTransport, TSocket, TSSLSocket
+
+class Plain:
+    """What TSaslClientTransport wants of a SASL library."""
+    def __init__(self, user, password):
+        self.message = f"\0{user}\0{password}".encode()
+    def start(self, mechanism):
+        return True, mechanism, self.message
+    def step(self, challenge):
+        return True, b""
+    def encode(self, data):
+        return True, data
+    def decode(self, data):
+        return True, data
+    def getError(self):
+        return b"no error"
+
+def connect(host, port, user, password, socket):
+    happybase.connection.TSocket = socket
+    happybase.connection.THRIFT_TRANSPORTS["sasl"] = partial(wrap, user, password)
+    return happybase.Connection(host, port, transport="sasl")
+
+def wrap(user, password, socket):
+    return TSaslClientTransport(partial(Plain, user, password), "PLAIN", socket)
+
+def refused(text, *arguments):
+    try:
+        connect(*arguments).tables()
+    except Exception as error:
+        assert text in str(error), error
+        return
+    raise SystemExit("logged in")
+
+loopback, port, address, ca = sys.argv[1], int(sys.argv[2]), sys.argv[3], sys.argv[4]
+encrypted = partial(TSSLSocket, cafile=ca)
+for host in [loopback, address]:
+    connection = connect(host, port, "ada", "open sesame", encrypted)
+    connection.create_table("t" + host, {"f": dict()})
+    connection.table("t" + host).put(b"r", {b"f:q": b"v"})
+    assert connection.table("t" + host).row(b"r") == {b"f:q": b"v"}
+    refused("authentication failed", host, port, "ada", "open barley", encrypted)
+    refused("authentication failed", host, port, "nobody", "open sesame", encrypted)
+# In clear, from another address than this machine's own loopback.
+refused("accepted inside TLS only", address, port, "ada", "open sesame", TSocket)
+print("logged in")
+"#;
+
+/// The address of this machine that a packet to elsewhere would have; nothing is sent. `None` on a machine
+/// that has no other than loopback.
+fn own_address() -> Option<IpAddr> {
+    let socket = UdpSocket::bind("0.0.0.0:0").ok()?;
+    socket.connect("192.0.2.1:9").ok()?;
+    let address = socket.local_addr().ok()?.ip();
+    (!address.is_loopback() && !address.is_unspecified()).then_some(address)
+}
+
+/// Goal: HappyBase logs in with a password inside TLS, and is refused in clear from another address (check
+/// 31). Method: a server that listens on all addresses, and one of them that is not loopback.
+#[test]
+fn happybase_logs_in_with_a_password() {
+    let Some(python) = happybase() else { return };
+    let Some(address) = own_address() else {
+        println!("not run: this machine has no address but loopback");
+        return;
+    };
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let data = dir.path().join("data");
+    let names = format!("localhost,127.0.0.1,{address}");
+    administer(&data, &["certificate", "create", "--name", &names], "");
+    administer(&data, &["user", "create", "ada", "--superuser"], "open sesame\n");
+    let settings = ["server.listen=\"0.0.0.0:0\"", "server.plaintext=\"allow\""];
+    let server = Server::start_as_set(&data, &settings);
+    let ca = data.join("security/ca.crt").display().to_string();
+    let port = server.thrift.port().to_string();
+    let output = python.run(PASSWORD, &["127.0.0.1", &port, &address.to_string(), &ca]);
+    assert!(
+        output.as_ref().is_ok_and(|text| text.trim() == "logged in"),
+        "{}",
+        output.unwrap_or_else(|error| error)
+    );
+    server.stop();
+    let log = std::fs::read_to_string(data.join("security/audit.log")).expect("it is there");
+    assert!(log.contains(r#""authentication":"password""#), "{log}");
+    assert!(!log.contains("sesame") && !log.contains("barley"), "{log}");
+}
+
+const GUESSES: &str = r#"
+import base64, ssl, sys, time
+from thriftpy2.http import THttpClient
+
+port, ca = sys.argv[1], sys.argv[2]
+
+def status(user, password):
+    """The status of a request of thriftpy2's HTTP client, and the seconds until it was there."""
+    login = base64.b64encode(f"{user}:{password}".encode()).decode()
+    client = THttpClient(f"https://127.0.0.1:{port}/thrift1", ssl_context_factory=lambda: ssl.create_default_context(cafile=ca))
+    client.setCustomHeaders({"Authorization": "Basic " + login})
+    client.open()
+    client.write(b"\x80\x01\x00\x01\x00\x00\x00\rgetTableNames\x00\x00\x00\x01\x00")
+    began = time.monotonic()
+    client.flush()
+    return client.code, time.monotonic() - began
+
+code, _ = status("ada", "open sesame")
+assert code == 200, code
+took = []
+for guess in range(8):
+    code, seconds = status("ada", f"guess {guess}")
+    assert code == 401, code
+    took.append(seconds)
+# Three are free, then the delay doubles from a tenth of a second.
+for guess, least in [(4, 0.2), (5, 0.4), (6, 0.8), (7, 1.6)]:
+    assert took[guess] >= least, took
+# Other users of this address are not delayed.
+code, seconds = status("bob", "guess")
+assert code == 401 and seconds < took[7], (code, seconds)
+code, _ = status("ada", "open sesame")
+assert code == 200, code
+print("guessed")
+"#;
+
+/// Goal: each wrong password over HTTP is refused later than the one before (check 32; the delays of twenty
+/// are in the tests of `Security`, with a clock that does not run).
+#[test]
+fn guessed_passwords_are_refused_later_and_later() {
+    let Some(python) = happybase() else { return };
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let data = dir.path().join("data");
+    let names = ["certificate", "create", "--name", "localhost,127.0.0.1"];
+    administer(&data, &names, "");
+    administer(&data, &["user", "create", "ada", "--superuser"], "open sesame\n");
+    administer(&data, &["user", "create", "bob"], "swordfish\n");
+    let server = Server::start(&data, &[]);
+    let ca = data.join("security/ca.crt").display().to_string();
+    let output = python.run(GUESSES, &[&server.http.port().to_string(), &ca]);
+    assert!(
+        output.as_ref().is_ok_and(|text| text.trim() == "guessed"),
         "{}",
         output.unwrap_or_else(|error| error)
     );

@@ -104,6 +104,11 @@ pub const TARGETS: &[Target] = &[
         run: target::zookeeper::run,
         longest_input: 1024,
     },
+    Target {
+        name: "logins",
+        run: target::logins::run,
+        longest_input: 2048,
+    },
 ];
 
 /// The directory of the crate, with `corpus` and `libfuzzer` in it.

@@ -68,10 +68,21 @@ impl Client {
         transport: &str,
         protocol: &str,
     ) -> Result<(), String> {
+        self.tour_with(address, [service, transport, protocol], &[])
+    }
+
+    /// Runs the program's tour, as [`Self::tour`], with these variables in its environment.
+    pub fn tour_with(
+        &self,
+        address: SocketAddr,
+        how: [&str; 3],
+        environment: &[(&str, &Path)],
+    ) -> Result<(), String> {
         let output = Command::new(&self.program)
             .args(&self.arguments)
             .args([&address.ip().to_string(), &address.port().to_string()])
-            .args([service, transport, protocol])
+            .args(how)
+            .envs(environment.iter().copied())
             // HTTP transports heed the proxy that the machine may have.
             .envs([("NO_PROXY", "127.0.0.1"), ("no_proxy", "127.0.0.1")])
             .output()

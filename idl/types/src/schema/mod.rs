@@ -33,7 +33,9 @@ pub use family::{
 };
 pub use key_layout::{ATTRIBUTE as KEY_LAYOUT, KeyLayout};
 pub use name::check_namespace_name;
-pub use name::{NAMESPACE_TABLE, check_family_name, check_namespace_characters, check_snapshot_name};
+pub use name::{
+    ACL_TABLE, NAMESPACE_TABLE, check_family_name, check_namespace_characters, check_snapshot_name,
+};
 pub use normalizer::NormalizerOptions;
 pub use split::{BusyOptions, RowGroup, SplitOptions, SplitPolicy};
 pub use switches::Switch;

@@ -9,6 +9,9 @@ use crate::text::{Brief, Cut, Escaped};
 /// The system table of namespaces, in the system namespace.
 pub const NAMESPACE_TABLE: &str = "namespace";
 
+/// Qualifier of the system table of rights, `hbase:acl`.
+pub const ACL_TABLE: &str = "acl";
+
 /// The rules for a name. Its parts are read in `crate::name`.
 impl TableName {
     /// A name of checked parts. An empty namespace means `default`.

@@ -1,11 +1,12 @@
-//! Reports to the directory that locates regions for `hbase:meta`.
+//! The sources of what system tables list: the directory that locates regions for `hbase:meta`, and the
+//! grants of `hbase:acl`.
 
 use std::sync::Arc;
 
 use super::Catalog;
 use crate::error::Result;
 use crate::id::RegionId;
-use crate::region::{Region, RegionDirectory};
+use crate::region::{GrantSource, Region, RegionDirectory};
 
 impl Catalog {
     /// Sets the directory, and reports all regions to it: table by table, in key order. Only the
@@ -18,6 +19,14 @@ impl Catalog {
             }
             self.system.invalidate();
         }
+    }
+
+    /// Makes `hbase:acl` list these grants. Only the first call has an effect.
+    pub(crate) fn set_grants(&self, grants: Arc<dyn GrantSource>) {
+        let _schema = self.schema.lock();
+        self.system.set_grants(grants);
+        // It is listed in `hbase:meta` from now on.
+        self.system.invalidate();
     }
 
     /// Runs `change`, which changes locations, while no region is added or removed. `hbase:meta` is

@@ -295,7 +295,7 @@ impl Catalog {
 
     /// A table, whatever its state. A system table shows the state of now.
     pub(crate) fn table(&self, name: &TableName) -> Result<Arc<Table>> {
-        match SystemTable::named(name) {
+        match self.system.named(name) {
             None => self.current.load().table(name).cloned(),
             Some(system) => self.system_table(system),
         }
@@ -310,7 +310,7 @@ impl Catalog {
 
     /// A table's descriptor and state.
     pub(crate) fn describe(&self, name: &TableName) -> Result<(Arc<TableDescriptor>, TableState)> {
-        match SystemTable::named(name) {
+        match self.system.named(name) {
             None => {
                 let tables = self.current.load();
                 let table = tables.table(name)?;
@@ -322,7 +322,7 @@ impl Catalog {
 
     /// The region that holds `row`, and the state of its table.
     pub(crate) fn locate(&self, name: &TableName, row: &[u8]) -> Result<(Arc<RegionInfo>, TableState)> {
-        match SystemTable::named(name) {
+        match self.system.named(name) {
             None => {
                 let tables = self.current.load();
                 let table = tables.table(name)?;
@@ -341,8 +341,10 @@ impl Catalog {
         let user = user
             .iter()
             .map(|table| (Arc::clone(&table.descriptor), table.state));
-        let system =
-            SystemTable::ALL.map(|table| (Arc::clone(self.system.descriptor(table)), TableState::Enabled));
+        let system = self
+            .system
+            .all()
+            .map(|table| (Arc::clone(self.system.descriptor(table)), TableState::Enabled));
         let mut all: Vec<_> = user.chain(system).collect();
         all.sort_by(|(left, _), (right, _)| left.name.cmp_as_text(&right.name));
         all
@@ -358,7 +360,7 @@ impl Catalog {
     /// Whether the catalog still has this very table under its name. A system table is a snapshot
     /// and always current.
     pub(crate) fn is_current(&self, table: &Arc<Table>) -> bool {
-        if SystemTable::named(table.name()).is_some() {
+        if self.system.named(table.name()).is_some() {
             return true;
         }
         self.current

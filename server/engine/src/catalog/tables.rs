@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use parking_lot::MutexGuard;
 
-use super::system::check_not_system;
-use super::{Catalog, SystemTable, Table};
+use super::{Catalog, Table};
 use crate::error::{Error, Result};
 use crate::id::RegionId;
 use crate::manifest::{Manifest, ManifestEdit, ManifestState, RegionMeta};
@@ -58,7 +57,7 @@ impl Catalog {
 
     /// Removes a disabled table.
     pub(crate) fn drop_table(&self, name: &TableName) -> Result<()> {
-        check_not_system(name)?;
+        self.system.check_not_system(name)?;
         let _schema = self.schema.lock();
         let table = self.disabled_table(name)?;
         let mut manifest = self.manifest.lock();
@@ -128,7 +127,7 @@ impl Catalog {
     /// Disables an enabled table, after flushing it. When it returns, no running data call can
     /// still write to the table.
     pub(crate) fn disable_table(&self, name: &TableName) -> Result<()> {
-        if SystemTable::named(name).is_some() {
+        if self.system.named(name).is_some() {
             return Err(Error::CatalogTable(format!("Cannot disable {name}")));
         }
         let _schema = self.schema.lock();
@@ -245,7 +244,7 @@ impl Catalog {
         name: &TableName,
         change: impl FnOnce(&TableDescriptor) -> Result<TableDescriptor>,
     ) -> Result<()> {
-        check_not_system(name)?;
+        self.system.check_not_system(name)?;
         let _schema = self.schema.lock();
         let table = self.table(name)?;
         let descriptor = Arc::new(change(&table.descriptor)?);
@@ -324,7 +323,7 @@ impl Catalog {
         if !tables.namespaces.contains_key(name.namespace()) {
             return Err(tables.no_such_namespace(name.namespace()));
         }
-        if SystemTable::named(name).is_some() || tables.table(name).is_ok() {
+        if self.system.named(name).is_some() || tables.table(name).is_ok() {
             return Err(Error::TableExists(name.clone()));
         }
         Ok(())

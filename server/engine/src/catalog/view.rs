@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::{Catalog, SystemTable, Table};
+use super::{Catalog, Table};
 use crate::error::Result;
 use crate::id::SeqId;
 use crate::region::{Region, RegionVersion, capture, capture_one};
@@ -29,7 +29,7 @@ impl Catalog {
         row: &[u8],
         read: impl FnOnce(&Region, &RegionVersion, SeqId) -> Result<T>,
     ) -> Result<T> {
-        if let Some(system) = SystemTable::named(name) {
+        if let Some(system) = self.system.named(name) {
             let table = self.system_table(system)?;
             let region = table.region_of(row);
             return read(region, &region.load_version(), self.shared.wal.read_point());

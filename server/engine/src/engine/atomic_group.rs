@@ -88,7 +88,7 @@ fn attempt(
 ) -> Result<Option<WriteOutcome<GroupOutcome>>> {
     let shared = catalog.shared();
     let tables = catalog.tables();
-    let table = writable_table(&tables, name)?;
+    let table = writable_table(catalog, &tables, name)?;
     let request = Request::check(
         &table.descriptor,
         group,

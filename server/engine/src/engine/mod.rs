@@ -56,7 +56,8 @@ pub use crate::manifest::{FileMeta, SnapshotRegion};
 pub use crate::nonces::NONCE_BYTES;
 pub use crate::recovery::{CheckSummary, Extracted, Restore, SnapshotFiles, check, dump};
 pub use crate::region::{
-    RegionDirectory, RegionGate, RegionInfo, RegionLocation, RegionStats, RegionVersion, ServerName, refusal,
+    Grant, GrantSource, RegionDirectory, RegionGate, RegionInfo, RegionLocation, RegionStats, RegionVersion,
+    ServerName, refusal,
 };
 pub use crate::store::StoreFile;
 pub use crate::wal::{LogEnd, LogHold};
@@ -326,6 +327,12 @@ impl Engine {
     #[cfg(feature = "server")]
     pub fn set_directory(&self, directory: Arc<dyn RegionDirectory>) {
         self.catalog.set_directory(directory);
+    }
+    /// Makes the system table `hbase:acl` list these grants; without a source there is no such table. Only
+    /// the first call has an effect.
+    #[cfg(feature = "server")]
+    pub fn set_grants(&self, grants: Arc<dyn GrantSource>) {
+        self.catalog.set_grants(grants);
     }
     /// Runs `change`, which changes locations in the directory, while regions are neither added nor
     /// removed. `hbase:meta` shows the change from then on.

@@ -8,7 +8,7 @@
 //! - Timestamps, types and tags stay as they are. Several rows with one key are applied in their order,
 //!   each with a sequence id of its own.
 
-use crate::catalog::{Catalog, SystemTable, Table, Tables};
+use crate::catalog::{Catalog, Table, Tables};
 use crate::cell::{CellType, LATEST, OnShortage};
 use crate::error::{Error, Result};
 use crate::id::Uuid;
@@ -40,7 +40,7 @@ pub(super) fn replicate(
     let shared = catalog.shared();
     loop {
         let tables = catalog.tables();
-        let table = replicated_table(&tables, name)?;
+        let table = replicated_table(catalog, &tables, name)?;
         let limit = CellLimit::of(&table.descriptor, shared.options.cell_max_bytes);
         let mut made = Made::new(shared, &table.descriptor);
         for row in rows {
@@ -86,12 +86,8 @@ pub(super) fn replicate(
 }
 
 /// The table, if it takes replicated rows.
-fn replicated_table<'t>(tables: &'t Tables, name: &TableName) -> Result<&'t Arc<Table>> {
-    if SystemTable::named(name).is_some() {
-        return Err(Error::DoNotRetry(format!(
-            "{name} is a system table: the server alone writes to it"
-        )));
-    }
+fn replicated_table<'t>(catalog: &Catalog, tables: &'t Tables, name: &TableName) -> Result<&'t Arc<Table>> {
+    catalog.system().check_writable(name)?;
     tables.enabled_table(name)
 }
 

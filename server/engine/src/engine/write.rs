@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use crate::catalog::{Catalog, SystemTable, Table, Tables};
+use crate::catalog::{Catalog, Table, Tables};
 use crate::cell::{BATCH_FREE_BYTES, CellBatch, OnShortage};
 use crate::clock::Timestamps;
 use crate::error::{Error, Result};
@@ -50,7 +50,7 @@ pub(super) fn mutate(
     let time = AssignedTime(catalog);
     loop {
         let tables = catalog.tables();
-        let table = writable_table(&tables, name)?;
+        let table = writable_table(catalog, &tables, name)?;
         let cell_max_bytes = CellLimit::of(&table.descriptor, shared.options.cell_max_bytes);
         let mut modes: SmallVec<[LockMode; 4]> = SmallVec::with_capacity(mutations.len());
         let mut made = Made::new(shared, &table.descriptor);
@@ -197,12 +197,12 @@ impl AssignedTime<'_> {
     }
 }
 
-pub(super) fn writable_table<'t>(tables: &'t Tables, name: &TableName) -> Result<&'t Arc<Table>> {
-    if SystemTable::named(name).is_some() {
-        return Err(Error::DoNotRetry(format!(
-            "{name} is a system table: the server alone writes to it"
-        )));
-    }
+pub(super) fn writable_table<'t>(
+    catalog: &Catalog,
+    tables: &'t Tables,
+    name: &TableName,
+) -> Result<&'t Arc<Table>> {
+    catalog.system().check_writable(name)?;
     let table = tables.enabled_table(name)?;
     if table.descriptor.read_only() {
         return Err(Error::DoNotRetry(format!("table {name} is read only")));

@@ -1,8 +1,8 @@
-//! Decisions of a server around the engine about regions: where `hbase:meta` lists them, and which
-//! of them take no data calls.
+//! Facts and decisions of a server around the engine: where `hbase:meta` lists regions, which of them take
+//! no data calls, and which rights `hbase:acl` lists.
 //!
-//! The engine itself has no servers and serves all regions. Flushes, compactions, splits and merges
-//! ignore both traits.
+//! The engine itself has no servers and no users, and serves all regions. Flushes, compactions, splits and
+//! merges ignore these traits.
 
 use std::fmt;
 use std::sync::Arc;
@@ -54,6 +54,26 @@ pub trait RegionDirectory: fmt::Debug + Send + Sync {
 
     /// A region is gone.
     fn removed(&self, _region: RegionId) {}
+}
+
+/// A cell of `hbase:acl`, of the family `l`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Grant {
+    /// The scope: name of a table, `@namespace`, or `hbase:acl` for everything.
+    pub row: Vec<u8>,
+    /// User or group, with family and qualifier.
+    pub qualifier: Vec<u8>,
+    /// Letters of the actions.
+    pub value: Vec<u8>,
+}
+
+/// The rights that `hbase:acl` lists. The engine checks none of them.
+pub trait GrantSource: fmt::Debug + Send + Sync {
+    /// A number that grows with each change, after the change.
+    fn version(&self) -> u64;
+
+    /// The cells in the order of a scan, no column twice.
+    fn grants(&self) -> Vec<Grant>;
 }
 
 /// Decides which regions take data calls.

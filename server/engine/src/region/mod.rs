@@ -82,7 +82,7 @@ pub(crate) use check::holds;
 pub(crate) use claims::Claim;
 pub(crate) use damage::describe;
 pub use damage::refusal;
-pub use gate::{RegionDirectory, RegionGate, RegionLocation, ServerName};
+pub use gate::{Grant, GrantSource, RegionDirectory, RegionGate, RegionLocation, ServerName};
 pub use info::{RegionInfo, RegionStats};
 pub(crate) use locks::{LockMode, RowGuards, RowLocks};
 pub(crate) use made::Made;

@@ -30,6 +30,7 @@ mod read_ahead;
 mod regions;
 mod reset;
 mod rig;
+mod rights;
 mod schema;
 mod snapshot_crash;
 mod snapshots;

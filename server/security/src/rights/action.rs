@@ -37,7 +37,7 @@ impl Action {
         ["READ", "WRITE", "EXEC", "CREATE", "ADMIN"][self as usize]
     }
 
-    fn letter(self) -> char {
+    pub(super) fn letter(self) -> char {
         ['R', 'W', 'X', 'C', 'A'][self as usize]
     }
 }

@@ -6,6 +6,7 @@
 //! | `entry` | an entry: grantee, scope, actions; its form in the file |
 //! | `index` | checks |
 //! | `acl` | the entries as rows of `hbase:acl` |
+//! | `snapshot` | owners of snapshots |
 //! | this one | grant, revoke, list, and the file `DATA_DIR/security/rights.json` |
 //!
 //! A right counts for everything below its scope: global, namespace, table, family, qualifier.
@@ -20,6 +21,7 @@ mod acl;
 mod action;
 mod entry;
 mod index;
+mod snapshot;
 
 use std::collections::BTreeMap;
 
@@ -30,6 +32,7 @@ pub use acl::AclCell;
 pub use action::{Action, Actions};
 pub use entry::{Entry, Grantee, Scope};
 pub use index::{ColumnFilter, DeniedColumn, Readable, Subject, Target, Visit};
+pub use snapshot::SnapshotOwner;
 
 use self::index::Index;
 use crate::file::{Data, DataFile};
@@ -44,6 +47,8 @@ pub type RightsFile = DataFile<Rights>;
 pub struct Rights {
     entries: BTreeMap<(Scope, Grantee), Actions>,
     index: Index,
+    /// Owners of snapshots, by the snapshot's name.
+    snapshots: BTreeMap<String, SnapshotOwner>,
 }
 
 /// The document in the file.
@@ -52,6 +57,8 @@ pub struct Rights {
 struct Stored {
     version: u32,
     entries: Vec<Entry>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    snapshots: Vec<SnapshotOwner>,
 }
 
 impl From<Rights> for Stored {
@@ -59,6 +66,7 @@ impl From<Rights> for Stored {
         Self {
             version: Rights::VERSION,
             entries: rights.entries().collect(),
+            snapshots: rights.snapshots.into_values().collect(),
         }
     }
 }
@@ -80,6 +88,12 @@ impl TryFrom<Stored> for Rights {
             }
         }
         rights.reindex();
+        for snapshot in stored.snapshots {
+            let text = format!("snapshot {:?} has two owners", snapshot.name);
+            if rights.snapshots.insert(snapshot.name.clone(), snapshot).is_some() {
+                return Err(text);
+            }
+        }
         Ok(rights)
     }
 }
@@ -219,9 +233,11 @@ impl Rights {
         self.retain(|scope, _| !Listed::Namespace(namespace).contains(scope));
     }
 
-    /// Removes all entries of a grantee: of a user that is removed, so that they do not pass to a
-    /// new one of that name.
+    /// Removes all entries of a grantee and its snapshots' owner: of a user that is removed, so that they do not
+    /// pass to a new one of that name.
     pub fn drop_grantee(&mut self, dropped: &Grantee) {
+        self.snapshots
+            .retain(|_, snapshot| *dropped != Grantee::User(snapshot.owner.clone()));
         self.retain(|_, grantee| grantee != dropped);
     }
 

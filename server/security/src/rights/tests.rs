@@ -390,6 +390,57 @@ fn rows_of_the_acl_table_are_hbases() {
     );
 }
 
+/// Goal: no column twice, and no global right that is none.
+#[test]
+fn columns_of_acl_are_there_once() {
+    let mut rights = Rights::default();
+    let of = |family: &[u8], qualifier, actions: &str| Entry {
+        grantee: "bob".parse().unwrap(),
+        scope: Scope::table(table("t"), Some(family), qualifier).unwrap(),
+        actions: actions.parse().unwrap(),
+    };
+    rights.grant(of(b"f,q", None, "A"), true).unwrap();
+    rights.grant(of(b"f", Some(b"q"), "RW"), true).unwrap();
+    let own = Entry {
+        scope: Scope::table(table("hbase:acl"), None, None).unwrap(),
+        ..of(b"f", None, "R")
+    };
+    rights.grant(own, true).unwrap();
+    let cells = rights.acl_cells();
+    assert_eq!(cells.len(), 1, "{cells:?}");
+    assert_eq!(cells[0].qualifier, b"bob,f,q");
+    assert_eq!(cells[0].value, b"RWA");
+}
+
+/// Goal: a snapshot's owner is the one that took it, not that of an older snapshot or user of its name.
+#[test]
+fn snapshots_have_owners() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = RightsFile::in_dir(&dir.path().join("security"));
+    let owned = |name: &str, created_ms, owner: &str| SnapshotOwner {
+        name: name.to_owned(),
+        created_ms,
+        owner: owner.to_owned(),
+    };
+    file.update(|rights| {
+        rights.own_snapshot(owned("s", 5, "bob"))?;
+        rights.own_snapshot(owned("s2", 6, "ada"))
+    })
+    .unwrap();
+    let (mut rights, _) = file.load().unwrap();
+    assert_eq!(rights.snapshot_owner("s", 5), Some("bob"));
+    assert_eq!(rights.snapshot_owner("s", 6), None);
+    assert_eq!(rights.snapshot_owner("s3", 5), None);
+    rights.own_snapshot(owned("s", 7, "ada")).unwrap();
+    assert_eq!(rights.snapshot_owner("s", 5), None);
+    assert_eq!(rights.snapshot_owner("s", 7), Some("ada"));
+    rights.keep_snapshots(|name, created_ms| (name, created_ms) == ("s2", 6));
+    assert_eq!(rights.snapshot_owner("s", 7), None);
+    rights.drop_grantee(&"ada".parse().unwrap());
+    assert_eq!(rights.snapshot_owner("s2", 6), None);
+    rights.own_snapshot(owned("s", 8, "a,b")).unwrap_err();
+}
+
 #[test]
 fn the_file_holds_all_entries() {
     let dir = tempfile::tempdir().unwrap();

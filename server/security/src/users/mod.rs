@@ -5,6 +5,7 @@
 //! | this one | the value and its changes |
 //! | `login` | verification of passwords, tokens and certificates |
 //! | `proxy` | rules of impersonation |
+//! | `changed` | changes in words for the audit log |
 //! | `ended` | logins that a change ends |
 //!
 //! Readers hold an immutable [`Users`] and change nothing. Changes go through `UserFile::update`,
@@ -14,6 +15,7 @@
 //! used twice, so that a removed user's tokens and connections do not pass to a new one of that
 //! name.
 
+mod changed;
 mod ended;
 mod login;
 mod proxy;
@@ -23,6 +25,7 @@ use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize};
 
+pub use changed::Changed;
 pub use ended::{Credential, Ended};
 pub use login::TokenUse;
 pub use proxy::{Hosts, ProxyRule};
@@ -156,6 +159,14 @@ impl Users {
     /// All records of tokens by sequence number, the revoked and expired ones included.
     pub fn tokens(&self) -> impl Iterator<Item = (u64, &TokenRecord)> {
         self.tokens.iter().map(|(sequence, record)| (*sequence, record))
+    }
+
+    /// Number of a user's tokens that are neither revoked nor expired.
+    pub fn valid_tokens_of(&self, name: &str, now: SystemTime) -> usize {
+        let now_ms = millis(now);
+        let is_valid =
+            |record: &&TokenRecord| record.user == name && !record.revoked && record.expires_ms > now_ms;
+        self.tokens.values().filter(is_valid).count()
     }
 
     /// The rules of impersonation.

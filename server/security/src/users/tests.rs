@@ -393,6 +393,54 @@ fn an_invalid_file_is_refused() {
     assert!(file.load().unwrap_err().to_string().contains("chmod 600"));
 }
 
+/// Goal: the audit log names each change and whom it concerns, and no change where there is none.
+#[test]
+fn changes_are_named() {
+    type Change = fn(&mut Users) -> Result<()>;
+    let changes: [(&str, Change); 12] = [
+        ("eve created", |users| {
+            users.create_user("eve", NewUser::default())
+        }),
+        ("gate removed", |users| users.remove_user("gate")),
+        (
+            "gate removed, and another one of that name was created",
+            |users| {
+                users.remove_user("gate")?;
+                users.create_user("gate", NewUser::default())
+            },
+        ),
+        ("bob made a superuser", |users| users.set_superuser("bob", true)),
+        ("ada no longer a superuser", |users| {
+            users.set_superuser("ada", false)
+        }),
+        ("bob disabled", |users| users.set_disabled("bob", true)),
+        ("bob groups changed", |users| users.set_groups("bob", Vec::new())),
+        ("ada password changed", |users| {
+            users.set_password("ada", Some(PasswordHash::new(&Secret::new(PASSWORD))?))
+        }),
+        ("bob token 2 was issued", |users| {
+            users.issue_token("bob", DAY, now()).map(drop)
+        }),
+        ("bob token 1 was revoked", |users| users.revoke_token(1)),
+        ("bob token 1 was dropped with its key", Users::drop_keys),
+        ("gate the rule by which it acts for others was set", |users| {
+            users.set_proxy(rule(&["bob"], &[], &["*"]))
+        }),
+    ];
+    let mut before = users();
+    issue(&mut before, "bob");
+    assert_eq!(Changed::between(&before, &before.clone()), []);
+    for (expected, change) in changes {
+        let mut after = before.clone();
+        change(&mut after).unwrap();
+        let named: Vec<String> = Changed::between(&before, &after)
+            .into_iter()
+            .map(|change| format!("{} {}", change.user, change.what))
+            .collect();
+        assert_eq!(named, [expected]);
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 use super::*;
 use crate::limits::admission::{MemoryPermit, Purpose, UNCOUNTED_BYTES};
-use crate::security::Security;
+use crate::security::{Security, Stranger};
 
 const LARGE: usize = 64 << 20;
 
@@ -51,6 +51,7 @@ async fn connect_with(
             peer,
             is_encrypted: false,
             login: None,
+            stranger: Stranger::default(),
             security: Security::open(&crate::config::Config::default()).expect("there are no users"),
         };
         run(

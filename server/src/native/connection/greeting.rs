@@ -15,6 +15,7 @@ use basalt_idl::native::messages::GetConnectionRegistryResponse;
 use basalt_idl::native::preamble::{
     Authentication, EXPECTED_HEADER, PREAMBLE_BYTES, Preamble, SWITCH_TO_SIMPLE,
 };
+use basalt_security::sasl::MESSAGE_BYTES_MAX;
 
 use super::sasl::Greeted;
 use super::{End, Input, sasl};
@@ -24,7 +25,7 @@ use crate::server::Server;
 use crate::service::admin::cluster;
 use crate::socket::WriteHalf;
 
-/// Longest connection header or SASL frame.
+/// Longest connection header, and SASL message of a client of a server without users, which is not looked at.
 const HEADER_BYTES_MAX: usize = 64 << 10;
 
 /// The identity of a connection's caller.
@@ -124,7 +125,13 @@ async fn read_greeting(
             }
         }
     }
-    let Some(frame) = input.frame("a connection header", HEADER_BYTES_MAX).await? else {
+    // A client that has proved nothing takes little memory.
+    let header_bytes_max = if authenticates && greeted.login.is_none() {
+        MESSAGE_BYTES_MAX
+    } else {
+        HEADER_BYTES_MAX
+    };
+    let Some(frame) = input.frame("a connection header", header_bytes_max).await? else {
         return Ok(None);
     };
     let header = decode_connection_header(frame)

@@ -19,6 +19,8 @@ use crate::socket::ReadHalf;
 
 /// Least buffer of one read: the frames of about a hundred small calls. An idle connection has none.
 const READ_BYTES: usize = 16 << 10;
+/// Room for one read of a greeting: with the longest one of a client without a login, less than 8 KiB.
+const GREETING_READ_BYTES: usize = 2 << 10;
 /// Largest buffer of one read: some batches of a hundred puts. With 256 KiB, what arrived first has
 /// left the processor's cache before it is decoded.
 const READ_BYTES_MAX: usize = 64 << 10;
@@ -55,6 +57,8 @@ pub(super) struct Input {
     limit: Duration,
     /// Memory of the frame that arrives.
     permit: MemoryPermit,
+    /// Whether the client has not sent its connection header yet.
+    greets: bool,
     /// Whether the frame at the front waits until a call in flight has ended.
     waits_for_calls: bool,
     /// Set while a large frame arrives. The connection ends if the frame makes no progress while
@@ -75,9 +79,15 @@ impl Input {
             read,
             received,
             read_bytes: READ_BYTES,
+            greets: true,
             waits_for_calls: false,
             slow: None,
         }
+    }
+
+    /// Says that the greeting is over: reads may take more memory from now on.
+    pub(super) fn end_greeting(&mut self) {
+        self.greets = false;
     }
 
     /// Says that the connection is for AdminService.
@@ -303,6 +313,9 @@ impl Input {
     /// with room for as much as is expected if there is memory for that.
     async fn receive(&mut self) -> std::io::Result<usize> {
         let (read, received, permit) = (&mut self.read, &mut self.received, &mut self.permit);
+        if self.greets {
+            return self.receive_greeting().await;
+        }
         let expected = self.read_bytes;
         let count = poll_fn(|context| {
             ready!(read.poll_read_ready(context))?;
@@ -316,6 +329,19 @@ impl Input {
         } else if count < expected / 2 {
             self.read_bytes = (expected / 2).max(READ_BYTES);
         }
+        self.server.connections().received_bytes.add(count as u64);
+        Ok(count)
+    }
+
+    /// Reads bytes of a client that has not said who it is, in small pieces.
+    async fn receive_greeting(&mut self) -> std::io::Result<usize> {
+        let (read, received) = (&mut self.read, &mut self.received);
+        let count = poll_fn(|context| {
+            ready!(read.poll_read_ready(context))?;
+            received.reserve(GREETING_READ_BYTES);
+            read.poll_read_buf(context, received)
+        })
+        .await?;
         self.server.connections().received_bytes.add(count as u64);
         Ok(count)
     }

@@ -34,7 +34,7 @@ use tokio_util::sync::CancellationToken;
 use super::peer::Service;
 use super::state::Connection;
 use crate::limits::admission::MemoryPermit;
-use crate::security::{Caller, Login, Owner};
+use crate::security::{Caller, Login, Owner, Stranger};
 use crate::server::Server;
 use crate::service::Sender;
 use crate::socket::Socket;
@@ -89,7 +89,7 @@ pub(crate) async fn run(
     server: Arc<Server>,
     socket: Socket,
     received: BytesMut,
-    (number, login): (u64, Option<Login>),
+    (number, (login, stranger)): (u64, (Option<Login>, Stranger)),
     stop: CancellationToken,
 ) -> Result<(), End> {
     let address = socket.peer_addr().ok();
@@ -113,11 +113,13 @@ pub(crate) async fn run(
             return Err(end);
         }
     };
+    input.end_greeting();
     input.set_of_admin(peer.service == Service::Admin);
     let owner = Owner::Connection(number);
     let (caller, registered) = match identity {
         Identity::Named(user) => (Caller::simple(owner, address, user), None),
         Identity::Proven { login, acts_for } => {
+            stranger.logged_in();
             let registered = server.security().register(&login, acts_for.as_deref());
             (Caller::proven(owner, address, login, acts_for), Some(registered))
         }

@@ -154,6 +154,8 @@ pub(crate) struct Port {
     pub(crate) accepted: Counter,
     /// Closed at once.
     pub(crate) rejected: Counter,
+    /// Those of them whose address had too many that have not logged in. One counter for all ports.
+    pub(crate) rejected_strangers: Counter,
 }
 
 /// Number of open connections, which pages can read, too.
@@ -207,11 +209,13 @@ impl Connections {
                 open: OpenConnections::new(gauge!(names::CONNECTIONS)),
                 accepted: counter!(names::CONNECTIONS_ACCEPTED),
                 rejected: counter!(names::CONNECTIONS_REJECTED),
+                rejected_strangers: counter!(names::STRANGERS_REJECTED),
             },
             http: Port {
                 open: OpenConnections::new(gauge!(names::HTTP_CONNECTIONS)),
                 accepted: counter!(names::HTTP_CONNECTIONS_ACCEPTED),
                 rejected: counter!(names::HTTP_CONNECTIONS_REJECTED),
+                rejected_strangers: counter!(names::STRANGERS_REJECTED),
             },
             protocol_errors: counter!(names::PROTOCOL_ERRORS),
             received_bytes: BusyCounter::default(),

@@ -46,7 +46,7 @@ metric_names! {
     counter CONNECTIONS_ACCEPTED = "basalt_connections_accepted_total", Unit::Count,
         "Connections accepted by the main port, also those that were closed at once.";
     counter CONNECTIONS_REJECTED = "basalt_connections_rejected_total", Unit::Count,
-        "Connections of the main port closed at once because server.max_connections was reached, or the port's share of the limit of open files.";
+        "Connections of the main port closed at once because server.max_connections was reached, or the port's share of the limit of open files, or security.unauthenticated_per_address.";
     counter PROTOCOL_ERRORS = "basalt_protocol_errors_total", Unit::Count,
         "Connections closed, and HTTP requests refused, because of bytes that are no acceptable message.";
     counter RECEIVED_BYTES = "basalt_received_bytes_total", Unit::Bytes,
@@ -55,6 +55,8 @@ metric_names! {
         "Bytes written to connections of the main port, and of Thrift messages over HTTP.";
     counter LOGINS = "basalt_logins_total", Unit::Count,
         "Logins of certificates, tokens and passwords over all protocols, by outcome: `ok` or `failed`.";
+    counter STRANGERS_REJECTED = "basalt_unauthenticated_rejected_total", Unit::Count,
+        "Connections of all ports closed at once because their address had security.unauthenticated_per_address that had not logged in.";
     gauge CERTIFICATE_EXPIRES = "basalt_certificate_expires_timestamp_seconds", Unit::Seconds,
         "End of the server certificate's validity, in seconds since 1970. Only with TLS.";
     counter AUDIT_EVENTS_LOST = "basalt_audit_events_lost_total", Unit::Count,
@@ -63,7 +65,7 @@ metric_names! {
     counter HTTP_CONNECTIONS_ACCEPTED = "basalt_http_connections_accepted_total", Unit::Count,
         "Connections accepted by the HTTP port, also those that were closed at once.";
     counter HTTP_CONNECTIONS_REJECTED = "basalt_http_connections_rejected_total", Unit::Count,
-        "Connections of the HTTP port closed at once because http.max_connections was reached, or the HTTP port's share of the limit of open files.";
+        "Connections of the HTTP port closed at once because http.max_connections was reached, or the HTTP port's share of the limit of open files, or security.unauthenticated_per_address.";
 
     counter REFUSED_CALLS = "basalt_refused_calls_total", Unit::Count,
         "Data calls refused with RegionTooBusyException before any work was done, by the limit that was reached.";

@@ -12,6 +12,7 @@
 //! | `regions` | look-up, flush, compaction, split, merge, moves, loads |
 //! | `rights` | rights of users |
 //! | `snapshots` | snapshots |
+//! | `tokens` | the caller itself, and tokens for it |
 //! | `cluster` | state of the server and its work, quotas, slow log, calls of tests |
 
 use std::sync::Arc;
@@ -26,6 +27,7 @@ pub(crate) mod regions;
 pub(crate) mod rights;
 pub(crate) mod snapshots;
 pub(crate) mod tables;
+pub(crate) mod tokens;
 
 use super::describe::Description;
 use super::{Backend, Failure, pipeline};
@@ -108,7 +110,7 @@ impl AdminCall {
     fn note(&self, target: Target<'_>) {
         let mut noted = self.noted.lock();
         match target {
-            Target::Table(table) | Target::Cells { table, .. } => {
+            Target::Table(table) | Target::Somewhere(table) | Target::Cells { table, .. } => {
                 noted.table.get_or_insert_with(|| table.clone());
             }
             Target::Namespace(name) | Target::NamespaceRights(name) => {
@@ -125,7 +127,19 @@ impl AdminCall {
 
     /// Whether a list of descriptors shows that of a table to the caller.
     pub(crate) fn shows_descriptor(&self, table: &TableName) -> bool {
-        self.server.access().shows_descriptor(&self.caller, table)
+        self.shows(Action::Create, Target::Table(table))
+    }
+
+    /// Whether a list shows the caller what needs that right.
+    fn shows(&self, action: Action, target: Target<'_>) -> bool {
+        self.server.access().shows(&self.caller, action, target)
+    }
+
+    /// Notes a change of a table, a namespace or a snapshot in the audit log, once it is made.
+    fn changed(&self, what: &str, target: Target<'_>) {
+        self.server
+            .security()
+            .note_schema_change(&self.caller, what, target);
     }
 
     /// Describes what it was about.

@@ -11,7 +11,9 @@ use crate::service::{Failure, quotas};
 pub(crate) fn create(call: &AdminCall, namespace: NamespaceDescriptor) -> Result<(), Failure> {
     let name = namespace.name.clone();
     run_admin(call, Action::Admin, Target::Namespace(&name), |backend| {
-        backend.create_namespace(namespace)
+        backend.create_namespace(namespace)?;
+        call.changed("created", Target::Namespace(&name));
+        Ok(())
     })
 }
 
@@ -19,7 +21,9 @@ pub(crate) fn create(call: &AdminCall, namespace: NamespaceDescriptor) -> Result
 pub(crate) fn alter(call: &AdminCall, namespace: NamespaceDescriptor) -> Result<(), Failure> {
     let name = namespace.name.clone();
     run_admin(call, Action::Admin, Target::Namespace(&name), |backend| {
-        backend.alter_namespace(namespace)
+        backend.alter_namespace(namespace)?;
+        call.changed("altered", Target::Namespace(&name));
+        Ok(())
     })
 }
 
@@ -27,6 +31,7 @@ pub(crate) fn alter(call: &AdminCall, namespace: NamespaceDescriptor) -> Result<
 pub(crate) fn drop(call: &AdminCall, name: &str) -> Result<(), Failure> {
     run_admin(call, Action::Admin, Target::Namespace(name), |backend| {
         backend.drop_namespace(name)?;
+        call.changed("dropped", Target::Namespace(name));
         let is_of = |scope: &Scope| matches!(scope, Scope::Namespace(other) if other == name);
         super::rights::drop_rights(call, is_of, |rights| rights.drop_namespace(name))?;
         quotas::remove_for_namespace(call.server(), name)
@@ -40,14 +45,36 @@ pub(crate) fn list(call: &AdminCall) -> Result<Vec<NamespaceDescriptor>, Failure
     })
 }
 
-/// The namespace of that name. The failure names those that exist.
+/// Of these namespaces, those whose descriptors the caller may see. Names are free, as in HBase.
+pub(crate) fn shown(call: &AdminCall, mut namespaces: Vec<NamespaceDescriptor>) -> Vec<NamespaceDescriptor> {
+    namespaces.retain(|namespace| call.shows(Action::Know, Target::Namespace(&namespace.name)));
+    namespaces
+}
+
+/// The namespace of that name, for those that may administer it. The failure names those that exist.
 pub(crate) fn describe(call: &AdminCall, name: &str) -> Result<NamespaceDescriptor, Failure> {
     run_admin(call, Action::Know, Target::Namespace(name), |backend| {
-        let namespaces = backend.namespaces()?;
-        let found = namespaces.iter().find(|namespace| namespace.name == name);
-        found.cloned().ok_or_else(|| {
-            let known: Vec<&String> = namespaces.iter().map(|namespace| &namespace.name).collect();
-            Error::no_such_namespace(name, known).into()
-        })
+        named(backend.namespaces()?, name)
     })
+}
+
+/// As [`describe`]; `None` if there is no namespace of that name.
+pub(crate) fn find(call: &AdminCall, name: &str) -> Result<Option<NamespaceDescriptor>, Failure> {
+    run_admin(call, Action::Know, Target::Namespace(name), |backend| {
+        let namespaces = backend.namespaces()?;
+        Ok(namespaces.into_iter().find(|namespace| namespace.name == name))
+    })
+}
+
+/// Fails unless there is a namespace of that name. The failure names those that exist.
+pub(super) fn check_exists(call: &AdminCall, name: &str) -> Result<(), Failure> {
+    named(list(call)?, name).map(|_| ())
+}
+
+fn named(namespaces: Vec<NamespaceDescriptor>, name: &str) -> Result<NamespaceDescriptor, Failure> {
+    if let Some(found) = namespaces.iter().find(|namespace| namespace.name == name) {
+        return Ok(found.clone());
+    }
+    let known: Vec<&String> = namespaces.iter().map(|namespace| &namespace.name).collect();
+    Err(Error::no_such_namespace(name, known).into())
 }

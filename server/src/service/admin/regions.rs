@@ -12,7 +12,7 @@ use bytes::Bytes;
 
 use super::{AdminCall, run_admin};
 use crate::cluster::regions::{self, Target as Found};
-use crate::security::{Action, Target};
+use crate::security::{Action, Columns, Target, Visit};
 use crate::service::regions::{RegionName, by_name, gone};
 use crate::service::{Backend, Failure};
 
@@ -212,6 +212,7 @@ pub(crate) fn truncate(
     check_open(call, &region)?;
     on_region(call, Action::Admin, &region, |engine| {
         engine.truncate_region(region.id)?;
+        call.changed("region truncated", Target::Table(&region.table));
         Ok(())
     })
 }
@@ -270,8 +271,9 @@ pub(crate) fn load(
     files: &[LoadFile],
     gone_flag: &AtomicBool,
 ) -> Result<Option<u64>, Failure> {
-    on_region(call, Action::Create, region, |engine| {
-        match engine.bulk_load(region.id, files, gone_flag) {
+    let families = FamiliesOf(files.iter().map(|file| &file.family[..]).collect());
+    run_admin(call, Action::Create, families.of(&region.table), |backend| {
+        match backend.engine()?.bulk_load(region.id, files, gone_flag) {
             Ok(cells) => Ok(Some(cells)),
             Err(Error::WrongRegion(what)) => {
                 tracing::info!("bulk load: nothing was loaded: {what}");
@@ -283,12 +285,42 @@ pub(crate) fn load(
     })
 }
 
+/// The families of files that are loaded.
+struct FamiliesOf<'f>(Vec<&'f [u8]>);
+
+impl FamiliesOf<'_> {
+    fn of<'t>(&'t self, table: &'t TableName) -> Target<'t> {
+        Target::Cells { table, columns: self }
+    }
+}
+
+impl Columns for FamiliesOf<'_> {
+    fn visit(&self, visit: &mut Visit<'_>) {
+        self.0.iter().for_each(|family| visit(family, None));
+    }
+}
+
+/// Lets a caller through that may load files into these families, before the files are looked for.
+pub(crate) fn may_load_into<'f>(
+    call: &AdminCall,
+    table: &TableName,
+    families: impl Iterator<Item = &'f [u8]>,
+) -> Result<(), Failure> {
+    let families = FamiliesOf(families.collect());
+    run_admin(call, Action::Create, families.of(table), |_| Ok(()))
+}
+
+/// Lets a caller through that may load files into some part of the table.
+pub(crate) fn may_load(call: &AdminCall, table: &TableName) -> Result<(), Failure> {
+    run_admin(call, Action::Create, Target::Somewhere(table), |_| Ok(()))
+}
+
 /// Whether files may be loaded into a table: it is enabled.
 pub(crate) fn check_loadable(call: &AdminCall, table: &TableName) -> Result<(), Failure> {
     run_admin(
         call,
         Action::Create,
-        Target::Table(table),
+        Target::Somewhere(table),
         |backend| match backend.engine()?.describe_table(table)? {
             (_, TableState::Enabled) => Ok(()),
             (_, state) => Err(Error::TableNotEnabled {

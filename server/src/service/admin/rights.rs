@@ -3,7 +3,7 @@
 //! Each call needs the right to administer the scope that it is about. Without users everything is
 //! allowed to everybody, and grants are refused: they would have no effect.
 
-use basalt_engine::schema::TableName;
+use basalt_engine::schema::{ACL_TABLE, TableName};
 use basalt_security::rights::{Actions, Entry, Grantee, Listed, Rights, Scope, Subject, Target as On};
 use basalt_security::users::Users;
 
@@ -53,6 +53,11 @@ fn check_grantee(call: &AdminCall, grantee: &Grantee) -> Result<(), Failure> {
 pub(crate) fn grant(call: &AdminCall, entry: &Entry, merge: bool) -> Result<(), Failure> {
     run_admin(call, Action::Admin, target(&entry.scope), |_| {
         needs_users(call)?;
+        if entry.scope.is_acl_table() {
+            return Err(Failure::illegal_argument(
+                "the rows of hbase:acl with its own name are global rights: grant them without a table",
+            ));
+        }
         check_grantee(call, &entry.grantee)?;
         let what = format!("grant {} on {}", entry.actions, entry.scope);
         let subject = entry.grantee.to_string();
@@ -179,6 +184,26 @@ pub(crate) fn has(
         };
         Ok(asked.iter().map(has_all).collect())
     })
+}
+
+/// Fails unless the caller has all of these rights.
+pub(crate) fn check(call: &AdminCall, asked: &[(Scope, Actions)]) -> Result<(), Failure> {
+    let held = has(call, None, asked)?;
+    let missing = asked.iter().zip(held).find(|(_, is_held)| !is_held);
+    let Some(((scope, actions), _)) = missing else {
+        return Ok(());
+    };
+    let actions: Vec<&str> = actions.iter().map(|action| action.name()).collect();
+    Err(Failure::access_denied(format!(
+        "Insufficient permissions for user '{}' ({scope}, action={})",
+        call.caller().user_name().unwrap_or("anonymous"),
+        actions.join(",")
+    )))
+}
+
+/// Whether it is `hbase:acl`, the table of rights.
+pub(crate) fn is_acl(table: &TableName) -> bool {
+    table.is_system() && table.qualifier() == ACL_TABLE
 }
 
 /// Gives the creator of a table all rights to it, as HBase does.

@@ -13,7 +13,7 @@ use crate::observe::heat::{self, HotTable};
 use crate::security::{Action, Target};
 use crate::service::backend::Described;
 use crate::service::schema::{for_creation, matching};
-use crate::service::{Failure, quotas, rules_of_thumb};
+use crate::service::{Backend, Failure, quotas, rules_of_thumb};
 
 /// Creates a table with regions that begin at these keys, and at the empty one.
 pub(crate) fn create(call: &AdminCall, table: TableDescriptor, splits: Vec<Vec<u8>>) -> Result<(), Failure> {
@@ -27,6 +27,7 @@ pub(crate) fn create(call: &AdminCall, table: TableDescriptor, splits: Vec<Vec<u
             note_without_effect(&table);
             note_broken_rules(&table, splits.len() + 1);
             backend.create_table(for_creation(table), splits)?;
+            call.changed("created", Target::Table(&name));
             own(call, &name)
         },
     )
@@ -56,7 +57,7 @@ fn note_broken_rules(table: &TableDescriptor, regions: usize) {
 
 /// Drops a table, and its quotas, as HBase does (`MasterQuotasObserver`).
 pub(crate) fn drop(call: &AdminCall, table: &TableName) -> Result<(), Failure> {
-    change(call, table, |backend| {
+    change(call, table, "dropped", |backend| {
         backend.drop_table(table)?;
         call.server().heat().forget(table);
         let is_of = |scope: &Scope| matches!(scope, Scope::Table { table: other, .. } if other == table);
@@ -94,21 +95,23 @@ pub(crate) fn hot_rows(call: &AdminCall, table: &TableName, limit: i32) -> Resul
 
 /// Removes all rows of a table; with `keep_splits`, its regions stay as they are.
 pub(crate) fn truncate(call: &AdminCall, table: &TableName, keep_splits: bool) -> Result<(), Failure> {
-    change(call, table, |backend| backend.truncate_table(table, keep_splits))
+    change(call, table, "truncated", |backend| {
+        backend.truncate_table(table, keep_splits)
+    })
 }
 
 pub(crate) fn enable(call: &AdminCall, table: &TableName) -> Result<(), Failure> {
-    change(call, table, |backend| backend.enable_table(table))
+    change(call, table, "enabled", |backend| backend.enable_table(table))
 }
 
 pub(crate) fn disable(call: &AdminCall, table: &TableName) -> Result<(), Failure> {
-    change(call, table, |backend| backend.disable_table(table))
+    change(call, table, "disabled", |backend| backend.disable_table(table))
 }
 
 /// Replaces a table's descriptor.
 pub(crate) fn alter(call: &AdminCall, table: TableDescriptor) -> Result<(), Failure> {
     let name = table.name.clone();
-    change(call, &name, |backend| {
+    change(call, &name, "altered", |backend| {
         note_without_effect(&table);
         backend.alter_table(table)
     })
@@ -119,7 +122,7 @@ pub(crate) fn add_family(
     table: &TableName,
     family: FamilyDescriptor,
 ) -> Result<(), Failure> {
-    change(call, table, |backend| {
+    change(call, table, "family added", |backend| {
         note_without_effect(&TableDescriptor::new(table.clone(), vec![family.clone()]));
         backend.add_family(table, family)
     })
@@ -130,14 +133,14 @@ pub(crate) fn alter_family(
     table: &TableName,
     family: FamilyDescriptor,
 ) -> Result<(), Failure> {
-    change(call, table, |backend| {
+    change(call, table, "family altered", |backend| {
         note_without_effect(&TableDescriptor::new(table.clone(), vec![family.clone()]));
         backend.alter_family(table, family)
     })
 }
 
 pub(crate) fn drop_family(call: &AdminCall, table: &TableName, family: &[u8]) -> Result<(), Failure> {
-    change(call, table, |backend| {
+    change(call, table, "family dropped", |backend| {
         backend.drop_family(table, family)?;
         let is_of = |scope: &Scope| {
             scope.family() == Some(family)
@@ -153,7 +156,7 @@ pub(crate) fn flush(
     table: &TableName,
     families: &[impl AsRef<[u8]>],
 ) -> Result<(), Failure> {
-    change(call, table, |backend| backend.flush_table(table, families))
+    upkeep(call, table, |backend| backend.flush_table(table, families))
 }
 
 /// Requests a compaction of a family in all regions of a table.
@@ -163,7 +166,7 @@ pub(crate) fn compact(
     family: &[u8],
     major: bool,
 ) -> Result<(), Failure> {
-    change(call, table, |backend| {
+    upkeep(call, table, |backend| {
         backend.compact_table(table, Some(family), major, false)
     })
 }
@@ -180,15 +183,28 @@ pub(crate) fn set_options(
         .iter()
         .map(|(name, value)| (name.as_bytes(), value.map(str::as_bytes)))
         .collect();
-    change(call, table, |backend| {
+    change(call, table, "options set", |backend| {
         Ok(backend.engine()?.set_options(table, family, &changes)?)
     })
 }
 
+/// Runs a change of a table. Once it is made, the audit log has `what` was done.
 fn change(
     call: &AdminCall,
     table: &TableName,
-    work: impl FnOnce(crate::service::Backend<'_>) -> Result<(), Failure>,
+    what: &str,
+    work: impl FnOnce(Backend<'_>) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    upkeep(call, table, work)?;
+    call.changed(what, Target::Table(table));
+    Ok(())
+}
+
+/// Runs work on a table that changes none of its data.
+fn upkeep(
+    call: &AdminCall,
+    table: &TableName,
+    work: impl FnOnce(Backend<'_>) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
     run_admin(call, Action::Create, Target::Table(table), work)
 }
@@ -252,7 +268,7 @@ pub(crate) fn list_of_namespace(
     call: &AdminCall,
     namespace: &str,
 ) -> Result<Vec<Arc<TableDescriptor>>, Failure> {
-    super::namespaces::describe(call, namespace)?;
+    super::namespaces::check_exists(call, namespace)?;
     let tables = list(call)?.into_iter().map(|(table, _)| table);
     Ok(tables
         .filter(|table| table.name.namespace() == namespace)

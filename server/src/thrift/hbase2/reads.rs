@@ -218,7 +218,7 @@ impl ReadHandlers for Context<'_> {
         _: args::ListNamespaceDescriptors,
     ) -> Result<Vec<TNamespaceDescriptor>> {
         self.reserve_listing(Listing::Namespaces).await?;
-        let namespaces = self.ask(namespaces::list)?;
+        let namespaces = self.ask(|call| Ok(namespaces::shown(call, namespaces::list(call)?)))?;
         Ok(namespaces.iter().map(schema::to_namespace).collect())
     }
 

@@ -1,10 +1,13 @@
 // A tour of one service with Apache Thrift's Go: `tour host port service transport protocol`.
 //
-// The service is thrift1 or thrift2; with the transport `http` the port is that of HTTP. Prints `tour done`. The Thrift
-// compiler has put its code into gen/thrift1 and gen/thrift2.
+// The service is thrift1 or thrift2; with the transport `http` the port is that of HTTP. The transport `tls` is a buffered
+// one that trusts the authority in the file $TLS_CA, and shows the certificate in the file $TLS_CERTIFICATE if there is
+// one. Prints `tour done`. The Thrift compiler has put its code into gen/thrift1 and gen/thrift2.
 package main
 
 import (
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
@@ -53,6 +56,9 @@ func main() {
 func connect(address, service, transport string, conf *thrift.TConfiguration) thrift.TTransport {
 	socket := thrift.NewTSocketConf(address, conf)
 	switch transport {
+	case "tls":
+		conf.TLSConfig = encryption()
+		return thrift.NewTBufferedTransport(thrift.NewTSSLSocketConf(address, conf), 4096)
 	case "unbuffered":
 		return socket
 	case "buffered":
@@ -64,6 +70,19 @@ func connect(address, service, transport string, conf *thrift.TConfiguration) th
 	default:
 		panic("no transport " + transport)
 	}
+}
+
+// encryption trusts the authority in $TLS_CA, and shows the certificate in $TLS_CERTIFICATE.
+func encryption() *tls.Config {
+	authorities := x509.NewCertPool()
+	if !authorities.AppendCertsFromPEM(must(os.ReadFile(os.Getenv("TLS_CA")))) {
+		panic("no certificate in $TLS_CA")
+	}
+	config := &tls.Config{RootCAs: authorities}
+	if file := os.Getenv("TLS_CERTIFICATE"); file != "" {
+		config.Certificates = []tls.Certificate{must(tls.LoadX509KeyPair(file, file))}
+	}
+	return config
 }
 
 // check panics with the error of a call that must succeed.

@@ -8,6 +8,7 @@
 //! | `shell` | HBase's shell, 2.4.17 |
 //! | `exceptions` | every class of exception, made by the clients of 1.7 to 3.0; refusals with their text |
 //! | `security` | the same clients with users, tokens and certificates |
+//! | `acl` | the table of rights, owners of snapshots, and tokens that clients ask for |
 //! | `faults` | `hbase-shaded-client` 2.6.4 and `hbase-client` 3.0.0-beta-1 meet faults on demand |
 //! | `getting_started` | the programs and commands of `docs/getting-started/` |
 //!
@@ -21,6 +22,7 @@ use std::sync::{Mutex, PoisonError};
 
 use basalt_test_support::{Oracle, Server, workspace};
 
+mod acl;
 mod asynchbase;
 mod exceptions;
 mod faults;

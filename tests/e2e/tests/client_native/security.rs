@@ -22,13 +22,13 @@ const WITH_USERS: &[Explained] = &[(
 )];
 
 /// A server with an authority, a superuser `ada` and a user `bob`.
-struct Secured {
+pub(super) struct Secured {
     server: Option<Server>,
     dir: tempfile::TempDir,
 }
 
 impl Secured {
-    fn start(settings: &[&str]) -> Self {
+    pub(super) fn start(settings: &[&str]) -> Self {
         Self::named("localhost,127.0.0.1", settings)
     }
 
@@ -60,7 +60,7 @@ impl Secured {
     }
 
     /// The token file of a user, made by the command of the documentation.
-    fn token(&self, user: &str) -> PathBuf {
+    pub(super) fn token(&self, user: &str) -> PathBuf {
         let path = self.dir.path().join(format!("{user}.token"));
         std::fs::write(&path, self.basalt(&["token", "create", user], "")).expect("there is space");
         path
@@ -87,12 +87,12 @@ impl Secured {
     }
 
     /// The site of a client that logs in with a token.
-    fn token_site(&self) -> PathBuf {
+    pub(super) fn token_site(&self) -> PathBuf {
         self.site("token-site", &[("hbase.security.authentication", "kerberos")])
     }
 
     /// The site of a client that encrypts, and trusts the authority of the server; and these properties.
-    fn tls_site(&self, name: &str, more: &[(&str, &str)]) -> PathBuf {
+    pub(super) fn tls_site(&self, name: &str, more: &[(&str, &str)]) -> PathBuf {
         let ca = self.data().join("security/ca.crt");
         let tls = [
             ("hbase.client.netty.tls.enabled", "true"),
@@ -104,7 +104,7 @@ impl Secured {
     }
 
     /// The certificate of a user, made by the command of the documentation.
-    fn certificate(&self, user: &str) -> PathBuf {
+    pub(super) fn certificate(&self, user: &str) -> PathBuf {
         self.basalt(
             &["certificate", "client", user, "--to", text(self.dir.path())],
             "",
@@ -112,11 +112,18 @@ impl Secured {
         self.dir.path().join(format!("client-{user}.pem"))
     }
 
-    fn port(&self) -> String {
+    /// A new folder for a client's files.
+    pub(super) fn folder(&self, name: &str) -> String {
+        let folder = self.dir.path().join(name);
+        std::fs::create_dir_all(&folder).expect("there is space");
+        text(&folder).to_owned()
+    }
+
+    pub(super) fn port(&self) -> String {
         self.server().thrift.port().to_string()
     }
 
-    fn audit_log(&self) -> String {
+    pub(super) fn audit_log(&self) -> String {
         std::fs::read_to_string(self.data().join("security/audit.log")).expect("it is there")
     }
 }
@@ -126,7 +133,7 @@ fn text(path: &Path) -> &str {
 }
 
 /// Properties of a client that logs in with a certificate.
-fn keystore(certificate: &Path) -> [(&str, &str); 2] {
+pub(super) fn keystore(certificate: &Path) -> [(&str, &str); 2] {
     [
         ("hbase.rpc.tls.keystore.location", text(certificate)),
         ("hbase.rpc.tls.keystore.type", "PEM"),
@@ -134,7 +141,7 @@ fn keystore(certificate: &Path) -> [(&str, &str); 2] {
 }
 
 /// A client that runs, and answers a line for each that it is given.
-struct Commands {
+pub(super) struct Commands {
     process: Child,
     requests: ChildStdin,
     answers: BufReader<ChildStdout>,
@@ -142,7 +149,12 @@ struct Commands {
 
 impl Commands {
     /// Starts the client with a site, and a token if there is one, of the server's registry.
-    fn start(client: &JavaProgram, site: &Path, token: Option<&Path>, [registry, port]: [&str; 2]) -> Self {
+    pub(super) fn start(
+        client: &JavaProgram,
+        site: &Path,
+        token: Option<&Path>,
+        [registry, port]: [&str; 2],
+    ) -> Self {
         let mut command = client.java_with(site);
         if let Some(token) = token {
             command.env("HADOOP_TOKEN_FILE_LOCATION", token);
@@ -166,7 +178,7 @@ impl Commands {
     }
 
     /// The answer to a request.
-    fn ask(&mut self, request: &str) -> String {
+    pub(super) fn ask(&mut self, request: &str) -> String {
         writeln!(self.requests, "{request}").expect("the client runs");
         let mut line = String::new();
         self.answers.read_line(&mut line).expect("the client answers");
@@ -214,7 +226,7 @@ fn tour(client: &JavaProgram, site: &Path, token: Option<&Path>, arguments: &[&s
 }
 
 /// The transcript of a tour. Panics when it does not reach its end.
-fn finished(output: &Output) -> String {
+pub(super) fn finished(output: &Output) -> String {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let (transcript, errors) = (text(&output.stdout), text(&output.stderr));
     assert!(

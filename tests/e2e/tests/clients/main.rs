@@ -6,8 +6,10 @@
 //! drops the table; over both services, in every transport and protocol its library shares with HBase's
 //! gateways.
 
-use basalt_test_support::Server;
+use std::path::Path;
+
 use basalt_test_support::toolchain::{Client, Language};
+use basalt_test_support::{Server, administer};
 
 /// The tour with every pair of transport and protocol, on a server of its own; all services and transports at
 /// once.
@@ -61,4 +63,45 @@ fn node() {
 fn python() {
     let accelerated: &[&str] = &["accelerated-binary", "accelerated-compact"];
     tours(Language::Python, TRANSPORTS, &[PROTOCOLS, accelerated].concat());
+}
+
+/// Goal: the library's TLS sockets log in with a client certificate; without one every call is refused, and
+/// in clear there is no connection (check 33).
+fn logs_in(language: Language) {
+    let Some(client) = Client::new(language) else {
+        return;
+    };
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let data = dir.path().join("data");
+    let to = dir.path().to_str().expect("a readable path");
+    let names = ["certificate", "create", "--name", "localhost,127.0.0.1"];
+    administer(&data, &names, "");
+    administer(&data, &["user", "create", "ada", "--superuser"], "open sesame\n");
+    administer(&data, &["certificate", "client", "ada", "--to", to], "");
+    let server = Server::start(&data, &["server.plaintext=refuse"]);
+    let (ca, own) = (data.join("security/ca.crt"), dir.path().join("client-ada.pem"));
+    let tour = |transport, environment: &[(&str, &Path)]| {
+        client.tour_with(server.thrift, ["thrift2", transport, "binary"], environment)
+    };
+    let with_certificate = [("TLS_CA", ca.as_path()), ("TLS_CERTIFICATE", own.as_path())];
+    tour("tls", &with_certificate).unwrap_or_else(|printed| panic!("{printed}"));
+    let refused = tour("tls", &with_certificate[..1]).expect_err("nobody has logged in");
+    assert!(refused.contains("Authentication is required"), "{refused}");
+    tour("buffered", &[]).expect_err("it is in clear");
+    let log = std::fs::read_to_string(data.join("security/audit.log")).expect("it is there");
+    assert!(
+        log.contains(r#""user":"ada","authentication":"certificate""#),
+        "{log}"
+    );
+    server.stop();
+}
+
+#[test]
+fn go_logs_in_with_a_certificate() {
+    logs_in(Language::Go);
+}
+
+#[test]
+fn node_logs_in_with_a_certificate() {
+    logs_in(Language::Node);
 }

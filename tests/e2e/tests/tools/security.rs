@@ -349,3 +349,138 @@ fn the_shell_changes_rights() {
         assert!(error.contains(words), "{command}: {error}");
     }
 }
+
+/// The lines of the audit log of this kind that have all of these parts.
+fn events(log: &str, kind: &str, parts: &[&str]) -> usize {
+    let kind = format!(r#""event":"{kind}""#);
+    let is_one = |line: &&str| line.contains(&kind) && parts.iter().all(|part| line.contains(part));
+    log.lines().filter(is_one).count()
+}
+
+/// Goal: `hbase:acl` lists the rights of now, is read with a right to it, and takes no puts.
+#[test]
+fn the_table_of_rights_lists_what_is_true() {
+    let secured = Secured::start(&[]);
+    let token = "--token @ada.token";
+    let listed = secured.says(
+        token,
+        &[
+            "create 't', 'f'",
+            "grant 'bob', 'RW', 't', 'f', 'q'",
+            "grant '@readers', 'R', '@default'",
+            "grant 'bob', 'C'",
+            "scan 'hbase:acl'",
+            "get 'hbase:acl', 't'",
+            "list_regions 'hbase:acl'",
+        ],
+    );
+    for (part, times) in [
+        ("@default column=l:@readers", 1),
+        ("hbase:acl column=l:bob", 1),
+        ("t column=l:ada", 1),
+        ("value=RWXCA", 2),
+        ("l:bob,f,q", 2),
+    ] {
+        let words: Vec<&str> = listed.split_whitespace().collect();
+        let found = words.join(" ").matches(part).count();
+        assert!(found >= times, "{part}: {found} in\n{listed}");
+    }
+    let left = secured.says(token, &["revoke 'bob', 't', 'f', 'q'", "scan 'hbase:acl'"]);
+    assert!(!left.contains("l:bob,f,q") && left.contains("l:bob"), "{left}");
+    for (command, words) in [
+        (
+            "put 'hbase:acl', 't', 'l:bob', 'A'",
+            "grant and revoke change what it lists",
+        ),
+        ("drop 'hbase:acl'", "hbase:acl"),
+        ("grant 'bob', 'R', 'hbase:acl'", "grant them without a table"),
+    ] {
+        let error = secured.fails(token, command);
+        assert!(error.contains(words), "{command}: {error}");
+    }
+    // Where nobody has rights there is no such table.
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let open = Server::start(&dir.path().join("data"), &[]);
+    let output = Command::new(binary("basalt-shell"))
+        .args(["-e", "scan 'hbase:acl'", "--target", &open.thrift.to_string()])
+        .stdin(Stdio::null())
+        .output()
+        .expect("the binary was built");
+    assert!(!output.status.success(), "{output:?}");
+    open.stop();
+}
+
+/// Goal: each change of the schema, of rights and of users is in the audit log, and each allowed call if that
+/// is wanted; neither has row keys or values.
+#[test]
+fn changes_and_allowed_calls_are_in_the_audit_log() {
+    let secured = Secured::start(&["security.audit_allowed=true"]);
+    let token = "--token @ada.token";
+    secured.says(
+        token,
+        &[
+            "create_namespace 'ns'",
+            "create 'ns:t', 'f'",
+            "put 'ns:t', 'row-key', 'f:q', 'cell-value'",
+            "get 'ns:t', 'row-key'",
+            "alter 'ns:t', 'g'",
+            "snapshot 'ns:t', 's'",
+            "clone_snapshot 's', 'u'",
+            "delete_snapshot 's'",
+            "disable 'ns:t'",
+            "truncate 'u'",
+            "drop 'ns:t'",
+            "drop_namespace 'ns'",
+        ],
+    );
+    let log = secured.audit_log();
+    for (reason, of) in [
+        ("created", r#""namespace":"ns""#),
+        ("created", r#""table":"ns:t""#),
+        ("family added", r#""table":"ns:t""#),
+        ("snapshot s was taken", r#""table":"ns:t""#),
+        ("table was made of snapshot s", r#""table":"u""#),
+        ("snapshot s was deleted", ""),
+        ("disabled", r#""table":"ns:t""#),
+        ("truncated", r#""table":"u""#),
+        ("dropped", r#""table":"ns:t""#),
+        ("dropped", r#""namespace":"ns""#),
+    ] {
+        let reason = format!(r#""reason":"{reason}""#);
+        let found = events(&log, "schema-change", &[r#""user":"ada""#, &reason, of]);
+        assert!(found >= 1, "{reason} {of} is not in\n{log}");
+    }
+    for action in ["READ", "WRITE"] {
+        let action = format!(r#""action":"{action}""#);
+        let parts = [r#""user":"ada""#, &action[..], r#""table":"ns:t""#];
+        assert!(events(&log, "allowed", &parts) >= 1, "{log}");
+    }
+    for secret in ["row-key", "cell-value", "sesame"] {
+        assert!(!log.contains(secret), "{log}");
+    }
+
+    // Another program changes the users; the server sees it with the first login after it.
+    let data = secured.path("data");
+    administer(&data, &["user", "create", "eve"], "swordfish\n");
+    std::fs::write(secured.path("fish"), "swordfish\n").expect("there is space");
+    secured.says("--user eve --password-file @fish", &["list"]);
+    administer(&data, &["user", "change", "eve", "--disabled", "yes"], "");
+    administer(&data, &["user", "create", "fred"], "swordfish\n");
+    secured.says("--user fred --password-file @fish", &["list"]);
+    let log = secured.audit_log();
+    for (user, what) in [("eve", "created"), ("eve", "disabled"), ("fred", "created")] {
+        let (user, what) = (format!(r#""subject":"{user}""#), format!(r#""reason":"{what}""#));
+        assert_eq!(
+            events(&log, "user-change", &[&user, &what]),
+            1,
+            "{user} {what}: {log}"
+        );
+    }
+
+    // Without the setting, allowed calls are not in it.
+    let quiet = Secured::start(&[]);
+    quiet.says(token, &["create 't', 'f'", "put 't', 'r', 'f:q', 'v'"]);
+    let log = quiet.audit_log();
+    assert_eq!(events(&log, "allowed", &[]), 0, "{log}");
+    assert!(events(&log, "schema-change", &[]) >= 1, "{log}");
+}

@@ -4,6 +4,7 @@
 #[path = "../../../../idl/tests/bad_messages/mod.rs"]
 mod bad_messages;
 mod crowd;
+mod half_open;
 mod hostile;
 mod patience;
 mod pinned;

@@ -4,6 +4,7 @@
 mod calls;
 mod filters;
 mod hfile;
+mod logins;
 mod logs;
 mod native;
 mod text;
@@ -29,6 +30,7 @@ pub fn of(target: &str) -> Vec<Input> {
         "rpc_messages" => native::rpc_messages(),
         "cell_blocks" => native::cell_blocks(),
         "zookeeper" => native::zookeeper(),
+        "logins" => logins::seeds(),
         other => unreachable!("no target {other}"),
     }
 }

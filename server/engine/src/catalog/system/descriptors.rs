@@ -3,7 +3,7 @@
 use super::SystemTable;
 use crate::schema::{Attributes, FamilyDescriptor, SYSTEM_NAMESPACE, TableDescriptor, TableName};
 
-/// Options that both tables' families have.
+/// Options that the families of all system tables have.
 const COMMON: [(&str, &str); 3] = [
     ("INDEX_BLOCK_ENCODING", "NONE"),
     ("IN_MEMORY", "true"),
@@ -36,6 +36,13 @@ pub(super) fn of(table: SystemTable) -> TableDescriptor {
         SystemTable::Namespace => {
             let info = family("info", &[("VERSIONS", "10"), ("BLOCKSIZE", "8192")]);
             (vec![info], options(&[("IS_META", "false"), FILE_TRACKER]))
+        }
+        SystemTable::Acl => {
+            let rights = [("BLOOMFILTER", "NONE"), ("VERSIONS", "1"), ("BLOCKSIZE", "8192")];
+            (
+                vec![family("l", &rights)],
+                options(&[("IS_META", "false"), FILE_TRACKER]),
+            )
         }
     };
     TableDescriptor {

@@ -6,7 +6,11 @@
 //!                   name of the region        info:regioninfo, seqnumDuringOpen, server, serverstartcode, sn, state
 //!                                             rep_barrier:seqnumDuringOpen, if a family of the table has a global scope
 //! hbase:namespace   name of the namespace     info:d
+//! hbase:acl         name of the table,        l:user, l:user,family, l:user,family,qualifier
+//!                   @namespace, or hbase:acl
 //! ```
+//!
+//! The rows of `hbase:acl` come from outside ([`Grant`]), sorted.
 //!
 //! A name that is too long for a row (stored before names had limits) is an error that says how to
 //! remove it.
@@ -19,13 +23,14 @@ use crate::catalog::Tables;
 use crate::cell::{Cell, CellBatch, CellType, KeyBuf};
 use crate::error::{Error, Result};
 use crate::id::SeqId;
-use crate::region::{RegionDirectory, RegionInfo, RegionLocation, ServerName};
+use crate::region::{Grant, RegionDirectory, RegionInfo, RegionLocation, ServerName};
 use crate::schema::limits::Brief;
 use crate::schema::{TableDescriptor, TableState};
 
 const INFO: &[u8] = b"info";
 const REP_BARRIER: &[u8] = b"rep_barrier";
 const TABLE: &[u8] = b"table";
+const RIGHTS: &[u8] = b"l";
 
 /// A region to list.
 struct Listing {
@@ -35,25 +40,25 @@ struct Listing {
     open_seq: u64,
 }
 
-/// The cells of `hbase:meta` by family: `info`, `rep_barrier`, `table`. `namespace` describes the other
-/// system table.
+/// The cells of `hbase:meta` by family: `info`, `rep_barrier`, `table`. `others` are the other system
+/// tables.
 pub(super) fn meta(
     tables: &Tables,
-    namespace: &TableDescriptor,
+    others: &[(SystemTable, &TableDescriptor)],
     directory: Option<&dyn RegionDirectory>,
 ) -> Result<Vec<CellBatch>> {
     let locate = |region| directory.map(|directory| directory.location(region));
     let started = started_ms(directory);
-    let mut all = vec![(
-        namespace.name.to_string(),
-        namespace,
-        TableState::Enabled,
-        vec![Listing {
-            region: RegionInfo::of_meta(&SystemTable::Namespace.region(&namespace.name)),
-            location: locate(SystemTable::Namespace.region_id()),
+    let system = others.iter().map(|(table, descriptor)| {
+        let region = Listing {
+            region: RegionInfo::of_meta(&table.region(&descriptor.name)),
+            location: locate(table.region_id()),
             open_seq: first_open_seq(SeqId::ZERO),
-        }],
-    )];
+        };
+        let name = descriptor.name.to_string();
+        (name, *descriptor, TableState::Enabled, vec![region])
+    });
+    let mut all: Vec<_> = system.collect();
     let user = tables.sorted();
     all.extend(user.iter().map(|table| {
         let regions = table.regions.iter().map(|region| Listing {
@@ -137,6 +142,20 @@ pub(super) fn namespace(tables: &Tables, directory: Option<&dyn RegionDirectory>
     Ok(vec![info])
 }
 
+/// The cells of `hbase:acl`: of its one family, `l`.
+pub(super) fn acl(grants: &[Grant], directory: Option<&dyn RegionDirectory>) -> Result<Vec<CellBatch>> {
+    let time = time(0, started_ms(directory));
+    let mut rights = CellBatch::new();
+    for of_row in grants.chunk_by(|left, right| left.row == right.row) {
+        for grant in of_row {
+            let mut row = Row::new(Named::Table, &grant.row, RIGHTS, time)?;
+            row.put(&mut rights, &grant.qualifier, &grant.value);
+        }
+        rights.end_row(false);
+    }
+    Ok(vec![rights])
+}
+
 /// A region whose files reach up to `files_max` is opened with the next sequence id; HBase counts one for the
 /// region itself.
 fn first_open_seq(files_max: SeqId) -> u64 {
@@ -192,11 +211,11 @@ impl<'a> Row<'a> {
         Ok(Self { key, family, time })
     }
 
-    fn put(&mut self, out: &mut CellBatch, qualifier: &str, value: &[u8]) {
+    fn put(&mut self, out: &mut CellBatch, qualifier: impl AsRef<[u8]>, value: &[u8]) {
         let key = KeyBuf::new(
             self.key,
             self.family,
-            qualifier.as_bytes(),
+            qualifier.as_ref(),
             self.time,
             CellType::Put,
         );

@@ -115,11 +115,13 @@ public final class Commands {
       case "grant":
         return withAdmin(
             admin -> {
-              Permission permission =
-                  Permission.newBuilder(TableName.valueOf(words[2]))
-                      .withActions(Permission.Action.valueOf(words[3]))
-                      .build();
-              admin.grant(new UserPermission(words[1], permission), true);
+              admin.grant(permission(words), true);
+              return "done";
+            });
+      case "revoke":
+        return withAdmin(
+            admin -> {
+              admin.revoke(permission(words));
               return "done";
             });
       case "snapshot":
@@ -128,10 +130,54 @@ public final class Commands {
               admin.snapshot(words[2], TableName.valueOf(words[1]));
               return "done";
             });
+      case "snapshots":
+        return withAdmin(
+            admin ->
+                admin.listSnapshots().stream()
+                    .map(snapshot -> snapshot.getName() + " of " + snapshot.getOwner())
+                    .sorted()
+                    .collect(java.util.stream.Collectors.joining(", ", "[", "]")));
+      case "restore":
+      case "clone":
+      case "forget":
+      case "disable":
+      case "drop":
+        return withAdmin(
+            admin -> {
+              onSnapshot(admin, words);
+              return "done";
+            });
       case "meta":
         return withTable("hbase:meta", table -> count(table, new Scan()) > 0);
       default:
         return withTable(words[1], table -> onTable(table, words));
+    }
+  }
+
+  private static UserPermission permission(String[] words) {
+    Permission permission =
+        Permission.newBuilder(TableName.valueOf(words[2]))
+            .withActions(Permission.Action.valueOf(words[3]))
+            .build();
+    return new UserPermission(words[1], permission);
+  }
+
+  private static void onSnapshot(Admin admin, String[] words) throws Exception {
+    switch (words[0]) {
+      case "restore":
+        admin.restoreSnapshot(words[1]);
+        break;
+      case "clone":
+        admin.cloneSnapshot(words[1], TableName.valueOf(words[2]));
+        break;
+      case "forget":
+        admin.deleteSnapshot(words[1]);
+        break;
+      case "disable":
+        admin.disableTable(TableName.valueOf(words[1]));
+        break;
+      default:
+        admin.deleteTable(TableName.valueOf(words[1]));
     }
   }
 

@@ -30,6 +30,8 @@ import org.apache.hadoop.util.ToolRunner;
  * {@code export TABLE FOLDER} to fill and export a table, or {@code import TABLE FOLDER} to import such an export. Or
  * {@code create TABLE SERVER} for an empty table, which {@code copy TABLE SERVER} at another server fills with a copy of
  * its own, and {@code cells TABLE SERVER} to look at the copy; SERVER is the address of the other one's ZooKeeper.
+ * Or {@code count TABLE NUMBER} to fill a table and count its rows, or {@code token - FILE} to ask who the user is, and
+ * for a token, which is written to a file.
  */
 public final class Tour {
   /** Standard output, which belongs to the transcript: tools print to standard error. */
@@ -121,6 +123,8 @@ public final class Tour {
       case "create" -> tables.create(table);
       case "copy" -> copy(table, place);
       case "cells" -> print("cells", tables.digest(table));
+      case "count" -> count(table, place);
+      case "token" -> token(place);
       default -> throw new IllegalArgumentException(step);
     }
   }
@@ -164,6 +168,19 @@ public final class Tour {
     tables.fill(table);
     ask("copy", () -> run(new CopyTable(), "--versions=3", "--peer.adr=" + server + ":/hbase", table));
     print("cells", tables.digest(table));
+  }
+
+  private void count(String table, String number) throws Exception {
+    tables.create(table);
+    tables.fill(table);
+    ask("row counter", () -> run(new RowCounter(), table, "--expectedCount=" + number));
+  }
+
+  private void token(String file) throws Exception {
+    try (Connection connection = ConnectionFactory.createConnection(conf)) {
+      ask("who am I", () -> Tokens.whoAmI(connection));
+      ask("token", () -> Tokens.write(connection, file));
+    }
   }
 
   private String file(String name) {

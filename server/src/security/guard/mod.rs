@@ -7,6 +7,11 @@
 //! - [`Security::reload`] takes over files that have changed: at SIGHUP, and every few seconds. Failures
 //!   change nothing. Connections whose login has ended are closed.
 //!
+//! | module | contents |
+//! | --- | --- |
+//! | `decide` | HBase's table of rights |
+//! | `changes` | changes of rights and tokens by calls, with their audit lines |
+//!
 //! Without users ([`Security::authenticates`]) all callers may do everything; certificates work as well.
 
 use std::collections::HashMap;
@@ -19,20 +24,24 @@ use std::time::{Duration, Instant, SystemTime};
 use basalt_security::audit::{AuditLog, Event, Kind};
 use basalt_security::certificate::{self, Certificates, NameFrom};
 use basalt_security::delay::Delays;
-use basalt_security::rights::{self, ColumnFilter, Entry, Readable, Rights, Subject};
+use basalt_security::rights::{ColumnFilter, Readable, Rights, Subject};
 use basalt_security::sasl::http::Authorization;
 use basalt_security::sasl::plain::Plain;
-use basalt_security::users::{Credential, Ended, Users};
+use basalt_security::users::{Changed, Credential, Ended, Users};
 use basalt_security::{Error, Fingerprints, Reason, Refused as Failed, token};
 use parking_lot::Mutex;
 use rustls::ServerConfig;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
+use self::decide::decide;
 use super::live::Live;
-use super::{Action, Caller, Login, Owner, Refused, Target};
+use super::{Action, Caller, Login, Owner, Refused, Strangers, Target};
 use crate::config::{Config, Plaintext};
 use crate::observe::metrics::names;
+
+mod changes;
+mod decide;
 
 /// File with the id of the database, for `basalt token create`.
 pub(crate) const CLUSTER_ID_FILE: &str = "cluster-id";
@@ -57,11 +66,14 @@ pub(crate) struct Security {
     rights: Live<Rights>,
     delays: Delays,
     audit: Option<AuditLog>,
+    /// Whether allowed calls go to the audit log, too.
+    audits_allowed: bool,
     verifying: Semaphore,
     /// HTTP logins by the fingerprint of their header, and until when they are remembered.
     remembered: Mutex<HashMap<[u8; 32], (Login, Instant)>>,
     fingerprints: Fingerprints,
     connections: Mutex<HashMap<u64, Connected>>,
+    strangers: Arc<Strangers>,
     next_connection: AtomicU64,
 }
 
@@ -107,10 +119,12 @@ impl Security {
             rights: Live::open(&directory)?,
             delays: Delays::default(),
             audit: audit.map(|path| AuditLog::open(&path, AUDIT_QUEUE)).transpose()?,
+            audits_allowed: config.security.audit_allowed,
             verifying: Semaphore::new(VERIFIED_AT_A_TIME),
             remembered: Mutex::default(),
             fingerprints: Fingerprints::new()?,
             connections: Mutex::default(),
+            strangers: Strangers::new(authenticates.then_some(config.security.unauthenticated_per_address)),
             next_connection: AtomicU64::new(1),
             directory,
         }))
@@ -132,6 +146,11 @@ impl Security {
     /// Whether users must prove who they are.
     pub(crate) fn authenticates(&self) -> bool {
         self.authenticates
+    }
+
+    /// The connections that have not logged in, on a server whose users must.
+    pub(crate) fn strangers(&self) -> &Arc<Strangers> {
+        &self.strangers
     }
 
     /// The TLS settings for a new connection, if there is a certificate.
@@ -177,22 +196,9 @@ impl Security {
         self.rights.get()
     }
 
-    /// Changes rights, and notes it in the audit log.
-    pub(crate) fn change_rights<R>(
-        &self,
-        caller: &Caller,
-        subject: &str,
-        what: &str,
-        change: impl FnOnce(&mut Rights) -> basalt_security::Result<R>,
-    ) -> basalt_security::Result<R> {
-        let result = self.rights.update(change)?;
-        self.note(Event {
-            event: Kind::RightsChange,
-            subject: Some(subject),
-            reason: Some(what),
-            ..by(caller)
-        });
-        Ok(result)
+    /// A number that grows with each change of the rights, after the change.
+    pub(super) fn rights_version(&self) -> u64 {
+        self.rights.changes()
     }
 
     /// Writes an event to the audit log, if there is one.
@@ -319,11 +325,14 @@ impl Security {
         match self.users.reload() {
             Ok(None) => false,
             Ok(Some((before, after))) => {
-                self.note(Event {
-                    event: Kind::UserChange,
-                    reason: Some("the file of users was changed"),
-                    ..Event::default()
-                });
+                for change in Changed::between(&before, &after) {
+                    self.note(Event {
+                        event: Kind::UserChange,
+                        subject: Some(&change.user),
+                        reason: Some(&change.what),
+                        ..Event::default()
+                    });
+                }
                 self.end_logins(&before, &after);
                 true
             }
@@ -465,7 +474,8 @@ impl Security {
         });
     }
 
-    /// Decides whether a caller may do something; a denial goes to the audit log.
+    /// Decides whether a caller may do something; a denial goes to the audit log, and what was allowed if
+    /// that is wanted.
     pub(super) fn check(
         &self,
         caller: &Caller,
@@ -473,8 +483,12 @@ impl Security {
         target: Target<'_>,
     ) -> Result<Option<ColumnFilter>, Refused> {
         let decided = self.ask(caller, action, target);
-        if let Err(Refused::Denied { .. }) = &decided {
-            self.note_denied(caller, action, target);
+        match &decided {
+            Err(Refused::Denied { .. }) => self.note_decision(Kind::Denied, caller, action, target),
+            Ok(_) if self.audits_allowed && action != Action::Connect => {
+                self.note_decision(Kind::Allowed, caller, action, target);
+            }
+            Ok(_) | Err(Refused::Unauthenticated) => {}
         }
         decided
     }
@@ -509,16 +523,12 @@ impl Security {
         }
     }
 
-    /// Notes a denial in the audit log. Whether a caller may know of a table is no call of its own.
-    fn note_denied(&self, caller: &Caller, action: Action, target: Target<'_>) {
+    /// Notes a decision in the audit log. Whether a caller may know of a table is no call of its own.
+    fn note_decision(&self, event: Kind, caller: &Caller, action: Action, target: Target<'_>) {
         if action != Action::Know {
-            let (namespace, table) = match target {
-                Target::Server => (None, None),
-                Target::Namespace(name) | Target::NamespaceRights(name) => (Some(name.to_owned()), None),
-                Target::Table(table) | Target::Cells { table, .. } => (None, Some(table.to_string())),
-            };
+            let (namespace, table) = names_of(target);
             self.note(Event {
-                event: Kind::Denied,
+                event,
                 action: action.name(),
                 namespace: namespace.as_deref(),
                 table: table.as_deref(),
@@ -531,82 +541,17 @@ impl Security {
     pub(crate) fn is_superuser(&self, user: &str) -> bool {
         self.users().active_user(user).is_ok_and(|user| user.superuser)
     }
-
-    /// Gives the creator of a table all rights to it.
-    pub(crate) fn own(
-        &self,
-        caller: &Caller,
-        table: &basalt_engine::schema::TableName,
-    ) -> basalt_security::Result<()> {
-        let Some(user) = caller.proven_user() else {
-            return Ok(());
-        };
-        self.change_rights(caller, user, "owner of a new table", |rights| {
-            rights.own(table, user)
-        })
-    }
-
-    /// Drops entries of what is gone, if there are any.
-    pub(crate) fn drop_rights(
-        &self,
-        caller: &Caller,
-        is_of: impl Fn(&Entry) -> bool,
-        drop: impl FnOnce(&mut Rights),
-    ) -> basalt_security::Result<()> {
-        if !self.rights().entries().any(|entry| is_of(&entry)) {
-            return Ok(());
-        }
-        self.change_rights(caller, "all", "the target was dropped", |rights| {
-            drop(rights);
-            Ok(())
-        })
-    }
 }
 
-/// The table of rights of HBase's `AccessController`: all, nothing, or the columns to which a read is
-/// narrowed.
-fn decide(rights: &Rights, subject: &Subject<'_>, action: Action, target: Target<'_>) -> Readable {
-    use rights::{Action as Right, Actions, Target as On};
-    let all_if = |is_allowed| {
-        if is_allowed {
-            Readable::All
-        } else {
-            Readable::Nothing
+/// The namespace and the table of a target, of which it has one at most.
+fn names_of(target: Target<'_>) -> (Option<String>, Option<String>) {
+    match target {
+        Target::Server => (None, None),
+        Target::Namespace(name) | Target::NamespaceRights(name) => (Some(name.to_owned()), None),
+        Target::Table(table) | Target::Somewhere(table) | Target::Cells { table, .. } => {
+            (None, Some(table.to_string()))
         }
-    };
-    let on = match target {
-        Target::Server => On::Global,
-        Target::Namespace(name) | Target::NamespaceRights(name) => On::Namespace(name),
-        Target::Table(table) | Target::Cells { table, .. } => On::Table(table),
-    };
-    let needs: Actions = match (action, target) {
-        (Action::Connect | Action::Exec, _) | (Action::Know, Target::Server) => return Readable::All,
-        (Action::Know | Action::Read, Target::Table(table) | Target::Cells { table, .. })
-            if table.is_meta() =>
-        {
-            // Clients find their regions there.
-            return Readable::All;
-        }
-        (Action::Know, Target::Table(table) | Target::Cells { table, .. }) => {
-            return all_if(rights.allowed_somewhere(subject, Actions::ALL, table));
-        }
-        (Action::Read, Target::Cells { table, columns }) => {
-            return rights.readable(subject, table, |visit| columns.visit(visit));
-        }
-        (Action::Write, Target::Cells { table, columns }) => {
-            let allowed = rights.allowed_columns(subject, Right::Write, table, |visit| columns.visit(visit));
-            return all_if(allowed.is_ok());
-        }
-        // Namespaces are made, changed and dropped by administrators of the server.
-        (Action::Admin, Target::Namespace(_)) => {
-            return all_if(rights.allowed(subject, Right::Admin, On::Global));
-        }
-        (Action::Read, _) => Right::Read.into(),
-        (Action::Write, _) => Right::Write.into(),
-        (Action::Create, _) => Actions::from(Right::Create).union(Right::Admin.into()),
-        (Action::Know | Action::Admin, _) => Right::Admin.into(),
-    };
-    all_if(rights.allowed(subject, needs, on))
+    }
 }
 
 /// An event of a caller.
@@ -621,199 +566,4 @@ fn by(caller: &Caller) -> Event<'_> {
 }
 
 #[cfg(test)]
-mod tests {
-    use basalt_engine::op::{self, FamilySelection, ReadSpec};
-    use basalt_engine::schema::TableName;
-    use basalt_security::rights::{Grantee, Scope};
-
-    use super::*;
-    use crate::security::{Columns, Visit, narrow};
-
-    /// Columns of a request.
-    struct Asked(&'static [(&'static str, Option<&'static str>)]);
-
-    impl Columns for Asked {
-        fn visit(&self, visit: &mut Visit<'_>) {
-            for (family, qualifier) in self.0 {
-                visit(family.as_bytes(), qualifier.map(str::as_bytes));
-            }
-        }
-    }
-
-    fn table(name: &str) -> TableName {
-        TableName::parse(name.as_bytes()).unwrap()
-    }
-
-    /// Rights of bob, each for the letters of a scope.
-    fn rights(entries: &[(Scope, &str)]) -> Rights {
-        let mut rights = Rights::default();
-        for (scope, letters) in entries {
-            let entry = Entry {
-                grantee: Grantee::User("bob".into()),
-                scope: scope.clone(),
-                actions: letters.parse().unwrap(),
-            };
-            rights.grant(entry, true).unwrap();
-        }
-        rights
-    }
-
-    const BOB: Subject<'_> = Subject {
-        user: "bob",
-        groups: &[],
-        superuser: false,
-    };
-
-    /// Goal: each kind of request needs exactly the letters of HBase's table. Method: every letter alone, at
-    /// every scope above the target.
-    #[test]
-    fn requests_need_the_letters_of_hbase() {
-        let t = table("ns:t");
-        let global = Scope::Global;
-        let namespace = Scope::Namespace("ns".into());
-        let of_table = Scope::table(t.clone(), None, None).unwrap();
-        let columns = Asked(&[("f", Some("q"))]);
-        let cells = Target::Cells {
-            table: &t,
-            columns: &columns,
-        };
-        for (action, target, letters, scopes) in [
-            (Action::Read, cells, "R", &[&global, &namespace, &of_table][..]),
-            (Action::Write, cells, "W", &[&global, &namespace, &of_table]),
-            (
-                Action::Create,
-                Target::Namespace("ns"),
-                "CA",
-                &[&global, &namespace],
-            ),
-            (
-                Action::Create,
-                Target::Table(&t),
-                "CA",
-                &[&global, &namespace, &of_table],
-            ),
-            (
-                Action::Admin,
-                Target::Table(&t),
-                "A",
-                &[&global, &namespace, &of_table],
-            ),
-            (
-                Action::Know,
-                Target::Table(&t),
-                "RWXCA",
-                &[&global, &namespace, &of_table],
-            ),
-            (Action::Admin, Target::Namespace("ns"), "A", &[&global]),
-            (
-                Action::Admin,
-                Target::NamespaceRights("ns"),
-                "A",
-                &[&global, &namespace],
-            ),
-            (Action::Admin, Target::Server, "A", &[&global]),
-        ] {
-            for scope in [&global, &namespace, &of_table] {
-                for letter in ["R", "W", "X", "C", "A"] {
-                    let allowed = decide(&rights(&[(scope.clone(), letter)]), &BOB, action, target);
-                    let expected = scopes.contains(&scope) && letters.contains(letter);
-                    assert_eq!(
-                        allowed != Readable::Nothing,
-                        expected,
-                        "{action:?} {target}: {letter} on {scope}"
-                    );
-                }
-            }
-            assert_eq!(
-                decide(&rights(&[]), &BOB, action, target),
-                Readable::Nothing,
-                "{action:?} {target}"
-            );
-            let superuser = Subject {
-                superuser: true,
-                ..BOB
-            };
-            assert_eq!(decide(&rights(&[]), &superuser, action, target), Readable::All);
-        }
-    }
-
-    /// Goal: a read returns granted columns only. Method: what is asked for, and what is left of it.
-    #[test]
-    fn reads_are_narrowed_to_granted_columns() {
-        let t = table("t");
-        let family = Scope::table(t.clone(), Some(b"f"), None).unwrap();
-        let column = Scope::table(t.clone(), Some(b"g"), Some(b"q")).unwrap();
-        let rights = rights(&[(family, "R"), (column, "R")]);
-        let spec = |asked: &Asked| {
-            let mut spec = ReadSpec::default();
-            for (family, qualifier) in asked.0 {
-                spec.families.push(FamilySelection {
-                    family: family.as_bytes().to_vec(),
-                    columns: match qualifier {
-                        None => op::Columns::All,
-                        Some(name) => op::Columns::Only(vec![name.as_bytes().to_vec()]),
-                    },
-                });
-            }
-            spec
-        };
-        let shown = |spec: &ReadSpec| {
-            let mut all = Vec::new();
-            crate::security::visit_spec(spec, &mut |family, qualifier| {
-                let part = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-                all.push(format!(
-                    "{}:{}",
-                    part(family),
-                    qualifier.map_or("*".to_owned(), part)
-                ));
-            });
-            all.join(" ")
-        };
-        for (asked, left) in [
-            (Asked(&[]), Some("f:* g:q")),
-            (Asked(&[("f", None)]), Some("f:*")),
-            (Asked(&[("g", None)]), Some("g:q")),
-            (Asked(&[("g", Some("q"))]), Some("g:q")),
-            (Asked(&[("f", None), ("h", None)]), Some("f:*")),
-            (Asked(&[("g", Some("q")), ("g", Some("r"))]), Some("g:q")),
-            (Asked(&[("h", None)]), None),
-            (Asked(&[("g", Some("r"))]), None),
-        ] {
-            let target = Target::Cells {
-                table: &t,
-                columns: &asked,
-            };
-            let mut spec = spec(&asked);
-            let found = match decide(&rights, &BOB, Action::Read, target) {
-                Readable::All => Some(shown(&spec)),
-                Readable::Filtered(filter) => {
-                    assert!(narrow(&mut spec, &filter), "{target}");
-                    Some(shown(&spec))
-                }
-                Readable::Nothing => None,
-            };
-            assert_eq!(found.as_deref(), left, "{target}");
-        }
-    }
-
-    /// Goal: a read of which nothing is left does not become one of all columns.
-    #[test]
-    fn nothing_left_is_not_all() {
-        let t = table("t");
-        let rights = rights(&[(Scope::table(t.clone(), Some(b"f"), None).unwrap(), "R")]);
-        let asked = Asked(&[]);
-        let target = Target::Cells {
-            table: &t,
-            columns: &asked,
-        };
-        let Readable::Filtered(filter) = decide(&rights, &BOB, Action::Read, target) else {
-            panic!("not filtered");
-        };
-        let mut other = ReadSpec::default();
-        other.families.push(FamilySelection {
-            family: b"h".to_vec(),
-            columns: op::Columns::All,
-        });
-        assert!(!narrow(&mut other, &filter));
-    }
-}
+mod tests;
