@@ -36,6 +36,17 @@ impl ServerName {
         })
     }
 
+    /// From HBase's form: `host,port,startcode`.
+    pub(super) fn of_text(text: &str) -> Option<ServerName> {
+        let mut parts = text.rsplitn(3, ',');
+        let (start_code, port, host) = (parts.next()?, parts.next()?, parts.next()?);
+        Some(ServerName {
+            host: host.to_owned(),
+            port: port.parse().ok()?,
+            start_code: start_code.parse().ok()?,
+        })
+    }
+
     pub(super) fn of_message(name: &messages::ServerName) -> ServerName {
         ServerName {
             host: name.host_name.clone(),

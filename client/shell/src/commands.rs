@@ -11,6 +11,7 @@ use basalt_client::admin::BackgroundWork;
 use basalt_idl::thrift2::TLogType;
 
 use super::arguments::Arguments;
+use super::peers::{Change, Which};
 use super::servers::Servers;
 use super::session::{Outcome, Session};
 use super::to_tables::ToTables;
@@ -732,42 +733,180 @@ pub(super) const GROUPS: &[Group] = &[
     },
     Group {
         name: "replication",
-        entries: &[],
-        absent: &[absent(
-            &[
+        entries: &[
+            entry(
                 "add_peer",
+                "add_peer 'p', CLUSTER_KEY => 'zk1,zk2:2181:/hbase'\nadd_peer 'p', CLUSTER_KEY => 'hbase+rpc://host:9090', STATE => 'DISABLED'\nadd_peer 'p', CLUSTER_KEY => '...', TABLE_CFS => {'t' => [], 'ns:u' => ['f']}\nadd_peer 'p', CLUSTER_KEY => '...', NAMESPACES => ['ns'], CONFIG => {'replication.source.sleepforretries' => '500'}",
+                "Begins to send the edits of families with REPLICATION_SCOPE 1 to another cluster, an HBase or a Basalt: those written from now on.",
+                run!(add_peer),
+            ),
+            entry(
                 "remove_peer",
+                "remove_peer 'p'",
+                "Ends replication to a peer, and releases the log that is kept for it.",
+                run!(remove_peer),
+            ),
+            entry(
                 "list_peers",
+                "list_peers\nlist_peers 'p.*'",
+                "The peers, with what goes to each; ! marks lists of what does not.",
+                run!(list_peers),
+            ),
+            entry(
                 "enable_peer",
+                "enable_peer 'p'",
+                "Goes on to send edits to a peer, from where it was disabled.",
+                run!(enable_peer),
+            ),
+            entry(
                 "disable_peer",
+                "disable_peer 'p'",
+                "Stops sending edits to a peer. The log is kept for it.",
+                run!(disable_peer),
+            ),
+            entry(
                 "set_peer_replicate_all",
+                "set_peer_replicate_all 'p', true",
+                "Whether all tables go to a peer but the excluded ones, or only those that are named.",
+                run!(set_peer_replicate_all),
+            ),
+            entry(
                 "set_peer_serial",
+                "set_peer_serial 'p', true",
+                "Whether edits arrive in their order. They do either way.",
+                run!(set_peer_serial),
+            ),
+            entry(
                 "set_peer_namespaces",
+                "set_peer_namespaces 'p', ['ns1', 'ns2']",
+                "Sets the namespaces whose tables go to a peer.",
+                run!(change_peer_namespaces, Change::Set, Which::Included),
+            ),
+            entry(
                 "append_peer_namespaces",
+                "append_peer_namespaces 'p', ['ns1', 'ns2']",
+                "Adds to the namespaces whose tables go to a peer.",
+                run!(change_peer_namespaces, Change::Append, Which::Included),
+            ),
+            entry(
                 "remove_peer_namespaces",
+                "remove_peer_namespaces 'p', ['ns1', 'ns2']",
+                "Removes from the namespaces whose tables go to a peer.",
+                run!(change_peer_namespaces, Change::Remove, Which::Included),
+            ),
+            entry(
                 "set_peer_exclude_namespaces",
+                "set_peer_exclude_namespaces 'p', ['ns1', 'ns2']",
+                "Sets the namespaces whose tables do not go to a peer that gets all others.",
+                run!(change_peer_namespaces, Change::Set, Which::Excluded),
+            ),
+            entry(
                 "append_peer_exclude_namespaces",
+                "append_peer_exclude_namespaces 'p', ['ns1', 'ns2']",
+                "Adds to the namespaces whose tables do not go to a peer that gets all others.",
+                run!(change_peer_namespaces, Change::Append, Which::Excluded),
+            ),
+            entry(
                 "remove_peer_exclude_namespaces",
+                "remove_peer_exclude_namespaces 'p', ['ns1', 'ns2']",
+                "Removes from the namespaces whose tables do not go to a peer that gets all others.",
+                run!(change_peer_namespaces, Change::Remove, Which::Excluded),
+            ),
+            entry(
                 "show_peer_tableCFs",
+                "show_peer_tableCFs 'p'",
+                "The tables and families that go to a peer.",
+                run!(show_peer_table_families),
+            ),
+            entry(
                 "set_peer_tableCFs",
+                "set_peer_tableCFs 'p', {'t' => [], 'ns:u' => ['f', 'g']}",
+                "Sets the tables and families that go to a peer.",
+                run!(change_peer_tables, Change::Set, Which::Included),
+            ),
+            entry(
                 "append_peer_tableCFs",
+                "append_peer_tableCFs 'p', {'t' => [], 'ns:u' => ['f', 'g']}",
+                "Adds to the tables and families that go to a peer.",
+                run!(change_peer_tables, Change::Append, Which::Included),
+            ),
+            entry(
                 "remove_peer_tableCFs",
+                "remove_peer_tableCFs 'p', {'t' => [], 'ns:u' => ['f', 'g']}",
+                "Removes from the tables and families that go to a peer.",
+                run!(change_peer_tables, Change::Remove, Which::Included),
+            ),
+            entry(
                 "set_peer_exclude_tableCFs",
+                "set_peer_exclude_tableCFs 'p', {'t' => [], 'ns:u' => ['f', 'g']}",
+                "Sets the tables and families that do not go to a peer that gets all others.",
+                run!(change_peer_tables, Change::Set, Which::Excluded),
+            ),
+            entry(
                 "append_peer_exclude_tableCFs",
+                "append_peer_exclude_tableCFs 'p', {'t' => [], 'ns:u' => ['f', 'g']}",
+                "Adds to the tables and families that do not go to a peer that gets all others.",
+                run!(change_peer_tables, Change::Append, Which::Excluded),
+            ),
+            entry(
                 "remove_peer_exclude_tableCFs",
+                "remove_peer_exclude_tableCFs 'p', {'t' => [], 'ns:u' => ['f', 'g']}",
+                "Removes from the tables and families that do not go to a peer that gets all others.",
+                run!(change_peer_tables, Change::Remove, Which::Excluded),
+            ),
+            entry(
                 "set_peer_bandwidth",
+                "set_peer_bandwidth 'p', 1048576\nset_peer_bandwidth 'p'",
+                "The most bytes per second that are sent to a peer; without a number there is no limit.",
+                run!(set_peer_bandwidth),
+            ),
+            entry(
                 "list_replicated_tables",
-                "enable_table_replication",
-                "disable_table_replication",
+                "list_replicated_tables\nlist_replicated_tables 't.*'",
+                "The families whose REPLICATION_SCOPE is 1.",
+                run!(list_replicated_tables),
+            ),
+            entry(
                 "get_peer_config",
+                "get_peer_config 'p'",
+                "Where a peer is, and its options.",
+                run!(get_peer_config),
+            ),
+            entry(
                 "list_peer_configs",
+                "list_peer_configs",
+                "Where all peers are, and their options.",
+                run!(list_peer_configs),
+            ),
+            entry(
                 "update_peer_config",
-                "transit_peer_sync_replication_state",
+                "update_peer_config 'p', CONFIG => {'replication.source.sleepforretries' => '500'}",
+                "Sets options of a peer; an empty value removes one.",
+                run!(update_peer_config),
+            ),
+            entry(
                 "peer_modification_enabled",
+                "peer_modification_enabled",
+                "Whether peers may be changed.",
+                run!(peer_modification_enabled),
+            ),
+            entry(
                 "peer_modification_switch",
-            ],
-            "there is no replication between clusters; CopyTable, Export and snapshots copy tables (docs/moving-data.md)",
-        )],
+                "peer_modification_switch false",
+                "Allows or refuses changes of peers, until the next start. Prints the state before.",
+                run!(peer_modification_switch),
+            ),
+        ],
+        absent: &[
+            absent(
+                &["enable_table_replication", "disable_table_replication"],
+                "alter 't', {NAME => 'f', REPLICATION_SCOPE => 1} does it, after the table was created at the peer (docs/moving-data.md)",
+            ),
+            absent(
+                &["transit_peer_sync_replication_state"],
+                "there is no synchronous replication: it needs a log on a file system that both clusters share",
+            ),
+        ],
     },
     Group {
         name: "snapshots",

@@ -28,6 +28,7 @@ mod meta;
 mod methods;
 mod namespaces;
 pub mod output;
+mod peers;
 mod places;
 pub mod program;
 pub mod progress;

@@ -322,7 +322,7 @@ fn replication(status: &ClusterStatus, side: Side) -> Vec<String> {
                 )
             }));
             if sources.is_empty() {
-                lines.push("       SOURCE: none, there is no replication to another cluster".to_owned());
+                lines.push("       SOURCE: none, there are no replication peers".to_owned());
             }
         }
         if let Some(sink) = server_load

@@ -65,6 +65,14 @@ impl Service {
             Service::Registry => "ClientMetaService",
         }
     }
+
+    /// The codec of its cell blocks.
+    fn codec(self) -> &'static str {
+        match self {
+            Service::Admin => CODEC_WITH_TAGS,
+            Service::Client | Service::Master | Service::Registry => CODEC,
+        }
+    }
 }
 
 /// "HBas", version 0, authentication SIMPLE.
@@ -75,6 +83,9 @@ const PREAMBLE_DIGEST: &[u8] = b"HBas\0\x52";
 
 /// The codec of cell blocks.
 const CODEC: &str = "org.apache.hadoop.hbase.codec.KeyValueCodec";
+
+/// The codec of cells that a replication source sends: the only one that keeps their tags.
+const CODEC_WITH_TAGS: &str = "org.apache.hadoop.hbase.codec.KeyValueCodecWithTags";
 
 /// The version that this client behaves like. Servers answer older versions differently.
 const VERSION: (u32, u32) = (2, 6);
@@ -490,7 +501,7 @@ fn header(service: Service, options: &ClusterOptions) -> ConnectionHeader {
             ..UserInformation::default()
         }),
         service_name: Some(service.name().to_owned()),
-        cell_block_codec_class: Some(CODEC.to_owned()),
+        cell_block_codec_class: Some(service.codec().to_owned()),
         cell_block_compressor_class: options.compressor.clone(),
         version_info: Some(VersionInfo {
             version: format!("{}.{}.0", VERSION.0, VERSION.1),

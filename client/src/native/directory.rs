@@ -67,6 +67,36 @@ impl Directory {
         }
     }
 
+    /// The region servers that have registered, from ZooKeeper; `None` with the RPC registry.
+    pub(super) async fn region_servers(&self, deadline: Instant) -> Result<Option<Vec<ServerName>>> {
+        let Registry::ZooKeeper { servers, base } = &self.options.registry else {
+            return Ok(None);
+        };
+        let path = format!("{base}/rs");
+        let mut outcome = Err(Error::InvalidRequest("the registry has no server".to_owned()));
+        for server in servers {
+            let asking = zookeeper::get_children(server, &path, &self.options);
+            let limit = deadline.min(Instant::now() + self.options.connect_timeout);
+            outcome = timeout_at(limit, asking).await.unwrap_or_else(|_| {
+                Err(Error::Timeout {
+                    what: "looking up the region servers at",
+                    target: server.clone(),
+                    limit: self.options.connect_timeout,
+                })
+            });
+            if outcome.is_ok() {
+                break;
+            }
+        }
+        let names = outcome?;
+        Ok(Some(
+            names
+                .iter()
+                .filter_map(|name| ServerName::of_text(name))
+                .collect(),
+        ))
+    }
+
     /// The server of `hbase:meta`.
     pub(super) async fn meta_server(&self, deadline: Instant) -> Result<ServerName> {
         self.server(Question::Meta, deadline).await
@@ -135,9 +165,10 @@ impl Directory {
         let path = format!("{base}/{}", question.node());
         let data = zookeeper::get_data(server, &path, &self.options).await?;
         let found = match question {
-            Question::ClusterId => {
-                znode::decode::<messages::ClusterId>(&data).map(|node| Found::Id(node.cluster_id))
-            }
+            Question::ClusterId => znode::decode::<messages::ClusterId>(&data)
+                .map(|node| node.cluster_id)
+                .or_else(|| bare_id(&data))
+                .map(Found::Id),
             Question::Meta => znode::decode::<MetaRegionServer>(&data)
                 .map(|node| Found::Server(ServerName::of_message(&node.server))),
             Question::Master => {
@@ -196,6 +227,13 @@ impl Directory {
         let connection = self.connections.get(&server, Service::Registry, deadline).await?;
         Ok(connection.call(&call, request, b"").await?.message)
     }
+}
+
+/// The id as text, as consumers of replication write it that are no clusters.
+fn bare_id(data: &[u8]) -> Option<String> {
+    let text = std::str::from_utf8(data).ok()?;
+    let is_id = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic());
+    is_id.then(|| text.to_owned())
 }
 
 fn found(server: Option<&messages::ServerName>) -> Option<Found> {

@@ -35,6 +35,7 @@
 //! | `encode`, `decode`, `filter` | requests to messages, messages to rows; the filter language |
 //! | `cluster`, `table`, `batch`, `admin`, `schema` | the calls |
 //! | `by_message` | the calls for programs that have messages |
+//! | `replicate` | edits that a replication source sends |
 //! | `scanner`, `stitch` | a scan over region boundaries; rows from the parts that servers send |
 //!
 //! # Retries
@@ -76,6 +77,7 @@ mod locate;
 mod meta;
 mod options;
 mod regions;
+mod replicate;
 mod retry;
 mod scanner;
 mod schema;
@@ -96,5 +98,6 @@ pub use cluster::Cluster;
 pub use filter::filter_message;
 pub use options::{BASE_ZNODE, ClusterOptions, Registry, ZOOKEEPER_PORT};
 pub use regions::Region;
+pub use replicate::{Shipment, ShippedEdit, put_cell};
 pub use scanner::Scanner;
 pub use table::Table;

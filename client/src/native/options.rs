@@ -44,6 +44,32 @@ impl Registry {
         })
     }
 
+    /// The registry of a cluster key, as replication peers have one:
+    ///
+    /// - `QUORUM:PORT:/BASE`, the quorum a list of `host` or `host:port` separated by commas
+    /// - `hbase+zk://QUORUM/BASE`
+    /// - `hbase+rpc://host:port,host:port`
+    pub fn of_cluster_key(key: &str) -> Result<Registry> {
+        if let Some(servers) = key.strip_prefix("hbase+rpc://") {
+            return Registry::bootstrap(servers);
+        }
+        if let Some(rest) = key.strip_prefix("hbase+zk://") {
+            let (quorum, base) = rest.split_once('/').unwrap_or((rest, &BASE_ZNODE[1..]));
+            return Registry::zookeeper(quorum, ZOOKEEPER_PORT, &format!("/{base}"));
+        }
+        let mut parts = key.rsplitn(3, ':');
+        let (base, port, quorum) = (parts.next(), parts.next(), parts.next());
+        let port = port.and_then(|port| port.parse().ok());
+        match (quorum, port, base) {
+            (Some(quorum), Some(port), Some(base)) if base.len() > 1 && base.starts_with('/') => {
+                Registry::zookeeper(quorum, port, base)
+            }
+            _ => Err(Error::InvalidRequest(format!(
+                "Cluster key passed {key} is invalid, the format should be:hbase.zookeeper.quorum:hbase.zookeeper.property.clientPort:zookeeper.znode.parent, or hbase+rpc://host:port"
+            ))),
+        }
+    }
+
     /// The RPC registry with `hbase.client.bootstrap.servers`, a list of `host:port` separated by commas.
     pub fn bootstrap(servers: &str) -> Result<Registry> {
         let servers = addresses("list of bootstrap servers", servers, None)?;
@@ -150,6 +176,34 @@ mod tests {
             base: "/hbase".to_owned(),
         };
         assert_eq!(registry, expected);
+    }
+
+    #[test]
+    fn cluster_keys_are_those_of_hbase_and_uris() {
+        let zookeeper = |servers: &[&str], base: &str| Registry::ZooKeeper {
+            servers: servers.iter().map(|server| (*server).to_owned()).collect(),
+            base: base.to_owned(),
+        };
+        for (key, expected) in [
+            ("a,b:2181:/hbase", zookeeper(&["a:2181", "b:2181"], "/hbase")),
+            ("a:1,b:2:2181:/x/y", zookeeper(&["a:1", "b:2"], "/x/y")),
+            ("hbase+zk://a:1,b/hbase", zookeeper(&["a:1", "b:2181"], "/hbase")),
+        ] {
+            assert_eq!(Registry::of_cluster_key(key).unwrap(), expected, "{key}");
+        }
+        let rpc = Registry::bootstrap("a:1,b:2").unwrap();
+        assert_eq!(Registry::of_cluster_key("hbase+rpc://a:1,b:2").unwrap(), rpc);
+        for key in [
+            "",
+            "a",
+            "a:2181",
+            "a:x:/hbase",
+            "a:2181:hbase",
+            "a:2181:/",
+            "hbase+rpc://a",
+        ] {
+            assert!(Registry::of_cluster_key(key).is_err(), "{key}");
+        }
     }
 
     #[test]

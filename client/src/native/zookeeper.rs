@@ -1,4 +1,4 @@
-//! The part of ZooKeeper's protocol that a client of HBase needs: connect, read one node, close.
+//! The part of ZooKeeper's protocol that a client of HBase needs: connect, read one node or its children, close.
 //!
 //! Every packet is an int32 length and that many bytes; strings and buffers have an int32 length of their
 //! own. A session lives for one look-up, as with gohbase and asynchbase.
@@ -13,6 +13,7 @@ use crate::error::{Error, Result};
 use crate::stream::{self, Stream};
 
 const GET_DATA: i32 = 4;
+const GET_CHILDREN: i32 = 8;
 const CLOSE: i32 = -11;
 /// Error code of a node that does not exist.
 const NO_NODE: i32 = -101;
@@ -20,18 +21,23 @@ const NO_NODE: i32 = -101;
 const SESSION_MS: i32 = 30_000;
 /// Longest packet that is read, in bytes: ZooKeeper's own limit for nodes.
 const PACKET_BYTES_MAX: usize = 1 << 20;
-/// The method in errors.
-const METHOD: &str = "getData";
+/// The methods in errors.
+const METHOD: &str = "a look-up";
 
 /// The data of a node.
 pub(super) async fn get_data(server: &str, path: &str, options: &ClusterOptions) -> Result<Bytes> {
-    let connecting = Stream::connect(server, &options.security);
-    let stream = stream::within(options.connect_timeout, server, connecting).await?;
-    let mut session = Session { server, stream };
-    session.open().await?;
+    let mut session = Session::connect(server, options).await?;
     let data = session.get_data(path).await;
     session.close().await;
     data
+}
+
+/// The names of a node's children.
+pub(super) async fn get_children(server: &str, path: &str, options: &ClusterOptions) -> Result<Vec<String>> {
+    let mut session = Session::connect(server, options).await?;
+    let children = session.get_children(path).await;
+    session.close().await;
+    children
 }
 
 struct Session<'a> {
@@ -39,7 +45,15 @@ struct Session<'a> {
     stream: Stream,
 }
 
-impl Session<'_> {
+impl<'a> Session<'a> {
+    async fn connect(server: &'a str, options: &ClusterOptions) -> Result<Session<'a>> {
+        let connecting = Stream::connect(server, &options.security);
+        let stream = stream::within(options.connect_timeout, server, connecting).await?;
+        let mut session = Session { server, stream };
+        session.open().await?;
+        Ok(session)
+    }
+
     async fn open(&mut self) -> Result<()> {
         let mut request = Vec::new();
         request.put_i32(0);
@@ -58,9 +72,26 @@ impl Session<'_> {
     }
 
     async fn get_data(&mut self, path: &str) -> Result<Bytes> {
+        let mut answer = self.ask(GET_DATA, path).await?;
+        self.take_buffer(&mut answer, path)
+    }
+
+    async fn get_children(&mut self, path: &str) -> Result<Vec<String>> {
+        let mut answer = self.ask(GET_CHILDREN, path).await?;
+        let count = self.take_i32(&mut answer)?;
+        let mut children = Vec::new();
+        for _ in 0..count {
+            let name = self.take_buffer(&mut answer, path)?;
+            children.push(String::from_utf8_lossy(&name).into_owned());
+        }
+        Ok(children)
+    }
+
+    /// Asks about a node without a watch. Returns the answer behind its head.
+    async fn ask(&mut self, operation: i32, path: &str) -> Result<Bytes> {
         let mut request = Vec::new();
         request.put_i32(1);
-        request.put_i32(GET_DATA);
+        request.put_i32(operation);
         put_buffer(path.as_bytes(), &mut request);
         request.put_u8(0);
         self.send(&request).await?;
@@ -79,7 +110,11 @@ impl Session<'_> {
             }
             code => return Err(self.malformed(&format!("error {code} for {path}"))),
         }
-        let length = self.take_i32(&mut answer)?;
+        Ok(answer)
+    }
+
+    fn take_buffer(&self, answer: &mut Bytes, path: &str) -> Result<Bytes> {
+        let length = self.take_i32(answer)?;
         match usize::try_from(length) {
             Ok(length) if length <= answer.len() => Ok(answer.split_to(length)),
             _ => Err(self.malformed(&format!("{path} claims {length} bytes"))),

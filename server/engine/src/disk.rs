@@ -28,6 +28,7 @@
 //!
 //! All methods may be called from any thread. Nothing is asked of the disk while a write is checked.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -62,8 +63,8 @@ pub(crate) struct DiskSpace {
     /// The most that running compactions may write.
     compacting_bytes: AtomicU64,
     seen: Mutex<Seen>,
-    /// A reason outside of the engine to suspend writes.
-    outside_problem: Mutex<Option<Error>>,
+    /// Reasons outside of the engine to suspend writes, by who has them.
+    outside_problems: Mutex<BTreeMap<&'static str, Error>>,
 }
 
 /// Result of the last poll.
@@ -131,13 +132,18 @@ impl DiskSpace {
             short: AtomicBool::new(false),
             compacting_bytes: AtomicU64::new(0),
             seen: Mutex::default(),
-            outside_problem: Mutex::default(),
+            outside_problems: Mutex::default(),
         }
     }
 
-    /// Sets or ends a reason outside of the engine to suspend writes; the next poll acts on it.
-    pub(crate) fn set_outside_problem(&self, problem: Option<Error>) {
-        *self.outside_problem.lock() = problem;
+    /// Sets or ends the reason that `who`, outside of the engine, has to suspend writes; the next poll acts on
+    /// it.
+    pub(crate) fn set_outside_problem(&self, who: &'static str, problem: Option<Error>) {
+        let mut problems = self.outside_problems.lock();
+        match problem {
+            Some(problem) => problems.insert(who, problem),
+            None => problems.remove(who),
+        };
     }
 
     /// Refuses a write while writes are suspended.
@@ -166,7 +172,7 @@ impl DiskSpace {
     /// Polls the disk. `problem`: a request that was refused for want of space since the last poll
     /// and would be again. A failure to poll is reported once, and changes nothing.
     pub(crate) fn poll(&self, memstore_bytes: u64, problem: Option<Error>, now: Duration) -> Result<Change> {
-        let problem = problem.or_else(|| self.outside_problem.lock().clone());
+        let problem = problem.or_else(|| self.outside_problems.lock().values().next().cloned());
         let space = self.ask();
         let mut seen = self.seen.lock();
         let space = match space {

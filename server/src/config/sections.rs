@@ -138,13 +138,14 @@ pub enum UnknownUserCode {
     Ignore,
 }
 
-/// What happens when the log that waits for the store of backups has reached its limit.
+/// What happens when the log that waits for the store of backups, or for replication peers, has reached its
+/// limit.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 pub enum LogFull {
-    /// The log is not kept any more; points in time are missing until the next backup.
+    /// The log is not kept any more: points in time are missing until the next backup, or a peer is removed.
     Drop,
-    /// Writes are refused until the store has taken the log.
+    /// Writes are refused until the log was taken.
     Refuse,
 }
 
@@ -219,6 +220,15 @@ settings! {
         /// What happens at `backup.max_log_bytes`: drop (the log is not kept any more, and points in time
         /// are missing until the next backup), refuse (writes are refused).
         when_log_full: LogFull = LogFull::Drop,
+    }
+
+    /// Replication to other clusters.
+    replication: Replication {
+        /// Most bytes of the log that are kept for replication peers, disabled ones included.
+        max_log_bytes: u64 = 10 << 30 => Range::at_least(16 << 20),
+        /// What happens at `replication.max_log_bytes`: refuse (writes are refused until peers have caught
+        /// up or are removed), drop (the peer that is furthest behind is removed).
+        when_log_full: LogFull = LogFull::Refuse,
     }
 
     /// Bulk loads.

@@ -17,10 +17,11 @@ use bytes::Bytes;
 
 use super::reply::Reply;
 use super::{
-    coprocessor, normalizer, places, procedures, quota, region, rights, schema, status, trackers, upkeep,
+    coprocessor, normalizer, peers, places, procedures, quota, region, rights, schema, status, trackers,
+    upkeep,
 };
 use crate::server::MasterState;
-use crate::service::admin::{cluster, namespaces, regions, snapshots, tables};
+use crate::service::admin::{cluster, namespaces, peers as admin_peers, regions, snapshots, tables};
 use crate::service::{AdminCall, Failure};
 
 /// Package and outer class of the messages in log entries.
@@ -739,11 +740,86 @@ impl pb::MasterServiceHandlers for AdminCall {
         upkeep::last_major_of_region(self, &request)
     }
 
+    fn add_replication_peer(
+        &self,
+        request: pb::AddReplicationPeerRequest,
+    ) -> Result<pb::AddReplicationPeerResponse> {
+        peers::add(self, &request)
+    }
+
+    fn remove_replication_peer(
+        &self,
+        request: pb::RemoveReplicationPeerRequest,
+    ) -> Result<pb::RemoveReplicationPeerResponse> {
+        peers::remove(self, &request.peer_id)
+    }
+
+    fn enable_replication_peer(
+        &self,
+        request: pb::EnableReplicationPeerRequest,
+    ) -> Result<pb::EnableReplicationPeerResponse> {
+        peers::enable(self, &request.peer_id)
+    }
+
+    fn disable_replication_peer(
+        &self,
+        request: pb::DisableReplicationPeerRequest,
+    ) -> Result<pb::DisableReplicationPeerResponse> {
+        peers::disable(self, &request.peer_id)
+    }
+
+    fn get_replication_peer_config(
+        &self,
+        request: pb::GetReplicationPeerConfigRequest,
+    ) -> Result<pb::GetReplicationPeerConfigResponse> {
+        peers::get(self, &request.peer_id)
+    }
+
+    fn update_replication_peer_config(
+        &self,
+        request: pb::UpdateReplicationPeerConfigRequest,
+    ) -> Result<pb::UpdateReplicationPeerConfigResponse> {
+        peers::update(self, &request)
+    }
+
     fn list_replication_peers(
         &self,
-        _: pb::ListReplicationPeersRequest,
+        request: pb::ListReplicationPeersRequest,
     ) -> Result<pb::ListReplicationPeersResponse> {
-        cluster::operate(self, |_| Ok(pb::ListReplicationPeersResponse::default()))
+        peers::list(self, request.regex.as_deref())
+    }
+
+    fn is_replication_peer_enabled(
+        &self,
+        request: pb::GetReplicationPeerStateRequest,
+    ) -> Result<pb::GetReplicationPeerStateResponse> {
+        let is_enabled = admin_peers::get(self, &request.peer_id)?.enabled;
+        Ok(pb::GetReplicationPeerStateResponse { is_enabled })
+    }
+
+    fn replication_peer_modification_switch(
+        &self,
+        request: pb::ReplicationPeerModificationSwitchRequest,
+    ) -> Result<pb::ReplicationPeerModificationSwitchResponse> {
+        let previous_value = admin_peers::set_modifications(self, request.on)?;
+        Ok(pb::ReplicationPeerModificationSwitchResponse { previous_value })
+    }
+
+    fn is_replication_peer_modification_enabled(
+        &self,
+        _: pb::IsReplicationPeerModificationEnabledRequest,
+    ) -> Result<pb::IsReplicationPeerModificationEnabledResponse> {
+        let enabled = admin_peers::modifications(self)?;
+        Ok(pb::IsReplicationPeerModificationEnabledResponse { enabled })
+    }
+
+    /// Changes are done when their calls return.
+    fn get_replication_peer_modification_procedures(
+        &self,
+        _: pb::GetReplicationPeerModificationProceduresRequest,
+    ) -> Result<pb::GetReplicationPeerModificationProceduresResponse> {
+        admin_peers::modifications(self)?;
+        Ok(pb::GetReplicationPeerModificationProceduresResponse::default())
     }
 
     fn list_decommissioned_region_servers(

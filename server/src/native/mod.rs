@@ -20,6 +20,7 @@
 //! | `master`, `admin` | MasterService and AdminService; `status` and `quota` convert for them |
 //! | `listed` | what answers of these two list, whose memory is reserved first |
 //! | `faults` | faults that a test has armed |
+//! | `peers` | replication peers |
 //! | `places` | moves, assignment and the balancer, which `master` serves |
 //! | `upkeep`, `procedures` | truncation of a region, store files, compaction times; procedures by name |
 //! | `trackers` | trackers of store files, of tables and clones |
@@ -59,6 +60,7 @@ mod master;
 mod multi;
 mod multi_row;
 mod normalizer;
+mod peers;
 #[cfg(test)]
 mod permissions;
 mod places;
@@ -86,6 +88,7 @@ mod trackers;
 mod upkeep;
 
 pub(crate) use connection::run;
+pub(crate) use peers::description;
 
 /// The methods of all services, in the order in which metrics number them.
 pub(crate) fn methods() -> impl Iterator<Item = &'static str> {

@@ -18,7 +18,7 @@ use basalt_engine::schema::{Switch, TableName, TableState};
 use basalt_idl::native::messages::{self as pb, region_load::CompactionState};
 use bytes::Bytes;
 
-use super::{coprocessor, schema, server_name};
+use super::{coprocessor, peers, schema, server_name};
 use crate::cluster::HBASE_VERSION;
 use crate::server::Server;
 use crate::service::admin::{cluster, regions, tables};
@@ -110,6 +110,7 @@ fn load(
         max_heap_mb: Some(rounded(max / servers, MIB).max(1)),
         region_loads: system.into_iter().chain(region_loads(call, regions)?).collect(),
         repl_load_sink: Some(replication_sink(server)),
+        repl_load_source: peers::loads(call),
         coprocessors: coprocessor::loaded(server).map(loaded).collect(),
         report_start_time: Some(server.start_code().unsigned_abs()),
         report_end_time: Some(status.wall_ms),

@@ -37,6 +37,7 @@ use crate::limits::descriptors::Descriptors;
 use crate::limits::{threads, yields};
 use crate::net;
 use crate::observe::metrics::{Calls, EngineEvents, UPKEEP_PERIOD};
+use crate::replication;
 use crate::security::Security;
 use crate::server::Server;
 
@@ -253,6 +254,7 @@ async fn serve(
     });
     tasks.spawn(relief(Arc::clone(&server), stop.clone()));
     tasks.spawn(continuous::run(Arc::clone(&server), stop.clone()));
+    tasks.spawn(replication::run(Arc::clone(&server), stop.clone()));
     tasks.spawn(watch_security(Arc::clone(&server), stop.clone()));
     tasks.spawn(upkeep(Arc::clone(&server), recorder.clone(), stop.clone()));
     let supervisor = Arc::new(Supervisor::from_environment());

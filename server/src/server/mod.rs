@@ -25,11 +25,13 @@ use crate::observe::metrics::{Api, CallCount, Calls, Connections, MethodMetrics}
 use crate::observe::rates::Rates;
 use crate::observe::slow_log::SlowLog;
 use crate::security::{Access, Security};
+use peers::Peers;
 use replication::Sink;
 use sessions::Sessions;
 
 mod backups;
 mod master;
+pub(crate) mod peers;
 pub(crate) mod replication;
 pub(crate) mod sessions;
 mod status;
@@ -68,6 +70,8 @@ pub(crate) struct Server {
     master: MasterState,
     /// Figures of the edits that other clusters have replicated to this one.
     sink: Sink,
+    /// The clusters that get the edits of this one.
+    peers: Peers,
     /// Bounds the bulk loads that run at a time.
     bulk_loads: Arc<Semaphore>,
     backups: Backups,
@@ -117,6 +121,7 @@ impl Server {
             rates: Rates::new(),
             master: MasterState::new(started_ms(SystemTime::now())),
             sink: Sink::new(started_ms(started)),
+            peers: Peers::load(&engine)?,
             bulk_loads: Arc::new(Semaphore::new(BULK_LOADS)),
             backups: Backups::new(),
             engine,
@@ -242,6 +247,11 @@ impl Server {
         &self.sink
     }
 
+    /// The clusters that get the edits of this one.
+    pub(crate) fn peers(&self) -> &Peers {
+        &self.peers
+    }
+
     /// A permit for each bulk load that may run now.
     pub(crate) fn bulk_loads(&self) -> &Arc<Semaphore> {
         &self.bulk_loads
@@ -286,6 +296,7 @@ impl Server {
         self.admission.publish();
         self.security.publish();
         self.backups.publish();
+        self.peers.publish(self.engine.clock().wall_ms());
         self.publish_counts();
         let (memstores, regions) = (self.config.memstore.total_bytes, self.config.metrics.max_regions);
         crate::observe::metrics::render(recorder, &self.engine, memstores, regions, &self.heat)

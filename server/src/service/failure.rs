@@ -171,6 +171,13 @@ impl Failure {
         Self::io(class, format!("no snapshot is called {name}"), false)
     }
 
+    /// The replication peer does not exist.
+    pub(crate) fn unknown_peer(id: &str) -> Self {
+        let class = "org.apache.hadoop.hbase.ReplicationPeerNotFoundException";
+        let id = Brief(id.as_bytes());
+        Self::io(class, format!("Replication peer {id} does not exist"), false)
+    }
+
     /// The response of a Multi is full; the remaining actions can be sent again.
     pub(crate) fn multi_too_large(limit: usize) -> Self {
         let class = "org.apache.hadoop.hbase.MultiActionResultTooLarge";

@@ -8,6 +8,7 @@
 //! | `master` | the master: this one |
 //! | `table/NAME` | the state of a table, for clients of HBase 1.x |
 //! | `rs/HOST,PORT,STARTCODE` | empty; a replication source of a cluster lists it |
+//! | `replication/peers/ID`, and its `peer-state` | a replication peer, for VerifyReplication |
 
 use std::sync::Arc;
 
@@ -17,11 +18,11 @@ use basalt_idl::native::messages::{
 };
 use basalt_idl::native::znode;
 
-use crate::native::server_name;
+use crate::native::{description, server_name};
 use crate::security::Caller;
 use crate::server::Server;
 use crate::service::AdminCall;
-use crate::service::admin::{cluster, tables};
+use crate::service::admin::{cluster, peers, tables};
 
 /// The base nodes that are served: HBase's default, and the defaults of distributions without and
 /// with Kerberos.
@@ -72,7 +73,7 @@ impl<'a> Nodes<'a> {
             let child = [prefix, b"/", child.as_bytes()].concat();
             // The children of other nodes have none.
             match child.split(|byte| *byte == b'/').count() - 1 {
-                1 | 2 => 1 + self.count_below(&child).unwrap_or_default(),
+                1..=4 => 1 + self.count_below(&child).unwrap_or_default(),
                 _ => 1,
             }
         });
@@ -94,9 +95,16 @@ impl<'a> Nodes<'a> {
             .find(|rest| rest.is_empty() || rest.starts_with('/'))?;
         match below.trim_start_matches('/') {
             "" => Some(Node {
-                children: ["hbaseid", "master", "meta-region-server", "rs", "table"]
-                    .map(str::to_owned)
-                    .into(),
+                children: [
+                    "hbaseid",
+                    "master",
+                    "meta-region-server",
+                    "replication",
+                    "rs",
+                    "table",
+                ]
+                .map(str::to_owned)
+                .into(),
                 ..Node::default()
             }),
             "hbaseid" => Some(data(&ClusterId {
@@ -116,6 +124,17 @@ impl<'a> Nodes<'a> {
                 children: vec![znode::server_name_text(&server_name(self.server))],
                 ..Node::default()
             }),
+            "replication" => Some(Node {
+                children: vec!["peers".to_owned()],
+                ..Node::default()
+            }),
+            "replication/peers" => {
+                let peers = peers::list(&self.call, None).unwrap_or_default();
+                Some(Node {
+                    children: peers.iter().map(|peer| peer.id.clone()).collect(),
+                    ..Node::default()
+                })
+            }
             "table" => {
                 let mut tables = tables::list(&self.call).ok()?;
                 if self.server.security().authenticates() {
@@ -136,6 +155,9 @@ impl<'a> Nodes<'a> {
             let is_ours = name == znode::server_name_text(&server_name(self.server));
             return is_ours.then(Node::default);
         }
+        if let Some(id) = path.strip_prefix("replication/peers/") {
+            return self.peer(id);
+        }
         let name = TableName::parse(path.strip_prefix("table/")?.as_bytes()).ok()?;
         let (_, state) = tables::describe(&self.call, &name).ok()?;
         let state = match state {
@@ -143,6 +165,20 @@ impl<'a> Nodes<'a> {
             TableState::Disabled => deprecated_table_state::State::Disabled,
         };
         Some(data(&DeprecatedTableState { state: state.into() }))
+    }
+
+    /// A replication peer, or its state.
+    fn peer(&self, path: &str) -> Option<Node> {
+        let id = path.strip_suffix("/peer-state");
+        let peer = peers::get(&self.call, id.unwrap_or(path)).ok()?;
+        let described = description(&peer);
+        Some(match id {
+            Some(_) => data(&described.state),
+            None => Node {
+                children: vec!["peer-state".to_owned()],
+                ..data(&described.config)
+            },
+        })
     }
 }
 
@@ -157,6 +193,7 @@ fn data(message: &impl prost::Message) -> Node {
 mod tests {
     use basalt_engine::fs::sim::{SimFs, SimOptions};
     use basalt_engine::schema::{FamilyDescriptor, TableDescriptor};
+    use basalt_idl::native::messages::{ReplicationPeer, ReplicationState, replication_state};
 
     use super::*;
     use crate::config::Config;
@@ -191,5 +228,38 @@ mod tests {
         ] {
             assert!(has(&closed, path), "{path}");
         }
+    }
+
+    /// Goal: replication peers are where VerifyReplication looks for them, and only operators see them.
+    #[test]
+    fn replication_peers_have_nodes() {
+        let nodes_of = |access| {
+            let config = Config::default();
+            let engine = crate::rig::engine_on(&SimFs::new(1, SimOptions::default()), &config);
+            let server = crate::rig::server_of(engine, config, 4).with_access(access);
+            let config = crate::server::peers::PeerConfig {
+                cluster_key: "h:2181:/hbase".to_owned(),
+                ..Default::default()
+            };
+            server
+                .peers()
+                .add(crate::rig::engine(&server), "p", config, true)
+                .unwrap();
+            Arc::new(server)
+        };
+        let caller = Caller::anonymous(Owner::Connection(1), None);
+        let (open, closed) = (nodes_of(Access::Everybody), nodes_of(Access::Nobody));
+        let (open, closed) = (Nodes::new(&open, &caller), Nodes::new(&closed, &caller));
+        let path = b"/hbase/replication/peers";
+        assert_eq!(open.get(path).unwrap().children, ["p"]);
+        assert_eq!(closed.get(path).unwrap().children, Vec::<String>::new());
+        let node = open.get(b"/hbase/replication/peers/p").unwrap();
+        let peer: ReplicationPeer = znode::decode(&node.data).unwrap();
+        assert_eq!(peer.clusterkey(), "h:2181:/hbase");
+        let state = open.get(b"/hbase/replication/peers/p/peer-state").unwrap();
+        let state: ReplicationState = znode::decode(&state.data).unwrap();
+        assert_eq!(state.state(), replication_state::State::Enabled);
+        assert!(closed.get(b"/hbase/replication/peers/p").is_none());
+        assert_eq!(open.count_below(b"/hbase/replication"), Some(3));
     }
 }

@@ -58,6 +58,7 @@ mod compact;
 mod directory;
 mod flush;
 mod load;
+mod log_readers;
 mod namespaces;
 mod normalize;
 mod pin;
@@ -78,6 +79,7 @@ use pin::PinnedLinks;
 pub(crate) use compact::{CompactionMode, CompactionOutcome};
 pub use load::LoadFile;
 pub(crate) use load::LoadMode;
+pub use log_readers::{LogTail, TailedEdit};
 pub(crate) use pin::files_of;
 pub use pin::{Pin, PinnedFile, PinnedSegment};
 pub use reset::Removed;
@@ -507,6 +509,7 @@ impl Catalog {
             .iter()
             .map(|edit| turns::can_follow(manifest.state(), edit))
             .collect();
+        self.note_gone_regions(manifest.state(), edits)?;
         manifest.append_all(edits)?;
         let position = self.shared.wal.last_assigned();
         for (edit, can_follow) in edits.iter().zip(followed) {

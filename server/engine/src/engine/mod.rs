@@ -36,6 +36,7 @@ mod atomic_group;
 mod builder;
 mod inspect;
 mod load;
+mod log_readers;
 mod pin;
 mod read;
 mod read_ahead;
@@ -47,8 +48,8 @@ mod upkeep;
 mod write;
 
 pub use crate::catalog::{
-    CatalogSize, ImportedFile, ImportedRegion, ImportedSnapshot, LoadFile, Pin, PinnedFile, PinnedSegment,
-    Removed, Turn,
+    CatalogSize, ImportedFile, ImportedRegion, ImportedSnapshot, LoadFile, LogTail, Pin, PinnedFile,
+    PinnedSegment, Removed, TailedEdit, Turn,
 };
 pub use crate::disk::DiskStats;
 pub use crate::hfile::{FileSizes, index_entries, summary};
@@ -60,7 +61,7 @@ pub use crate::region::{
     ServerName, refusal,
 };
 pub use crate::store::StoreFile;
-pub use crate::wal::{LogEnd, LogHold};
+pub use crate::wal::{LogEnd, LogHold, LogReader, LoggedEdit};
 pub use crate::workers::{Compacting, QueueStats, Work};
 pub use atomic_group::GroupOutcome;
 pub use builder::Builder;

@@ -52,8 +52,14 @@ impl Engine {
     /// Suspends writes for a reason outside of the engine, as a full disk does, until it is called with `None`.
     #[doc(hidden)]
     pub fn suspend_writes(&self, why: Option<String>) {
+        self.suspend_writes_of("backup", why);
+    }
+
+    /// Suspends writes for a reason that `who` has, until it is called with `None` by the same.
+    #[doc(hidden)]
+    pub fn suspend_writes_of(&self, who: &'static str, why: Option<String>) {
         let shared = self.catalog.shared();
-        shared.disk.set_outside_problem(why.map(Error::DiskSpace));
+        shared.disk.set_outside_problem(who, why.map(Error::DiskSpace));
         self.workers.poll_disk(None);
     }
 

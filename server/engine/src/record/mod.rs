@@ -126,7 +126,11 @@ pub fn fill_header(frame: &mut [u8], uuid: &Uuid, offset: u64, first_seq: u64, d
 
 /// Reads the frame at `at` of `bytes`, the content of the file `uuid` from its first byte on.
 pub fn read_frame<'a>(bytes: &'a [u8], at: usize, uuid: &Uuid) -> FrameRead<'a> {
-    let rest = bytes.get(at..).unwrap_or_default();
+    read_frame_of(bytes.get(at..).unwrap_or_default(), at as u64, uuid)
+}
+
+/// Reads the frame at the front of `rest`, which stands at offset `at` of the file `uuid`.
+pub(crate) fn read_frame_of<'a>(rest: &'a [u8], at: u64, uuid: &Uuid) -> FrameRead<'a> {
     let Some((header, rest)) = rest.split_first_chunk::<FRAME_HEADER_BYTES>() else {
         return if is_unwritten(rest) {
             FrameRead::End
@@ -149,7 +153,7 @@ pub fn read_frame<'a>(bytes: &'a [u8], at: usize, uuid: &Uuid) -> FrameRead<'a> 
             what: "the file ends inside a frame",
         };
     };
-    if crc32c_append(place(uuid, at as u64), payload) != payload_crc {
+    if crc32c_append(place(uuid, at), payload) != payload_crc {
         return FrameRead::Invalid {
             what: "frame payload checksum mismatch",
         };
@@ -157,7 +161,7 @@ pub fn read_frame<'a>(bytes: &'a [u8], at: usize, uuid: &Uuid) -> FrameRead<'a> 
     FrameRead::Frame {
         header,
         payload,
-        next: at + FRAME_HEADER_BYTES + payload.len(),
+        next: at as usize + FRAME_HEADER_BYTES + payload.len(),
     }
 }
 
@@ -173,7 +177,7 @@ pub(crate) fn find_header(bytes: &[u8], mut from: usize, uuid: &Uuid) -> Option<
             from += zeros - (FRAME_HEADER_BYTES - 1);
         }
         let header = bytes.get(from..)?.first_chunk::<FRAME_HEADER_BYTES>()?;
-        if let Some((header, _)) = check_header(header, from, uuid) {
+        if let Some((header, _)) = check_header(header, from as u64, uuid) {
             return Some((from, header));
         }
         from += 1;
@@ -186,7 +190,7 @@ pub(crate) fn is_unwritten(bytes: &[u8]) -> bool {
 }
 
 /// Takes a header apart if its checksum fits the place; also returns the payload's checksum.
-fn check_header(header: &[u8; FRAME_HEADER_BYTES], at: usize, uuid: &Uuid) -> Option<(FrameHeader, u32)> {
+fn check_header(header: &[u8; FRAME_HEADER_BYTES], at: u64, uuid: &Uuid) -> Option<(FrameHeader, u32)> {
     let mut fields = crate::codec::Cursor::new(header);
     let read = FrameHeader {
         payload_len: fields.u32_le()?,
@@ -196,8 +200,8 @@ fn check_header(header: &[u8; FRAME_HEADER_BYTES], at: usize, uuid: &Uuid) -> Op
     let payload_crc = fields.u32_le()?;
     let header_crc = fields.u32_le()?;
     // The cheap conditions first: a search through garbage rarely comes to the checksum.
-    let plausible = read.payload_len as usize <= FRAME_PAYLOAD_BYTES_MAX && read.durable_upto <= at as u64;
-    let believed = plausible && crc32c_append(place(uuid, at as u64), &header[..CHECKED_BYTES]) == header_crc;
+    let plausible = read.payload_len as usize <= FRAME_PAYLOAD_BYTES_MAX && read.durable_upto <= at;
+    let believed = plausible && crc32c_append(place(uuid, at), &header[..CHECKED_BYTES]) == header_crc;
     believed.then_some((read, payload_crc))
 }
 

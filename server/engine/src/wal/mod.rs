@@ -29,9 +29,9 @@
 //!
 //! `reader` has the rule that distinguishes a torn tail from damage. Parts: `batch` (a group's
 //! bytes), `cut` (a log that ends earlier), `group` (who leads, who waits), `hold` (segments that are kept for
-//! other readers), `old` (sealed segments), `roll` (from one file to the
-//! next), `room` (space that may be reserved), `segment` (one file), `spare` (the next one),
-//! `writer` (the leader's work), `reader`, `recover`, `dump`.
+//! other readers), `kept` (readers that outlive a start), `old` (sealed segments), `roll` (from one file to the
+//! next), `room` (space that may be reserved), `segment` (one file), `spare` (the next one), `tail` (reading
+//! the log while it grows), `writer` (the leader's work), `reader`, `recover`, `dump`.
 //!
 //! Lock order: `group`'s state, then the list of old segments. No I/O under either.
 
@@ -40,6 +40,7 @@ mod cut;
 mod dump;
 mod group;
 mod hold;
+mod kept;
 mod layout;
 mod old;
 mod reader;
@@ -48,6 +49,7 @@ mod roll;
 mod room;
 mod segment;
 mod spare;
+mod tail;
 mod writer;
 
 use std::path::{Path, PathBuf};
@@ -63,14 +65,16 @@ use parking_lot::Mutex;
 use crate::cell::Account;
 use crate::clock::Clock;
 use crate::fs::{Open, Vfs};
-use crate::id::{SeqId, Uuid};
+use crate::id::{RegionId, SeqId, Uuid};
 use crate::metrics::{Counters, EventListener};
 use crate::options::WalSync;
 use crate::record::EditReader;
+use crate::schema::TableName;
 use crate::{Error, Result};
 
 use self::group::{Place, Queue};
 use self::hold::Holds;
+use self::kept::Kept;
 use self::layout::segment_path;
 use self::old::{OldSegments, list_old};
 use self::reader::{read_header, read_sealed};
@@ -83,11 +87,13 @@ pub(crate) use self::batch::EDIT_BYTES_MAX;
 pub(crate) use self::cut::{cut, position_at};
 pub use self::dump::dump;
 pub use self::hold::LogHold;
+pub use self::kept::LogReader;
 pub use self::reader::{LogSummary, LoggedEdit, read_segments};
 pub(crate) use self::reader::{refuse_newer, require_segments};
 pub use self::recover::recover;
 pub(crate) use self::room::Reserved;
 pub(crate) use self::segment::MAGIC;
+pub(crate) use self::tail::Tail;
 pub(crate) use crate::record::edit::origin_bytes;
 
 /// How an edit goes through the log.
@@ -154,6 +160,8 @@ struct Shared {
     removing: Mutex<()>,
     /// Segments that readers outside of the engine need.
     holds: Arc<Holds>,
+    /// The log that is kept for readers that outlive a start.
+    kept: Kept,
 }
 
 impl Wal {
@@ -180,6 +188,7 @@ impl Wal {
         }
         let old = list_old(&*vfs, &dir, last_segment, last_seq)?;
         let old = Arc::new(Mutex::new(old));
+        let kept = Kept::open(Arc::clone(&vfs), &dir)?;
         let next_seq = last_seq.next();
         let number = last_segment + 1;
         let spare = Spare::create(&*vfs, &dir, options.segment_bytes)?;
@@ -221,6 +230,7 @@ impl Wal {
             watch,
             removing: Mutex::new(()),
             holds: Arc::default(),
+            kept,
         });
         let thread = if options.commit_thread {
             Some(start_thread(&shared)?)
@@ -383,6 +393,43 @@ impl Wal {
     /// REQUIRES: the segment cannot be removed during the call: the manifest names it, and is locked.
     pub(crate) fn hold(&self, segment: u64) -> LogHold {
         LogHold::new(&self.shared.holds, segment)
+    }
+
+    /// The readers of the log, by name.
+    pub(crate) fn readers(&self) -> Vec<LogReader> {
+        self.shared.kept.readers()
+    }
+
+    /// Adds a reader at the present end of the log, durably, and returns its position.
+    /// REQUIRES: this thread holds no [`Appended`].
+    pub(crate) fn add_reader(&self, name: &str, note: &[u8]) -> Result<SeqId> {
+        let end = || Ok(self.synced_end()?.last_seq.next());
+        self.shared.kept.add(name, note, end)
+    }
+
+    /// Replaces the note of a reader, durably.
+    pub(crate) fn set_reader_note(&self, name: &str, note: &[u8]) -> Result<()> {
+        self.shared.kept.set_note(name, note)
+    }
+
+    /// Moves a reader forward, durably, and removes what no reader needs any more.
+    pub(crate) fn advance_reader(&self, name: &str, position: SeqId) -> Result<()> {
+        self.shared.kept.advance(name, position)
+    }
+
+    /// Removes a reader; `false` if there is none of that name.
+    pub(crate) fn remove_reader(&self, name: &str) -> Result<bool> {
+        self.shared.kept.remove(name)
+    }
+
+    /// Notes the tables of regions that are about to be gone, for the readers.
+    pub(crate) fn note_gone_regions(&self, regions: &[(RegionId, TableName)]) -> Result<()> {
+        self.shared.kept.note_gone(regions, self.last_assigned())
+    }
+
+    /// The table of a region that is gone.
+    pub(crate) fn gone_region(&self, region: RegionId) -> Option<TableName> {
+        self.shared.kept.gone(region)
     }
 
     /// Accepts nothing more, waits for edits that are being applied to the memstores, writes and

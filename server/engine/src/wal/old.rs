@@ -1,7 +1,7 @@
 //! The sealed segments that still exist, and which of them may be removed.
 //!
 //! A roll adds one, [`Wal::remove_before`] removes them, oldest first: the chain of segments never has
-//! a hole. The list's lock comes after that of `group`'s state, and is held for no I/O.
+//! a hole. Those that a reader of the log needs are set aside first (`kept`). The list's lock comes after that of `group`'s state, and is held for no I/O.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -9,9 +9,9 @@ use std::sync::atomic::Ordering;
 
 use parking_lot::Mutex;
 
-use crate::Result;
-use crate::fs::Vfs;
+use crate::fs::{Open, Vfs};
 use crate::id::SeqId;
+use crate::{Error, Result};
 
 use super::layout::segment_path;
 use super::reader::{list_segments, read_header};
@@ -88,11 +88,43 @@ impl Wal {
             let Some(oldest) = oldest.filter(|oldest| oldest.number < first) else {
                 return Ok(removed);
             };
+            if self.shared.kept.wants(oldest.last_seq) {
+                self.shared.kept.set_aside(oldest)?;
+            }
             let path = segment_path(&self.shared.dir, oldest.number);
             recover::remove(&*self.shared.vfs, &self.shared.dir, &path)?;
             self.shared.old.lock().remove(0);
             removed += 1;
         }
+    }
+
+    /// Bytes of the sealed segments that have rows from `position` on, those that were set aside included.
+    pub(crate) fn bytes_from(&self, position: SeqId) -> Result<u64> {
+        let has_rows = |segment: &&OldSegment| segment.last_seq >= position;
+        let old = self.shared.old.lock();
+        let mut numbers: Vec<u64> = old
+            .iter()
+            .filter(has_rows)
+            .map(|segment| segment.number)
+            .collect();
+        drop(old);
+        numbers.extend(self.shared.kept.segments_from(position));
+        numbers.sort_unstable();
+        numbers.dedup();
+        let mut bytes = 0;
+        for number in numbers {
+            // One that was removed meanwhile is not kept.
+            if let Some(path) = self.shared.kept.find(number)? {
+                let file = self.shared.vfs.open(&path, Open::Read);
+                match file.and_then(|file| file.len()) {
+                    Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+                    length => {
+                        bytes += length.map_err(|e| Error::io("reading the length of", &path, e))?;
+                    }
+                }
+            }
+        }
+        Ok(bytes)
     }
 
     /// The last sequence id in the oldest segments beyond the newest `kept` sealed ones, if there

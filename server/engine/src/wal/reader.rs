@@ -55,6 +55,24 @@ pub struct LoggedEdit<'a> {
 }
 
 impl<'a> LoggedEdit<'a> {
+    /// Checks an entry to its end.
+    pub(super) fn read(
+        entry: Entry<'a>,
+        write_time_ms: Option<u64>,
+    ) -> std::result::Result<Self, &'static str> {
+        let Entry { edit, origin } = entry;
+        let mut read = edit.clone();
+        for cell in read.by_ref() {
+            cell?;
+        }
+        Ok(Self {
+            edit,
+            read,
+            origin,
+            write_time_ms,
+        })
+    }
+
     /// The region it belongs to.
     pub fn region(&self) -> RegionId {
         self.edit.region()
@@ -193,6 +211,26 @@ pub(super) enum Payload<'a> {
     Edits(Edits<'a>),
     Marker,
     Seal,
+}
+
+/// The payload of an intact frame of a segment of that format version, whose first sequence id is that. `None`
+/// for other kinds of frames, which have no edits: a start has judged the segment.
+pub(super) fn payload_of(
+    payload: &[u8],
+    version: u32,
+    first_seq: SeqId,
+) -> std::result::Result<Option<Payload<'_>>, &'static str> {
+    Ok(match payload.split_first() {
+        Some((&KIND_OLD_EDITS, entries)) => Some(Payload::Edits(Edits::old(entries, first_seq))),
+        Some((&KIND_EDITS, rest)) if version >= ORIGINS_SINCE => {
+            let edits = Edits::new(rest, first_seq);
+            let edits = edits.ok_or("a frame ends inside the time at which it was written")?;
+            Some(Payload::Edits(edits))
+        }
+        Some((&KIND_MARKER, [])) => Some(Payload::Marker),
+        Some((&KIND_SEAL, _)) => Some(Payload::Seal),
+        _ => None,
+    })
 }
 
 /// Reads a whole file.

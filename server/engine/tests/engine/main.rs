@@ -17,6 +17,7 @@ mod handles;
 mod hanging;
 mod limits;
 mod load;
+mod log_readers;
 mod made_memory;
 mod many_regions;
 mod memory;

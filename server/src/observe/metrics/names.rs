@@ -99,6 +99,25 @@ metric_names! {
     gauge SINK_WRITTEN_SECONDS = "basalt_replication_sink_written_timestamp_seconds", Unit::Seconds,
         "When the last replicated edit was written at its source, in seconds since 1970; 0 if there was none.";
 
+    gauge SOURCE_LAG_SECONDS = "basalt_replication_lag_seconds", Unit::Seconds,
+        "Age of the first edit that waits for a replication peer; 0 when none waits.";
+    gauge SOURCE_KEPT_BYTES = "basalt_replication_kept_log_bytes", Unit::Bytes,
+        "Bytes of the log, in whole segments, that are kept for a replication peer.";
+    counter SOURCE_BATCHES = "basalt_replication_shipped_batches_total", Unit::Count,
+        "Batches that a replication peer has made durable.";
+    counter SOURCE_EDITS = "basalt_replication_shipped_edits_total", Unit::Count,
+        "Edits of the log that a replication peer has made durable, those that were sent again included.";
+    counter SOURCE_CELLS = "basalt_replication_shipped_cells_total", Unit::Count,
+        "Cells of these edits.";
+    counter SOURCE_BYTES = "basalt_replication_shipped_bytes_total", Unit::Bytes,
+        "Bytes of these cells.";
+    counter SOURCE_UNSENT = "basalt_replication_unsent_edits_total", Unit::Count,
+        "Edits that were not sent to a replication peer, by reason: `filtered`, `dropped_table`, `given_up`.";
+    counter SOURCE_FAILURES = "basalt_replication_failures_total", Unit::Count,
+        "Attempts to send edits to a replication peer that failed. They are repeated.";
+    counter PEERS_DROPPED = "basalt_replication_dropped_peers_total", Unit::Count,
+        "Replication peers that were removed because the log that was kept for them had reached its limit.";
+
     counter SLOW_CALLS = "basalt_slow_calls_total", Unit::Count,
         "Calls put into the slow log: slow ones and ones with large answers, by kind; a call may be both.";
 

@@ -9,6 +9,7 @@
 //! | `backup` | points for backups |
 //! | `tables` | tables, families and their states |
 //! | `namespaces` | namespaces |
+//! | `peers` | replication peers |
 //! | `regions` | look-up, flush, compaction, split, merge, moves, loads |
 //! | `rights` | rights of users |
 //! | `snapshots` | snapshots |
@@ -23,6 +24,7 @@ use parking_lot::Mutex;
 pub(crate) mod backup;
 pub(crate) mod cluster;
 pub(crate) mod namespaces;
+pub(crate) mod peers;
 pub(crate) mod regions;
 pub(crate) mod rights;
 pub(crate) mod snapshots;

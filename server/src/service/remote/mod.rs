@@ -11,6 +11,7 @@
 //! | `cells` | rows of the client as the batch of an answer |
 //! | `data` | gets, writes, atomic groups, fetches |
 //! | `admin` | tables, namespaces and regions |
+//! | `peer` | clusters that get the edits of this one |
 //! | `messages` | descriptors from and to messages, also for the adapter of the native protocol |
 //!
 //! Repetitions are the client's: reads and plain writes are repeated, increments and appends carry a
@@ -33,6 +34,9 @@ mod cells;
 pub(super) mod data;
 mod encode;
 pub(crate) mod messages;
+mod peer;
+
+pub(crate) use peer::{peer, peer_id};
 
 /// Longest time of an operation with all its repetitions.
 const OPERATION_TIMEOUT: Duration = Duration::from_secs(30);

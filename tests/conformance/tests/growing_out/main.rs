@@ -10,3 +10,4 @@
 mod rig;
 mod sink;
 mod snapshots;
+mod source;

@@ -87,6 +87,7 @@ fn what_is_below_the_protocols_knows_no_wire_type() {
     let below = [
         "service",
         "backup",
+        "replication",
         "server",
         "ephemeral",
         "limits",

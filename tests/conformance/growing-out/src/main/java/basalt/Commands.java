@@ -70,6 +70,26 @@ final class Commands {
       case "remove_peer":
         admin(words).removeReplicationPeer(words.get(1));
         return "";
+      case "enable_peer":
+        admin(words).enableReplicationPeer(words.get(1));
+        return "";
+      case "disable_peer":
+        admin(words).disableReplicationPeer(words.get(1));
+        return "";
+      case "bandwidth":
+        admin(words)
+            .updateReplicationPeerConfig(
+                words.get(1),
+                ReplicationPeerConfig.newBuilder(admin(words).getReplicationPeerConfig(words.get(1)))
+                    .setBandwidth(Long.parseLong(words.get(2)))
+                    .build());
+        return "";
+      case "peer_config":
+        return admin(words).getReplicationPeerConfig(words.get(1)).toString();
+      case "peer_modification":
+        return String.valueOf(admin(words).replicationPeerModificationSwitch(words.get(1).equals("on")));
+      case "sources":
+        return sources(words);
       case "peers":
         return peers(words);
       case "enable_table_replication":
@@ -183,6 +203,21 @@ final class Commands {
     admin(words)
         .modifyTable(TableDescriptorBuilder.newBuilder(old).setReadOnly(Boolean.parseBoolean(words.get(2))).build());
     return "";
+  }
+
+  /** What the region server says of its sources: peer, lag, edits shipped. */
+  private String sources(List<String> words) throws Exception {
+    List<String> shown = new ArrayList<>();
+    for (ServerMetrics server : admin(words).getClusterMetrics().getLiveServerMetrics().values()) {
+      server
+          .getReplicationLoadSourceList()
+          .forEach(
+              load ->
+                  shown.add(
+                      load.getPeerID() + " lag=" + load.getReplicationLag() + " shipped=" + load.getOPsShipped()
+                          + " running=" + load.isRunning()));
+    }
+    return String.join(" ; ", shown);
   }
 
   /** {@code add_peer CLUSTER ID TARGET [tables=a,b] [key=value ...]}. */

@@ -1,0 +1,228 @@
+//! Reading the log while it grows, from a position on: every edit that is durable and visible, in the order of
+//! the sequence ids.
+//!
+//! A position is the sequence id of the next row. A tail that has read everything is behind the last row that
+//! was written, rows without a place in the log included, and waits for the read point to pass it.
+//!
+//! 1. [`Tail::read`] syncs the log, unless nothing is new, and notes where it ends: rows before that are
+//!    published, since groups are written and published in one order.
+//! 2. The segment of the position is found by the segments' headers, in the log or among those that were set
+//!    aside (`kept`).
+//! 3. Frames are read piece by piece up to the end, or to a limit of bytes. A frame is never divided.
+//!
+//! Segments that leave the log meanwhile stay readable: the file is open, or is found where it was set aside.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::fs::{File, Open};
+use crate::id::SeqId;
+use crate::record::{FRAME_HEADER_BYTES, FrameRead, read_frame_of};
+use crate::{Error, Result};
+
+use super::layout::HEADER_BLOCK_BYTES;
+use super::reader::{LoggedEdit, Payload, header_of, payload_of};
+use super::segment::SegmentHeader;
+use super::{LogEnd, Wal};
+
+/// Bytes that are read from a segment at a time.
+const PIECE_BYTES: usize = 1 << 20;
+
+/// A place in the log from which it is read.
+#[derive(Debug)]
+pub(crate) struct Tail {
+    wal: Arc<Wal>,
+    next: SeqId,
+    /// The segment that is read; `None` until the position was looked up.
+    reading: Option<Reading>,
+}
+
+#[derive(Debug)]
+struct Reading {
+    number: u64,
+    path: PathBuf,
+    file: Arc<dyn File>,
+    header: SegmentHeader,
+    /// Where the next frame begins.
+    at: u64,
+    /// Whether the segment's seal was read.
+    sealed: bool,
+    /// Bytes from `at` on.
+    buffer: Vec<u8>,
+}
+
+impl Tail {
+    /// A tail whose next row is that one.
+    pub(crate) fn new(wal: &Arc<Wal>, next: SeqId) -> Self {
+        Self {
+            wal: Arc::clone(wal),
+            next,
+            reading: None,
+        }
+    }
+
+    /// The sequence id of the next row.
+    pub(crate) fn position(&self) -> SeqId {
+        self.next
+    }
+
+    /// Whether rows from the position on are visible.
+    pub(crate) fn has_news(&self) -> bool {
+        self.wal.read_point() >= self.next
+    }
+
+    /// Hands out edits from the position on, and moves it behind them. Stops at the end of the log, or when
+    /// frames of `bytes_max` bytes were read. Returns whether it has come to the end.
+    ///
+    /// Fails without effect when the log from the position on is not kept any more. After an error of `visit`
+    /// the position is that before the frame.
+    /// REQUIRES: this thread holds no `Appended`.
+    pub(crate) fn read(
+        &mut self,
+        bytes_max: u64,
+        visit: &mut dyn FnMut(LoggedEdit<'_>) -> Result<()>,
+    ) -> Result<bool> {
+        if !self.has_news() {
+            return Ok(true);
+        }
+        let end = self.wal.synced_end()?;
+        let mut bytes = 0;
+        while bytes < bytes_max {
+            let reading = match self.reading.take() {
+                Some(reading) => reading,
+                None => self.look_up(&end)?,
+            };
+            let reading = self.reading.insert(reading);
+            if reading.sealed {
+                let number = reading.number + 1;
+                self.reading = Some(self.segment(number)?);
+                continue;
+            }
+            if reading.number > end.segment || reading.number == end.segment && reading.at >= end.bytes {
+                self.next = self.next.max(end.last_seq.next());
+                return Ok(true);
+            }
+            let limit = if reading.number == end.segment {
+                end.bytes
+            } else {
+                let length = reading.file.len();
+                length.map_err(|e| Error::io("reading the length of", &reading.path, e))?
+            };
+            let (length, next) = reading.frame(limit, self.next, visit)?;
+            self.next = self.next.max(next);
+            reading.pass(length);
+            bytes += length as u64;
+        }
+        Ok(false)
+    }
+
+    /// The segment that has the position, read from its beginning.
+    fn look_up(&self, end: &LogEnd) -> Result<Reading> {
+        let first = self.wal.segments().0;
+        let oldest = self.wal.shared.kept.first_segment().unwrap_or(first).min(first);
+        let mut begin = None;
+        for number in (oldest..=end.segment).rev() {
+            let reading = self.segment(number)?;
+            begin = Some(reading.header.first_seq);
+            if reading.header.first_seq <= self.next {
+                return Ok(reading);
+            }
+        }
+        let begin = begin.unwrap_or(end.last_seq);
+        Err(Error::InvalidArgument(format!(
+            "the log is kept from position {begin} on, and position {} is before that",
+            self.next
+        )))
+    }
+
+    fn segment(&self, number: u64) -> Result<Reading> {
+        let shared = &self.wal.shared;
+        let Some(path) = shared.kept.find(number)? else {
+            return Err(Error::InvalidArgument(format!(
+                "segment {number} of the log, with position {}, is not kept any more",
+                self.next
+            )));
+        };
+        let header = header_of(&*shared.vfs, &path)?.map_err(|bad| bad.into_error(&path))?;
+        let file = shared
+            .vfs
+            .open(&path, Open::Read)
+            .map_err(|e| Error::io("opening", &path, e))?;
+        Ok(Reading {
+            number,
+            path,
+            file,
+            header,
+            at: HEADER_BLOCK_BYTES as u64,
+            sealed: false,
+            buffer: Vec::new(),
+        })
+    }
+}
+
+impl Reading {
+    /// Makes the buffer hold this many bytes from the next frame on, which end before `limit`.
+    fn fill(&mut self, bytes: usize, limit: u64) -> Result<()> {
+        let have = self.buffer.len();
+        if have >= bytes {
+            return Ok(());
+        }
+        let left = limit.saturating_sub(self.at + have as u64);
+        let wanted = (bytes - have) as u64;
+        if left < wanted {
+            return Err(Error::corrupt(&self.path, self.at, "the log ends inside a frame"));
+        }
+        let more = usize::try_from(wanted.max(left.min(PIECE_BYTES as u64))).unwrap_or(usize::MAX);
+        self.buffer.resize(have + more, 0);
+        let read = self
+            .file
+            .read_exact_at(&mut self.buffer[have..], self.at + have as u64);
+        read.map_err(|e| Error::io("reading", &self.path, e))
+    }
+
+    /// Hands out the edits of the next frame that have rows from `from` on. Returns the frame's length, and
+    /// the sequence id behind its rows.
+    fn frame(
+        &mut self,
+        limit: u64,
+        from: SeqId,
+        visit: &mut dyn FnMut(LoggedEdit<'_>) -> Result<()>,
+    ) -> Result<(usize, SeqId)> {
+        self.fill(FRAME_HEADER_BYTES, limit)?;
+        let payload_bytes = self
+            .buffer
+            .first_chunk::<4>()
+            .map_or(0, |bytes| u32::from_le_bytes(*bytes));
+        self.fill(FRAME_HEADER_BYTES + payload_bytes as usize, limit)?;
+        let corrupt = |what: &str| Error::corrupt(&self.path, self.at, what);
+        let (header, payload) = match read_frame_of(&self.buffer, self.at, &self.header.uuid) {
+            FrameRead::Frame { header, payload, .. } => (header, payload),
+            FrameRead::End => return Err(corrupt("nothing is written here, and the log goes on")),
+            FrameRead::Invalid { what } => return Err(corrupt(what)),
+        };
+        let length = FRAME_HEADER_BYTES + payload.len();
+        let mut next = SeqId(header.first_seq);
+        match payload_of(payload, self.header.version, next).map_err(corrupt)? {
+            Some(Payload::Edits(edits)) => {
+                let write_time_ms = edits.write_time_ms;
+                let mut entries = edits.entries;
+                while let Some(entry) = entries.next() {
+                    let edit = LoggedEdit::read(entry.map_err(corrupt)?, write_time_ms).map_err(corrupt)?;
+                    if entries.next_seq() > from {
+                        visit(edit)?;
+                    }
+                }
+                next = entries.next_seq();
+            }
+            Some(Payload::Seal) => self.sealed = true,
+            Some(Payload::Marker) | None => {}
+        }
+        Ok((length, next))
+    }
+
+    /// Goes on behind a frame of that length.
+    fn pass(&mut self, length: usize) {
+        self.at += length as u64;
+        self.buffer.drain(..length);
+    }
+}
