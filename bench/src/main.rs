@@ -2,15 +2,16 @@
 //!
 //! `hotspot`, `ids`, `family`, `orders`, `twibase`, `pe`, `ycsb` and `verify` load or read a server
 //! through its Thrift interfaces or native RPC, which may be Basalt's or a real HBase's. `report`
-//! runs all but `verify` and makes one report of them. `compare` puts two of their reports side by
+//! runs all but `verify` and makes one report of them. `model` measures a schema that a file describes. `compare` puts two of their reports side by
 //! side. `engine` opens Basalt's storage engine in this process and runs RocksDB's `db_bench`
 //! benchmarks on it. `policies` simulates compaction policies. `roundtrip` sends ready-made calls,
 //! side by side with a bare TCP echo and another server, as fast as they are answered or at one
 //! rate, and `overload` sends more of them than the server can answer.
 //!
-//! [`basalt_lab`], the schema lab, has the experiments, `report` and `verify`; [`basalt_load`], the load
+//! [`basalt_lab`], the schema lab, has the experiments, `report`, `model` and `verify`; [`basalt_load`], the load
 //! generator, has the other workloads.
 
+use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -39,6 +40,7 @@ enum Workload {
     #[command(flatten)]
     Measured(basalt_lab::Workload),
     Report(basalt_lab::whole::Arguments),
+    Model(Box<basalt_lab::model::Arguments>),
     Verify(basalt_lab::verify::Arguments),
     Compare(compare::Arguments),
     Engine(Box<BasaltArguments>),
@@ -63,6 +65,7 @@ fn main() -> ExitCode {
     let result = match CommandLine::parse().workload {
         Workload::Measured(workload) => on_runtime(workload.run()),
         Workload::Report(arguments) => on_runtime(basalt_lab::whole::run(arguments)),
+        Workload::Model(arguments) => on_runtime(basalt_lab::model::run(*arguments)),
         Workload::Verify(arguments) => on_runtime(basalt_lab::verify::run(arguments)),
         Workload::Compare(arguments) => compare::run(&arguments),
         Workload::Engine(arguments) => {
@@ -87,8 +90,17 @@ fn print_completions(shell: Shell) -> Result<()> {
     output::bytes(&text)
 }
 
+/// Sections of the program's man page that its command line does not have.
+const MAN_SECTIONS: &[u8] = include_bytes!("man.roff");
+
 fn write_man_pages(dir: PathBuf) -> Result<()> {
-    clap_mangen::generate_to(CommandLine::command(), &dir).map_err(|source| Error::File { path: dir, source })
+    let written = clap_mangen::generate_to(CommandLine::command(), &dir).and_then(|()| {
+        let page = std::fs::OpenOptions::new()
+            .append(true)
+            .open(dir.join("basalt-bench.1"));
+        page?.write_all(MAN_SECTIONS)
+    });
+    written.map_err(|source| Error::File { path: dir, source })
 }
 
 fn on_runtime(workload: impl Future<Output = Result<()>>) -> Result<()> {

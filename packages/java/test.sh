@@ -60,10 +60,45 @@ cat >"$made/elsewhere/pom.xml" <<END
 END
 fetched org.apache.maven.plugins:maven-dependency-plugin:3.8.1:build-classpath -f "$made/elsewhere/pom.xml" \
   -Dmaven.repo.local="$made/elsewhere/repository" -Dmdep.outputFile="$made/elsewhere/classpath"
-for artifact in basalt-server basalt-junit5 basalt-testcontainers "basalt-binaries-$platform" junit-jupiter-api testcontainers; do
+for artifact in basalt-server basalt-junit5 basalt-testcontainers "basalt-binaries-$platform" testcontainers; do
   grep -q "/$artifact-[0-9.]*jar" "$made/elsewhere/classpath" || fail "an application elsewhere does not get $artifact"
 done
 echo "an application elsewhere gets the artifacts of version $version"
+
+# The sample's tests in a project of that kind, with the oldest and the newest JUnit that is supported.
+with_junit() {
+  local junit=$1 app=$made/elsewhere/junit-$1
+  mkdir -p "$app"
+  cp -r sample/src "$app"
+  cat >"$app/pom.xml" <<END
+<project xmlns="http://maven.apache.org/POM/4.0.0">
+  <modelVersion>4.0.0</modelVersion>
+  <groupId>elsewhere</groupId>
+  <artifactId>junit-$junit</artifactId>
+  <version>1</version>
+  <properties>
+    <maven.compiler.release>11</maven.compiler.release>
+    <project.build.sourceEncoding>UTF-8</project.build.sourceEncoding>
+  </properties>
+  <repositories><repository><id>published</id><url>file:$made/published</url></repository></repositories>
+  <dependencies>
+    <dependency><groupId>org.junit.jupiter</groupId><artifactId>junit-jupiter</artifactId><version>$junit</version><scope>test</scope></dependency>
+    <dependency><groupId>org.apache.hbase</groupId><artifactId>hbase-shaded-client</artifactId><version>$hbase</version></dependency>
+    $dependencies
+  </dependencies>
+  <build><plugins><plugin><artifactId>maven-surefire-plugin</artifactId><version>$surefire</version></plugin></plugins></build>
+</project>
+END
+  fetched test -f "$app/pom.xml" -Dmaven.repo.local="$made/repository" -DargLine="-Dbasalt.program=$program"
+  cat "$app"/target/surefire-reports/*.txt | grep -q "Tests run: 5, Failures: 0, Errors: 0" || fail "JUnit $junit: the sample's five tests"
+  echo "the sample's tests pass with JUnit $junit"
+}
+# The local repository of these projects stays for the next run, without this build's artifacts.
+rm -rf "$made/repository/basalt"
+hbase=$(sed -n 's:.*<hbase.version>\(.*\)</hbase.version>.*:\1:p' pom.xml | head -1)
+surefire=$(sed -n '/<artifactId>maven-surefire-plugin/{n;s:.*<version>\(.*\)</version>.*:\1:p}' pom.xml | head -1)
+with_junit 5.10.5
+with_junit 5.14.4
 
 # These five tests by JUnit's console, without Maven: the time that a user waits.
 timed() {

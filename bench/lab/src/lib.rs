@@ -3,6 +3,7 @@
 //! | module | purpose |
 //! | --- | --- |
 //! | `hotspot`, `ids`, `family`, `orders`, `twibase` | the experiments, one command of `basalt-bench` each ([`Workload`]) |
+//! | [`model`] | the command `model`: measures a schema that a file describes |
 //! | [`whole`] | the command `report`: all experiments, and `pe` and `ycsb`, in one report |
 //! | [`verify`] | the command `verify`: compares the rows that `hotspot` wrote with their file |
 //! | `claims` | claims, their verdicts, and the report of an experiment that tests them |
@@ -22,6 +23,7 @@ mod family;
 mod fill;
 mod hotspot;
 mod ids;
+pub mod model;
 mod orders;
 mod region_load;
 mod rows;

@@ -18,7 +18,12 @@ const OPERATION_TIMEOUT: Duration = Duration::from_mins(1);
 pub struct TargetOptions {
     /// Address of the server: Basalt, or HBase's Thrift server of the interface chosen. With --api native,
     /// ZooKeeper's address; Basalt answers on one port.
-    #[arg(long, default_value = "127.0.0.1:9090", value_name = "ADDR")]
+    #[arg(
+        long,
+        env = "BASALT_TARGET",
+        default_value = "127.0.0.1:9090",
+        value_name = "ADDR"
+    )]
     pub target: String,
     /// The interface to call.
     #[arg(long, default_value = "thrift2")]

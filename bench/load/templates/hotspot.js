@@ -22,7 +22,7 @@ drawers.hotspot = (report, id) => {
     bars(`${id}regions-${index}`, 180, writes, [seriesColor(index)], names, (place) => place % step === 0, top);
   });
 
-  const one = (name, values, text) => bars(`${id}${name}`, 290, values, colors, labels, () => true, Math.max(...values), text, true);
+  const one = (name, values, text) => bars(`${id}${name}`, 290, values, colors, labels, () => true, Math.max(1e-9, ...values), text);
   one("read-time", designs.map((design) => design.range_seconds * 1e3), (time) => `${+time.toPrecision(3)}`);
   one("read-scans", designs.map((design) => design.range_scans), (count) => `${count}`);
   one("read-waste", designs.map((design) => design.range_bytes_read_per_byte_returned), (ratio) => `${+ratio.toPrecision(3)}`);

@@ -68,16 +68,13 @@ function latencyPlot(id, lines) {
   }, [places, ...values]);
 }
 
-// Bars over places 0, 1, 2, ..., coloured in turn; `named` says which places have a name on the axis. With `logarithmic`
-// the axis is, for values that differ by orders.
-function bars(id, height, values, colors, names, named, top, text, logarithmic) {
+// Bars over places 0, 1, 2, ..., from zero, coloured in turn; `named` says which places have a name on the axis.
+function bars(id, height, values, colors, names, named, top, text) {
   const places = values.map((_, index) => index);
-  const low = logarithmic ? Math.min(...values.filter((value) => value > 0), top) / 2 : 0;
-  const scale = logarithmic ? { distr: 3, range: [low, top * 2.5] } : { range: [0, top * 1.12 || 1] };
   plot(id, height, {
     legend: { show: false },
     cursor: { show: false },
-    scales: { x: { time: false, range: [-0.6, values.length - 0.4] }, y: scale },
+    scales: { x: { time: false, range: [-0.6, values.length - 0.4] }, y: { range: [0, top * 1.12 || 1] } },
     series: [{}, ...colors.map((fill) => ({ fill, paths: uPlot.paths.bars({ size: [0.75, 90] }), points: { show: false } }))],
     axes: [
       axis({
@@ -87,7 +84,7 @@ function bars(id, height, values, colors, names, named, top, text, logarithmic) 
         splits: () => places.filter(named),
         values: (_, marks) => marks.map((mark) => names[mark]),
       }),
-      axis({ size: 56, values: (_, marks) => marks.map((mark) => (mark == null || (logarithmic && !/^1/.test(mark.toExponential())) ? "" : short(mark))) }),
+      axis({ size: 56, values: (_, marks) => marks.map((mark) => (mark == null ? "" : short(mark))) }),
     ],
     hooks: {
       draw: [(drawn) => {
@@ -98,7 +95,7 @@ function bars(id, height, values, colors, names, named, top, text, logarithmic) 
         context.font = `${12 * devicePixelRatio}px system-ui, sans-serif`;
         context.textAlign = "center";
         places.forEach((place) => {
-          context.fillText(text(values[place]), drawn.valToPos(place, "x", true), drawn.valToPos(values[place] || low, "y", true) - 6 * devicePixelRatio);
+          context.fillText(text(values[place]), drawn.valToPos(place, "x", true), drawn.valToPos(values[place], "y", true) - 6 * devicePixelRatio);
         });
         context.restore();
       }],

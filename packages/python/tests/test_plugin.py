@@ -55,6 +55,50 @@ def test_settings_reach_a_server_of_a_factory(pytester):
     pytester.runpytest_subprocess().assert_outcomes(passed=1)
 
 
+def test_data_is_loaded_once_and_is_there_in_each_test(pytester):
+    pytester.makepyfile(
+        """
+        from pytest_basalt import factories
+
+        loaded = []
+
+        def fill(connection):
+            loaded.append(connection)
+            connection.create_table("books", {"f": {}})
+            connection.table("books").put(b"one", {b"f:q": b"v"})
+
+        library = factories.basalt(load=fill)
+
+        def check(library):
+            assert library.tables() == [b"books"]
+            assert [key for key, _ in library.table("books").scan()] == [b"one"]
+            library.table("books").delete(b"one")
+            library.table("books").put(b"two", {b"f:q": b"v"})
+            library.create_table("other", {"f": {}})
+
+        def test_first(library):
+            check(library)
+
+        def test_second(library):
+            check(library)
+            assert len(loaded) == 1
+
+        def test_an_empty_server(basalt):
+            assert basalt.tables() == []
+
+        def test_last(library):
+            check(library)
+        """
+    )
+    pytester.runpytest_subprocess("-p", "no:xdist").assert_outcomes(passed=4)
+
+
+def test_fixtures_say_what_they_are(pytester):
+    printed = pytester.runpytest_subprocess("--fixtures").stdout.str()
+    for words in ["empty, or has the loaded tables", "ephemeral HBase-compatible server", "--basalt-host and --basalt-port"]:
+        assert words in printed
+
+
 @pytest.mark.parametrize("workers", ["0", "2"])
 def test_a_running_server_keeps_tables_of_others(pytester, workers):
     pytester.makepyfile(

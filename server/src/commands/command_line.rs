@@ -1,5 +1,7 @@
 //! The command line: its definition, and its other forms (completions, man pages).
 
+use std::ffi::OsString;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -464,6 +466,14 @@ pub(crate) struct Serve {
     /// Serve an empty database that is removed at exit, on free ports; print one line of JSON.
     #[arg(long, env = "BASALT_EPHEMERAL", conflicts_with = "data_dir")]
     pub(crate) ephemeral: bool,
+    /// Write the line of JSON that says where the server listens to this file, when calls are accepted; remove it at
+    /// a clean stop.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) listen_file: Option<PathBuf>,
+    /// With --ephemeral: a command to run. It finds the server by BASALT_TARGET and BASALT_HTTP; when it ends, the
+    /// server ends with its exit code.
+    #[arg(last = true, requires = "ephemeral", value_name = "COMMAND")]
+    pub(crate) run: Vec<OsString>,
     /// Serve the tables of another cluster over Thrift: addresses of its registry, `host:port` separated by
     /// commas. Hidden, since it is no gateway yet: the tests use it.
     #[arg(long, value_name = "ADDR", hide = true)]
@@ -530,10 +540,18 @@ pub(crate) fn completions(shell: Shell) -> Outcome {
     super::print(&text)
 }
 
+/// Sections of the program's man page that its command line does not have.
+const MAN_SECTIONS: &[u8] = include_bytes!("man.roff");
+
 /// Writes a man page for the program and each of its commands.
 pub(crate) fn man(dir: &Path) -> Outcome {
-    clap_mangen::generate_to(CommandLine::command(), dir)
-        .map_err(|error| format!("man pages in {}: {error}", dir.display()))?;
+    let refused = |error: std::io::Error| format!("man pages in {}: {error}", dir.display());
+    clap_mangen::generate_to(CommandLine::command(), dir).map_err(refused)?;
+    let page = std::fs::OpenOptions::new()
+        .append(true)
+        .open(dir.join("basalt.1"));
+    page.and_then(|mut page| page.write_all(MAN_SECTIONS))
+        .map_err(refused)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -544,6 +562,22 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         CommandLine::command().debug_assert();
+    }
+
+    /// Goal: words behind `--` are a command, of an ephemeral server only, even if they look like options.
+    #[test]
+    fn a_command_needs_an_ephemeral_server() {
+        let parsed = |words: &[&str]| CommandLine::try_parse_from([&["basalt"], words].concat());
+        let run = parsed(&["--ephemeral", "--", "health", "--secure"]).unwrap();
+        assert_eq!(run.serve.run, ["health", "--secure"]);
+        assert!(run.command.is_none() && !run.serve.secure);
+        let Some(Command::Serve(serve)) = parsed(&["serve", "--ephemeral", "--", "make"]).unwrap().command
+        else {
+            panic!("not serve")
+        };
+        assert_eq!(serve.run, ["make"]);
+        let refused = parsed(&["serve", "--", "make"]).unwrap_err().to_string();
+        assert!(refused.contains("--ephemeral"), "{refused}");
     }
 
     /// Goal: the older option means the same.

@@ -96,10 +96,12 @@ fn serve(arguments: Serve, before_threads: fn() -> bool) -> Outcome {
         home,
         cluster,
         first_start,
+        listen_file: arguments.listen_file,
+        command: arguments.run,
     };
-    serve::run(config, Reload::new(inputs, filter), given).map_err(with_advice)?;
+    let code = serve::run(config, Reload::new(inputs, filter), given).map_err(with_advice)?;
     log_queue::flush();
-    Ok(ExitCode::SUCCESS)
+    Ok(code)
 }
 
 /// Adds advice to the error of a start with a damaged directory.

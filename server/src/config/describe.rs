@@ -26,10 +26,11 @@ impl Section {
 }
 
 /// Settings that a running server takes over from its configuration file when it gets SIGHUP.
-const RELOADED: [&str; 4] = [
+const RELOADED: [&str; 5] = [
     "http.allowed_hosts",
     "log.filter",
     "slow_log.large_bytes",
+    "slow_log.percentile",
     "slow_log.threshold_ms",
 ];
 

@@ -102,6 +102,8 @@ impl Config {
         let port = self.server.advertise.rsplit_once(':').map(|(_, port)| port);
         let is_advertise_wrong = port.is_some_and(|port| port.parse::<u16>().is_err());
         let is_share_wrong = !(0.0..=1.0).contains(&self.compaction.overwritten);
+        let percentile = self.slow_log.percentile;
+        let is_percentile_wrong = percentile != 0.0 && !(50.0..100.0).contains(&percentile);
         let is_ratio_wrong = !(self.compaction.ratio.is_finite() && self.compaction.ratio > 0.0);
         [
             (
@@ -120,6 +122,11 @@ impl Config {
                 "must be a share from 0 to 1",
             ),
             (is_ratio_wrong, "compaction.ratio", "must be a positive number"),
+            (
+                is_percentile_wrong,
+                "slow_log.percentile",
+                "must be 0 (no such threshold), or from 50 to below 100, as 99.9",
+            ),
             (
                 is_advertise_wrong,
                 "server.advertise",

@@ -552,6 +552,10 @@ settings! {
         entries: usize = 256 => Range::between(1, 1_000_000),
         /// A call that takes longer is slow. 0: every call.
         threshold_ms: u64 = 1_000,
+        /// A call that takes longer than this percentage of its method's calls of the last half minute is slow, too,
+        /// if it takes more than 10 ms and the method has had 1,000 calls; one a second of each method is recorded.
+        /// 0: none, else from 50 to below 100.
+        percentile: f64 = 99.9,
         /// A call with a larger answer is large. 0: every call.
         large_bytes: u64 = 100 * MIB,
     }

@@ -2,10 +2,11 @@
 //! with its range of keys, its share, its consequence and a cure.
 //!
 //! A finding is made anew for each page, from the last hour and from what store files say about
-//! themselves. Rules of thumb for schemas are in `service::rules_of_thumb`.
+//! themselves. Rules of thumb for schemas are in `basalt_types::schema::rules_of_thumb`.
 
 use basalt_engine::engine::RegionStats;
 use basalt_engine::schema::TableName;
+use basalt_engine::schema::rules_of_thumb::{self, Contents, KeyLengths};
 use maud::{Markup, html};
 
 use super::frame::Place;
@@ -13,7 +14,6 @@ use super::paging::Params;
 use super::{Made, Page, Refusal, hot_rows, show};
 use crate::observe::heat::{Axis, Kind, Motion, Query, motion};
 use crate::server::Server;
-use crate::service::rules_of_thumb::{self, Contents};
 
 /// Tables that the page of all tables looks at: those with most load.
 const TABLES_MAX: usize = 50;
@@ -223,7 +223,9 @@ fn of_files(server: &Server, stats: &[RegionStats], findings: &mut Vec<Finding>,
             let (meta, properties) = (file.meta(), file.properties());
             let keys = [&properties.first_key, &properties.last_key];
             let rows = keys.map(|key| key.as_ref().map_or(&[][..], |key| key.as_key().row()));
-            contents.longest_row_key = contents.longest_row_key.max(rows[0].len()).max(rows[1].len());
+            for row in rows.iter().filter(|row| !row.is_empty()) {
+                contents.row_keys = Some(KeyLengths::and(contents.row_keys, row.len()));
+            }
             let biggest = properties.file_info.get(&b"hfile.LEN_OF_BIGGEST_CELL"[..]);
             let biggest = biggest.and_then(|bytes| Some(u64::from_be_bytes(bytes[..].try_into().ok()?)));
             contents.largest_cell_bytes = contents.largest_cell_bytes.max(biggest.unwrap_or(0));

@@ -15,6 +15,8 @@ use crate::server::Server;
 
 /// Groups that are listed.
 const GROUPS: usize = 20;
+/// Thresholds that are listed.
+const METHODS: usize = 12;
 
 pub(super) fn page(server: &Server, params: &Params) -> Made {
     let config = &server.in_force().slow_log;
@@ -37,6 +39,7 @@ pub(super) fn page(server: &Server, params: &Params) -> Made {
         limit: usize::MAX,
     });
     let groups = groups(&all);
+    let thresholds = thresholds(server);
     let shape = params.get("shape");
     let records: Vec<Arc<Record>> = all
         .into_iter()
@@ -64,10 +67,25 @@ pub(super) fn page(server: &Server, params: &Params) -> Made {
             @if config.enabled {
                 "The last " (show::count(config.entries as u64)) " requests that took longer than "
                 (show::duration(Duration::from_millis(config.threshold_ms))) " ("
-                code { "slow_log.threshold_ms" } ") or had an answer larger than " (show::bytes(config.large_bytes)) " ("
+                code { "slow_log.threshold_ms" } ")"
+                @if config.percentile > 0.0 {
+                    " or than " (config.percentile) " % of their method's of the last half minute (" code { "slow_log.percentile" }
+                    "; one a second of each method)"
+                }
+                ", or had an answer larger than " (show::bytes(config.large_bytes)) " ("
                 code { "slow_log.large_bytes" } "). They are in the log, too."
             } @else {
                 "The slow log is off (" code { "slow_log.enabled" } ")."
+            }
+        }
+        @if config.enabled && kind == Kind::Slow && !thresholds.is_empty() {
+            p.quiet {
+                "Now slow: "
+                @for (index, (method, threshold)) in thresholds.iter().enumerate() {
+                    @if index > 0 { ", " }
+                    code { (method) } " beyond " (show::duration(*threshold))
+                }
+                "."
             }
         }
         @if is_chosen {
@@ -103,6 +121,19 @@ pub(super) fn page(server: &Server, params: &Params) -> Made {
         title: "Slow requests".to_owned(),
         body,
     })
+}
+
+/// The lower of both thresholds of each method that has one by percentile, the slowest first.
+fn thresholds(server: &Server) -> Vec<(String, Duration)> {
+    let fixed = Duration::from_millis(server.in_force().slow_log.threshold_ms);
+    let mut thresholds: Vec<(String, Duration)> = server
+        .slow_thresholds()
+        .into_iter()
+        .map(|(api, method, threshold)| (format!("{} {method}", api.as_str()), threshold.min(fixed)))
+        .collect();
+    thresholds.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+    thresholds.truncate(METHODS);
+    thresholds
 }
 
 fn row(server: &Server, record: &Record) -> Markup {

@@ -2,17 +2,20 @@
 //!
 //! Its data lies in a new directory below the system's directory for temporary files ([`Home`]),
 //! on a file system without syncs, and is gone when the process ends. It listens on free ports of
-//! loopback unless others are given, and prints one line of JSON when calls are accepted. Calls
-//! that only tests need are answered in this mode only ([`Controls`]).
+//! loopback unless others are given, and prints one line of JSON when calls are accepted, or runs a
+//! command ([`command`]). Calls that only tests need are answered in this mode only ([`Controls`]).
 
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 
 use basalt_engine::clock::MovableClock;
+use basalt_engine::schema::{NamespaceDescriptor, TableName};
+use parking_lot::Mutex;
 
 use faults::Faults;
 
+pub(crate) mod command;
 pub(crate) mod faults;
 mod home;
 
@@ -25,6 +28,16 @@ pub(crate) struct Controls {
     pub(crate) clock: Arc<MovableClock>,
     /// The faults that the next calls meet.
     pub(crate) faults: Faults,
+    /// The state that a reset can return to.
+    pub(crate) template: Mutex<Option<Template>>,
+}
+
+/// Tables as a test has loaded them, kept as snapshots.
+#[derive(Debug)]
+pub(crate) struct Template {
+    /// Names of snapshots and of their tables.
+    pub(crate) tables: Vec<(String, TableName)>,
+    pub(crate) namespaces: Vec<NamespaceDescriptor>,
 }
 
 /// Settings that differ from the defaults in this mode, as arguments of `--set`. Later ones win.

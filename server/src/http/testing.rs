@@ -1,5 +1,5 @@
 //! Calls for tests as POST requests, for clients without Thrift: `/test/reset`, optionally with
-//! `{"keep_clock": true}`, `/test/clock` with `{"advance_ms": 60000}`, and `/test/faults` with a list of faults ([`crate::ephemeral::faults`]), which
+//! `{"keep_clock": true}` or `{"template": true}`, `/test/template`, `/test/clock` with `{"advance_ms": 60000}`, and `/test/faults` with a list of faults ([`crate::ephemeral::faults`]), which
 //! GET shows. Only an ephemeral server answers them; others refuse with 403. Answers are JSON objects; an
 //! error has the member `error`.
 
@@ -23,6 +23,7 @@ use crate::service::{Failure, Kind, testing};
 pub(super) fn router() -> Router<Site> {
     Router::new()
         .route("/test/reset", post(reset))
+        .route("/test/template", post(keep_template))
         .route("/test/clock", post(move_clock))
         .route("/test/faults", get(show_faults).post(set_faults))
         .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
@@ -70,6 +71,15 @@ async fn set_faults(State(site): State<Site>, body: Bytes) -> Response {
 #[serde(default, deny_unknown_fields)]
 struct Reset {
     keep_clock: bool,
+    /// Returns to the template, whose clock stays, instead of to an empty server.
+    template: bool,
+}
+
+/// Keeps the tables as they are as the template.
+async fn keep_template(State(site): State<Site>) -> Response {
+    let began = Instant::now();
+    let kept = site.server.on_pool(testing::keep_template).await;
+    answer(kept.map(|tables| json!({ "tables": tables, "took_us": began.elapsed().as_micros() as u64 })))
 }
 
 /// Makes the server empty, and lists the removed objects.
@@ -80,12 +90,17 @@ async fn reset(State(site): State<Site>, body: Bytes) -> Response {
     } else {
         serde_json::from_slice::<Reset>(&body).map_err(|error| {
             Failure::illegal_argument(format!(
-                "the body must be empty or like {{\"keep_clock\": true}}: {error}"
+                "the body must be empty or like {{\"keep_clock\": true}} or {{\"template\": true}}: {error}"
             ))
         })
     };
     let removed = match wanted {
-        Ok(Reset { keep_clock }) => {
+        Ok(Reset { template: true, .. }) => {
+            let kept = site.server.on_pool(testing::reset_to_template).await;
+            let took_us = began.elapsed().as_micros() as u64;
+            return answer(kept.map(|tables| json!({ "template_tables": tables, "took_us": took_us })));
+        }
+        Ok(Reset { keep_clock, .. }) => {
             let reset = move |server: &Server| testing::reset(server, keep_clock);
             site.server.on_pool(reset).await
         }

@@ -71,6 +71,7 @@ fn payload(record: &Record) -> SlowLogPayload {
         Remarkable {
             slow: true,
             large: true,
+            ..
         } => slow_log_payload::Type::All,
         Remarkable { large: true, .. } => slow_log_payload::Type::LargeLog,
         Remarkable { .. } => slow_log_payload::Type::SlowLog,

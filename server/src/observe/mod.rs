@@ -8,3 +8,4 @@ pub(crate) mod metrics;
 pub(crate) mod rates;
 pub(crate) mod recent;
 pub(crate) mod slow_log;
+pub(crate) mod tail;

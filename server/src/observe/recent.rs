@@ -20,7 +20,7 @@ use parking_lot::Mutex;
 const STEPS: usize = 120;
 
 /// Buckets of latencies: four for each doubling, from a microsecond to more than an hour.
-const BUCKETS: usize = 32 * 4;
+pub(super) const BUCKETS: usize = 32 * 4;
 
 /// Parts that threads add to.
 const PARTS: usize = 8;
@@ -118,7 +118,7 @@ fn own_part() -> usize {
 }
 
 /// The bucket of a latency.
-fn bucket(took: Duration) -> usize {
+pub(super) fn bucket(took: Duration) -> usize {
     let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX).max(1);
     let doubling = micros.ilog2() as usize;
     // The two bits below the highest one; of small numbers there are none.
@@ -127,7 +127,7 @@ fn bucket(took: Duration) -> usize {
 }
 
 /// The largest latency of a bucket.
-fn upper_end(bucket: usize) -> Duration {
+pub(super) fn upper_end(bucket: usize) -> Duration {
     let (doubling, quarter) = (bucket / 4, bucket % 4);
     Duration::from_micros(((4 + quarter as u64 + 1) << doubling) / 4)
 }

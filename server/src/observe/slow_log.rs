@@ -1,7 +1,8 @@
 //! The slow log: the last calls that took long or had large answers (HBase: `SlowLogQueueService`).
 //!
-//! Every answered call is measured against two thresholds ([`SlowLog::judge`]: two comparisons). Only a call
-//! beyond one of them is described and kept, and counted in the metrics. Records are in memory only and end
+//! Every answered call is measured against fixed thresholds, and one by percentile of its method
+//! ([`SlowLog::judge`]: three comparisons). Only a call beyond one of them is described and kept, and counted in
+//! the metrics. Records are in memory only and end
 //! with the process.
 //!
 //! Invariant: at most `slow_log.entries` records; the oldest makes room. Any thread may call; the lock is
@@ -18,6 +19,7 @@ use parking_lot::Mutex;
 
 use crate::config;
 use crate::observe::metrics::names;
+use crate::observe::tail::Tail;
 
 /// The class of the server, which HBase's clients print.
 pub(crate) const SERVER_CLASS: &str = "Basalt";
@@ -25,11 +27,13 @@ pub(crate) const SERVER_CLASS: &str = "Basalt";
 /// Longest name of a region that is kept.
 const REGION_BYTES_MAX: usize = 2 << 10;
 
-/// In which of the two ways a call was remarkable; at least one of them.
+/// In which ways a call was remarkable; at least one of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Remarkable {
     /// It took longer than `slow_log.threshold_ms`.
     pub(crate) slow: bool,
+    /// It took longer than `slow_log.percentile` of its method's calls, and is not `slow`.
+    pub(crate) tail: bool,
     /// The answer was larger than `slow_log.large_bytes`.
     pub(crate) large: bool,
 }
@@ -37,7 +41,7 @@ pub(crate) struct Remarkable {
 /// Kind of the requested records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// Slow calls, with large answers or not.
+    /// Slow calls, by either threshold, with large answers or not.
     Slow,
     /// Large answers, slow or not.
     Large,
@@ -175,6 +179,8 @@ pub(crate) struct SlowLog {
     records: Mutex<VecDeque<Arc<Record>>>,
     /// Slow calls ever recorded.
     slow: Counter,
+    /// Calls beyond the percentile ever recorded.
+    tail: Counter,
     /// Calls with large answers ever recorded.
     large: Counter,
 }
@@ -188,6 +194,7 @@ impl SlowLog {
             capacity: if config.enabled { config.entries } else { 0 },
             records: Mutex::default(),
             slow: counter!(names::SLOW_CALLS, "kind" => "slow"),
+            tail: counter!(names::SLOW_CALLS, "kind" => "percentile"),
             large: counter!(names::SLOW_CALLS, "kind" => "large"),
         };
         log.set_limits(config);
@@ -201,13 +208,23 @@ impl SlowLog {
         self.large_bytes.store(config.large_bytes, Ordering::Relaxed);
     }
 
-    /// Whether a call belongs into the log: the cost for every call.
-    pub(crate) fn judge(&self, took: Duration, answer_bytes: usize) -> Option<Remarkable> {
+    /// Whether a call belongs into the log: the cost for every call. `tail` has the threshold of its method.
+    pub(crate) fn judge(
+        &self,
+        took: Duration,
+        answer_bytes: usize,
+        tail: Option<&Tail>,
+    ) -> Option<Remarkable> {
+        if self.capacity == 0 {
+            return None;
+        }
+        let slow = took > Duration::from_nanos(self.threshold.load(Ordering::Relaxed));
         let remarkable = Remarkable {
-            slow: took > Duration::from_nanos(self.threshold.load(Ordering::Relaxed)),
+            slow,
+            tail: !slow && tail.is_some_and(|tail| tail.is_beyond(took)),
             large: answer_bytes as u64 > self.large_bytes.load(Ordering::Relaxed),
         };
-        (self.capacity > 0 && (remarkable.slow || remarkable.large)).then_some(remarkable)
+        (remarkable.slow || remarkable.tail || remarkable.large).then_some(remarkable)
     }
 
     /// Memory of the records.
@@ -220,6 +237,9 @@ impl SlowLog {
         record.region = record.region.map(shortened);
         if record.remarkable.slow {
             self.slow.increment(1);
+        }
+        if record.remarkable.tail {
+            self.tail.increment(1);
         }
         if record.remarkable.large {
             self.large.increment(1);
@@ -253,7 +273,7 @@ impl SlowLog {
 impl Query {
     fn finds(&self, record: &Record) -> bool {
         let of_kind = match self.kind {
-            Kind::Slow => record.remarkable.slow,
+            Kind::Slow => record.remarkable.slow || record.remarkable.tail,
             Kind::Large => record.remarkable.large,
         };
         let is_from = |client: &String| {
@@ -289,6 +309,7 @@ mod tests {
             enabled,
             entries,
             threshold_ms: 100,
+            percentile: 0.0,
             large_bytes: 1_000,
         })
     }
@@ -323,14 +344,17 @@ mod tests {
 
     const SLOW: Remarkable = Remarkable {
         slow: true,
+        tail: false,
         large: false,
     };
     const LARGE: Remarkable = Remarkable {
         slow: false,
+        tail: false,
         large: true,
     };
     const BOTH: Remarkable = Remarkable {
         slow: true,
+        tail: false,
         large: true,
     };
 
@@ -364,14 +388,14 @@ mod tests {
             (ms(100), 1_001, Some(LARGE)),
             (ms(101), 1_001, Some(BOTH)),
         ] {
-            assert_eq!(log.judge(took, bytes), remarkable);
+            assert_eq!(log.judge(took, bytes, None), remarkable);
         }
     }
 
     #[test]
     fn a_log_that_is_off_takes_nothing() {
         let log = log(4, false);
-        assert_eq!(log.judge(Duration::MAX, usize::MAX), None);
+        assert_eq!(log.judge(Duration::MAX, usize::MAX, None), None);
         assert!(!log.clear());
     }
 

@@ -5,16 +5,19 @@
 //!    ([`catch_or_ignore_signals`]);
 //! 2. bind the ports: connections made from here on wait until they are accepted;
 //! 3. open the engine (recovery);
-//! 4. accept, and print one line.
+//! 4. accept, write `--listen-file`, and print one line, or run the command of an ephemeral server.
 //!
-//! Stop, on SIGTERM or Ctrl-C:
+//! Stop, on SIGTERM, Ctrl-C, or the end of that command:
 //! 1. stop accepting;
 //! 2. tell the connections: none begins to read a further message;
 //! 3. let each answer its running calls, for at most [`DRAIN`];
 //! 4. close the engine: flush, seal the WAL. An ephemeral server removes its directory instead
 //!    ([`Home`]), also when a step of the start fails.
 
+use std::ffi::OsString;
 use std::io::{ErrorKind, Write as _};
+use std::path::PathBuf;
+use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -31,6 +34,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::backup::continuous;
 use crate::config::{Address, Config};
+use crate::ephemeral::command::Running;
 use crate::ephemeral::faults::Faults;
 use crate::ephemeral::{self, Controls, Home};
 use crate::limits::descriptors::Descriptors;
@@ -42,10 +46,12 @@ use crate::security::Security;
 use crate::server::Server;
 
 pub(crate) mod first_start;
+mod listen_file;
 pub(crate) mod reload;
 mod supervisor;
 
 use first_start::{Credentials, FirstStart};
+use listen_file::ListenFile;
 use reload::Reload;
 use supervisor::Supervisor;
 
@@ -88,14 +94,20 @@ pub(crate) struct Given {
     pub(crate) cluster: Option<Cluster>,
     /// Of `--secure`.
     pub(crate) first_start: Option<FirstStart>,
+    /// Of `--listen-file`.
+    pub(crate) listen_file: Option<PathBuf>,
+    /// A command to run while an ephemeral server serves; empty: none.
+    pub(crate) command: Vec<OsString>,
 }
 
-/// Serves until shutdown.
-pub(crate) fn run(config: Config, reload: Reload, given: Given) -> Result<(), Failure> {
+/// Serves until shutdown, or until the end of the command, whose exit code it returns.
+pub(crate) fn run(config: Config, reload: Reload, given: Given) -> Result<ExitCode, Failure> {
     let Given {
         home,
         cluster,
         first_start,
+        listen_file,
+        command,
     } = given;
     let recorder = crate::observe::metrics::install()?;
     threads::check(&config)?;
@@ -131,6 +143,7 @@ pub(crate) fn run(config: Config, reload: Reload, given: Given) -> Result<(), Fa
     let controls = home.is_some().then(|| Controls {
         clock: Arc::new(MovableClock::new()),
         faults: Faults::new(),
+        template: parking_lot::Mutex::default(),
     });
     let (vfs, clock): (Arc<dyn Vfs>, Arc<dyn Clock>) = match &controls {
         None => (Arc::new(RealFs), Arc::new(SystemClock::new())),
@@ -155,6 +168,8 @@ pub(crate) fn run(config: Config, reload: Reload, given: Given) -> Result<(), Fa
             cluster,
             security,
             first_start,
+            listen_file,
+            command,
         },
         (reload, hangups),
         ports,
@@ -205,6 +220,8 @@ struct Parts {
     cluster: Option<Cluster>,
     security: Arc<Security>,
     first_start: Option<FirstStart>,
+    listen_file: Option<PathBuf>,
+    command: Vec<OsString>,
 }
 
 async fn serve(
@@ -215,7 +232,7 @@ async fn serve(
     engine: Arc<Engine>,
     recorder: metrics_exporter_prometheus::PrometheusHandle,
     descriptors: Descriptors,
-) -> Result<(), Failure> {
+) -> Result<ExitCode, Failure> {
     let (main_address, http_address) = (ports.main.local_addr()?, ports.http.local_addr()?);
 
     let calls = Calls::new(net::methods());
@@ -224,6 +241,8 @@ async fn serve(
         cluster,
         security,
         first_start,
+        listen_file,
+        command,
     } = parts;
     let cluster_id = engine.cluster_id().to_string();
     security.store_cluster_id(&cluster_id);
@@ -309,22 +328,38 @@ async fn serve(
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
     server.set_ready(true);
+    let line = ephemeral::line(
+        main_address,
+        http_address,
+        &server.config().data.dir,
+        credentials.as_ref(),
+    );
+    let listen_file = listen_file
+        .map(|path| ListenFile::write(&path, &line))
+        .transpose()?;
+    let mut command = Running::start(&command, main_address, http_address)?;
     // Tools wait for this line; it comes only when calls are accepted, and when a signal is a clean stop.
-    print_line(match server.controls() {
-        None => format!("basalt serves HBase clients on {main_address} and HTTP on http://{http_address}/"),
-        Some(_) => ephemeral::line(
-            main_address,
-            http_address,
-            &server.config().data.dir,
-            credentials.as_ref(),
-        ),
-    });
+    // Standard output is the command's, if there is one.
+    match (server.controls(), &command) {
+        (None, _) => print_line(format!(
+            "basalt serves HBase clients on {main_address} and HTTP on http://{http_address}/"
+        )),
+        (Some(_), None) => print_line(line),
+        (Some(_), Some(_)) => {}
+    }
     supervisor.ready();
 
-    tokio::select! {
-        _ = terminate.recv() => {}
-        _ = interrupt.recv() => {}
+    let mut code = tokio::select! {
+        _ = terminate.recv() => None,
+        _ = interrupt.recv() => None,
+        code = ended(&mut command) => Some(code),
+    };
+    if code.is_none()
+        && let Some(command) = command
+    {
+        code = Some(command.stop().await);
     }
+    drop(listen_file);
     supervisor.stopping();
     tracing::info!("stopping: no new connections, calls in hand are finished");
     server.set_ready(false);
@@ -341,7 +376,15 @@ async fn serve(
     }
     server.close_load();
     server.sessions().close_all();
-    Ok(())
+    Ok(code.unwrap_or(ExitCode::SUCCESS))
+}
+
+/// The exit code of the command, when it has ended. Without a command it never ends.
+async fn ended(command: &mut Option<Running>) -> ExitCode {
+    match command {
+        Some(command) => command.ended().await,
+        None => std::future::pending().await,
+    }
 }
 
 /// Prints a line to standard output, on a separate thread if the system gives one, because a full pipe

@@ -212,6 +212,7 @@ impl Server {
         in_force.log.filter.clone_from(&config.log.filter);
         in_force.http.allowed_hosts.clone_from(&config.http.allowed_hosts);
         in_force.slow_log.threshold_ms = config.slow_log.threshold_ms;
+        in_force.slow_log.percentile = config.slow_log.percentile;
         in_force.slow_log.large_bytes = config.slow_log.large_bytes;
         self.allowed_hosts.set(&config.http.allowed_hosts);
         self.slow_log.set_limits(&config.slow_log);
@@ -280,6 +281,11 @@ impl Server {
         self.calls.method(api, number)
     }
 
+    /// The methods that have a threshold of slow calls by percentile, and it.
+    pub(crate) fn slow_thresholds(&self) -> Vec<(Api, &'static str, Duration)> {
+        self.calls.thresholds()
+    }
+
     /// Brings the scrape's figures of calls and connections up to date.
     pub(crate) fn publish_counts(&self) {
         self.calls.publish();
@@ -324,6 +330,7 @@ impl Server {
     /// Records the load figures of pages. To be called every second or so, where it may take a few
     /// milliseconds.
     pub(crate) fn note_load(&self) {
+        self.calls.tick(self.in_force.lock().slow_log.percentile);
         self.heat.tick(|table| self.boundaries(table));
         self.rates.tick(|| {
             (

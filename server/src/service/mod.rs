@@ -25,7 +25,6 @@ pub(crate) mod reads;
 mod record;
 pub(crate) mod regions;
 pub(crate) mod remote;
-pub(crate) mod rules_of_thumb;
 pub(crate) mod scans;
 pub(crate) mod schema;
 pub(crate) mod sink;

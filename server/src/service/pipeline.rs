@@ -46,7 +46,7 @@ use super::charge::Charged;
 use super::describe::Description;
 use crate::cluster::regions;
 use crate::limits::admission::Class;
-use crate::observe::metrics::Api;
+use crate::observe::metrics::{Api, MethodMetrics};
 use crate::observe::slow_log::{Record, Remarkable, began_ms};
 use crate::security::{Action, Caller, Refused, Target};
 use crate::server::Server;
@@ -375,7 +375,8 @@ pub(crate) struct End<'a> {
 pub(crate) fn settle(server: &Server, call: &Call<'_>, method: Method, end: End<'_>) {
     let took = call.began().elapsed();
     count(server, method, took, end.failed);
-    let remarkable = server.slow_log().judge(took, end.answer_bytes);
+    let tail = server.method(method.api, method.number).map(MethodMetrics::tail);
+    let remarkable = server.slow_log().judge(took, end.answer_bytes, tail);
     if end.failed.is_some() || remarkable.is_some() {
         show(server, call, method, end, took, remarkable);
     }
@@ -450,6 +451,7 @@ fn show(
         region = encoded_name,
         arguments,
         slow = remarkable.slow,
+        beyond_percentile = remarkable.tail,
         large = remarkable.large,
         "call is in the slow log"
     );

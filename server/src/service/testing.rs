@@ -1,11 +1,12 @@
-//! Calls for tests, which only an ephemeral server answers: they make it empty again, move its clock,
-//! and arm faults.
+//! Calls for tests, which only an ephemeral server answers: they make it empty again or return it to a template,
+//! move its clock, and arm faults.
 
 use basalt_engine::engine::{Removed, Work};
+use basalt_engine::schema::{TableName, TableState};
 
 use super::Failure;
-use crate::ephemeral::Controls;
 use crate::ephemeral::faults::Faults;
+use crate::ephemeral::{Controls, Template};
 use crate::server::Server;
 
 /// Removes all user tables, snapshots, quotas and namespaces that are not reserved, closes all
@@ -13,6 +14,21 @@ use crate::server::Server;
 /// unless `keep_clock`. Refused unless the server is ephemeral.
 pub(crate) fn reset(server: &Server, keep_clock: bool) -> Result<Removed, Failure> {
     let controls = controls(server, "basaltReset")?;
+    end_changes(server, controls)?;
+    let tables = server.engine().tables();
+    *controls.template.lock() = None;
+    let removed = server.engine().reset()?;
+    for (table, _) in &tables {
+        server.heat().forget(&table.name);
+    }
+    if !keep_clock && controls.clock.restore() {
+        server.engine().restart_assigned_time();
+    }
+    Ok(removed)
+}
+
+/// Ends what tests change besides data: faults, scanners, pauses and quotas.
+fn end_changes(server: &Server, controls: &Controls) -> Result<(), Failure> {
     controls.faults.set(Vec::new());
     server.sessions().close_all();
     for work in [Work::Flushes, Work::Compactions] {
@@ -26,15 +42,77 @@ pub(crate) fn reset(server: &Server, keep_clock: bool) -> Result<Removed, Failur
             std::collections::BTreeMap::clear,
         )?;
     }
-    let tables = server.engine().tables();
-    let removed = server.engine().reset()?;
-    for (table, _) in &tables {
-        server.heat().forget(&table.name);
+    Ok(())
+}
+
+/// Keeps all user tables and namespaces as they are as the template, in place of an earlier one; returns the number of
+/// tables. Refused unless the server is ephemeral.
+pub(crate) fn keep_template(server: &Server) -> Result<usize, Failure> {
+    let controls = controls(server, "/test/template")?;
+    let mut kept = controls.template.lock();
+    let engine = server.engine();
+    for (snapshot, _) in kept.take().into_iter().flat_map(|template| template.tables) {
+        engine.delete_snapshot(&snapshot)?;
     }
-    if !keep_clock && controls.clock.restore() {
-        server.engine().restart_assigned_time();
+    let mut template = Template {
+        tables: Vec::new(),
+        namespaces: engine.namespaces(),
+    };
+    for (number, (table, _)) in user_tables(server).into_iter().enumerate() {
+        let snapshot = format!("basalt-template-{number}");
+        engine.snapshot(&table, &snapshot, true, 0)?;
+        template.tables.push((snapshot, table));
     }
-    Ok(removed)
+    let count = template.tables.len();
+    *kept = Some(template);
+    Ok(count)
+}
+
+/// Returns tables, namespaces and snapshots to the template, and everything else as [`reset`] does. The clock stays,
+/// since the template's cells have its times. Returns the number of tables.
+pub(crate) fn reset_to_template(server: &Server) -> Result<usize, Failure> {
+    let controls = controls(server, "/test/reset")?;
+    let kept = controls.template.lock();
+    let template = kept.as_ref().ok_or_else(|| {
+        Failure::illegal_argument(
+            "there is no template: POST /test/template keeps the tables as they are".to_owned(),
+        )
+    })?;
+    end_changes(server, controls)?;
+    let engine = server.engine();
+    for (table, state) in user_tables(server) {
+        if state != TableState::Disabled {
+            engine.disable_table(&table)?;
+        }
+        engine.drop_table(&table)?;
+        server.heat().forget(&table);
+    }
+    for snapshot in engine.snapshots() {
+        if template.tables.iter().all(|(name, _)| *name != snapshot.name) {
+            engine.delete_snapshot(&snapshot.name)?;
+        }
+    }
+    let now = engine.namespaces();
+    for namespace in &now {
+        if template.namespaces.iter().all(|kept| kept.name != namespace.name) {
+            engine.drop_namespace(&namespace.name)?;
+        }
+    }
+    for namespace in &template.namespaces {
+        if now.iter().all(|there| there.name != namespace.name) {
+            engine.create_namespace(namespace.clone())?;
+        }
+    }
+    for (snapshot, table) in &template.tables {
+        engine.clone_snapshot(snapshot, table)?;
+    }
+    Ok(template.tables.len())
+}
+
+fn user_tables(server: &Server) -> Vec<(TableName, TableState)> {
+    let tables = server.engine().tables().into_iter();
+    let tables = tables.filter(|(table, _)| !table.name.is_system());
+    tables.map(|(table, state)| (table.name.clone(), state)).collect()
 }
 
 /// Moves the wall clock forward; returns the new time.

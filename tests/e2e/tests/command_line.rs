@@ -223,6 +223,15 @@ fn completions_and_man_pages_are_written() {
         );
     }
     let pages = ["basalt", "basalt-shell", "basalt-bench", "basalt-twibase"];
+    for page in ["basalt", "basalt-shell", "basalt-bench"] {
+        let text = fs::read_to_string(dir.path().join(page).with_extension("1")).expect("the page is there");
+        for section in ["ENVIRONMENT", "FILES", "EXIT STATUS", "EXAMPLES"] {
+            assert!(
+                text.contains(&format!("\n.SH {section}\n")),
+                "{page} has no {section}"
+            );
+        }
+    }
     let of_commands = [
         "basalt-serve",
         "basalt-config-print",

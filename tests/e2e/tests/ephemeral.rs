@@ -6,7 +6,7 @@ use std::process::Command;
 use basalt_client::admin::Admin;
 use basalt_client::{Client, Delete, FamilySchema, Get, Namespace, Put, TableSchema};
 use basalt_idl::admin::args as own;
-use basalt_test_support::{Server, binary};
+use basalt_test_support::{Server, binary, signal};
 
 fn names(dir: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(dir).expect("a folder");
@@ -100,6 +100,144 @@ fn a_failed_start_leaves_nothing() {
         assert!(text.contains(word), "{word:?} is not in\n{text}");
         assert_eq!(names(below.path()), [] as [PathBuf; 0], "{arguments:?}");
     }
+}
+
+/// Goal: a command finds the server by its environment and standard output is its own; its exit code is the
+/// server's, and nothing stays.
+#[test]
+fn a_command_runs_while_the_server_serves() {
+    let below = tempfile::tempdir().expect("a temporary folder");
+    let run = |words: &[&str]| {
+        let mut command = Command::new(binary("basalt"));
+        command
+            .args(["--ephemeral", "--"])
+            .args(words)
+            .env("TMPDIR", below.path());
+        command.output().expect("the binary was built")
+    };
+    let shell = binary("basalt-shell");
+    let shell = shell.to_str().expect("a plain path");
+    let output = run(&[
+        shell,
+        "-e",
+        "create 't', 'f'",
+        "-e",
+        "put 't', 'r', 'f:q', 'here'",
+        "-e",
+        "get 't', 'r'",
+    ]);
+    let printed = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{output:?}");
+    assert!(
+        printed.contains("value=here") && !printed.contains("data_dir"),
+        "{printed}"
+    );
+    assert_eq!(
+        run(&["sh", "-c", "test -n \"$BASALT_HTTP\" && exit 9"])
+            .status
+            .code(),
+        Some(9)
+    );
+    let missing = run(&["/there/is/no/such"]);
+    let message = String::from_utf8_lossy(&missing.stderr);
+    assert_eq!(missing.status.code(), Some(1), "{message}");
+    assert!(message.contains("/there/is/no/such cannot be run"), "{message}");
+    assert_eq!(names(below.path()), [] as [PathBuf; 0]);
+}
+
+/// Goal: a stop of the server ends the command, and the listen file is there while calls are accepted.
+#[test]
+fn the_listen_file_is_there_while_the_server_serves() {
+    let below = tempfile::tempdir().expect("a temporary folder");
+    let file = below.path().join("address.json");
+    let mut server = Command::new(binary("basalt"))
+        .args(["serve", "--ephemeral", "--listen-file"])
+        .arg(&file)
+        .args(["--", "sh", "-c", "echo begun; exec sleep 600"])
+        .env("TMPDIR", below.path())
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .expect("the binary was built");
+    let mut line = String::new();
+    std::io::BufRead::read_line(
+        &mut std::io::BufReader::new(server.stdout.take().expect("it is piped")),
+        &mut line,
+    )
+    .expect("text");
+    assert_eq!(line, "begun\n");
+    let text = std::fs::read_to_string(&file).expect("the file is there before the command begins");
+    let json: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    assert_eq!(json["pid"], server.id());
+    let listen = json["listen"].as_str().expect("text").to_owned();
+    run(async {
+        let client = Client::connect(&listen).await.expect("a connection");
+        create(&client, "t").await;
+    });
+    signal(server.id(), "TERM");
+    let status = server.wait().expect("it was started here");
+    assert_eq!(status.code(), Some(128 + 15), "the command ended by SIGTERM");
+    assert_eq!(names(below.path()), [] as [PathBuf; 0]);
+}
+
+/// Goal: data that is loaded once is there again after each reset to the template, and nothing else is.
+#[test]
+fn a_reset_to_the_template_brings_the_data_back() {
+    let below = tempfile::tempdir().expect("a temporary folder");
+    let (server, _) = Server::start_ephemeral(below.path(), &[]);
+    let (status, body) = server.http_post("/test/reset", "{\"template\": true}");
+    assert!(
+        status == 400 && body.contains("POST /test/template"),
+        "{status} {body}"
+    );
+    run(async {
+        let client = client(&server).await;
+        let namespace = |name: &str| Namespace {
+            name: name.to_owned(),
+            configuration: std::collections::BTreeMap::new(),
+        };
+        client.create_namespace(namespace("n")).await.expect("created");
+        create(&client, "n:t").await;
+        create(&client, "u").await;
+        assert_eq!(server.http_post("/test/template", "").0, 200);
+        for _ in 0..3 {
+            let table = client.table("u").expect("a name");
+            table.delete(Delete::row("row")).await.expect("deleted");
+            table
+                .put(Put::new("more").cell("f", "q", "v"))
+                .await
+                .expect("written");
+            client
+                .create_namespace(namespace("other"))
+                .await
+                .expect("created");
+            create(&client, "other:t").await;
+            Admin::new(&client)
+                .snapshot("u", "s", true, 0)
+                .await
+                .expect("taken");
+            client.disable_table("n:t").await.expect("disabled");
+            client.drop_table("n:t").await.expect("dropped");
+            let (status, body) = server.http_post("/test/reset", "{\"template\": true}");
+            assert_eq!(status, 200, "{body}");
+            for name in ["n:t", "u"] {
+                let table = client.table(name).expect("a name");
+                assert!(
+                    table.get(Get::new("row")).await.expect("no error").is_some(),
+                    "{name}"
+                );
+                assert_eq!(table.get(Get::new("more")).await.expect("no error"), None);
+            }
+            assert_eq!(Admin::new(&client).status().await.expect("answered").tables, 2);
+        }
+    });
+    server.http_post("/test/reset", "");
+    assert_eq!(
+        server.http_post("/test/reset", "{\"template\": true}").0,
+        400,
+        "the template is gone"
+    );
+    server.stop();
 }
 
 /// Goal: a reset leaves the state of a new server, again and again.

@@ -42,7 +42,7 @@ use basalt_load::time_text::minute_text;
 use clap::ValueEnum;
 
 use crate::designs::{Design, DesignName, DesignOptions};
-use crate::hotspot::design_report::{DesignReport, Report, RowsReport, Settings};
+use crate::hotspot::design_report::{DesignReport, Important, Report, RowsReport, Settings};
 use crate::rows::{Rows, Synthetic};
 
 /// The family that everything is written to.
@@ -128,6 +128,9 @@ pub struct Arguments {
     /// How often it is read for each design.
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=1000))]
     pub(crate) range_reads: u64,
+    /// What matters to you: the advice at the end of the report is judged by it.
+    #[arg(long, value_delimiter = ',', default_value = "writes,range")]
+    pub(crate) important: Vec<Important>,
     /// Sequence numbers that a task takes from the server's counter at a time, for the design `minute`. 0: no
     /// counter, each row has its place as number, as in the other designs; `verify` needs that.
     #[arg(long, default_value_t = 1_000, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=100_000_000))]
@@ -348,8 +351,12 @@ impl Run {
     fn report(&self, head: Head, mut designs: Vec<DesignReport>) -> Result<Report> {
         let arguments = &self.arguments;
         design_report::tell(&mut designs, arguments.range.name());
-        Ok(Report {
+        let mut report = Report {
             head,
+            result: String::new(),
+            advice: String::new(),
+            rehearse: String::new(),
+            important: arguments.important.clone(),
             settings: Settings {
                 api: self.target.api.name(),
                 rows: match (&arguments.data.input, self.rows.len()) {
@@ -378,7 +385,9 @@ impl Run {
                 range_to: minute_text(self.minutes.end)?,
             },
             designs,
-        })
+        };
+        design_report::conclude(&mut report, self.target.is_basalt);
+        Ok(report)
     }
 }
 

@@ -56,6 +56,8 @@ pub struct Arguments {
 struct WholeReport {
     #[serde(flatten)]
     head: Head,
+    /// The result in a sentence or two.
+    result: String,
     seconds: f64,
     confirmed: usize,
     not_seen: usize,
@@ -188,11 +190,21 @@ pub async fn run(arguments: Arguments) -> Result<()> {
             .filter(|found| found.finding.verdict == verdict)
             .count()
     };
+    let (confirmed, not_seen) = (count(Verdict::Confirmed), count(Verdict::NotSeenHere));
+    let of_keys = measured.iter().find_map(|(_, found)| match found {
+        Measured::Hotspot(report) => Some(report.result.clone() + " "),
+        _ => None,
+    });
     let whole = WholeReport {
         head,
+        result: format!(
+            "{}{confirmed} of {} claims that could be measured are confirmed.",
+            of_keys.unwrap_or_default(),
+            confirmed + not_seen
+        ),
         seconds: started.elapsed().as_secs_f64(),
-        confirmed: count(Verdict::Confirmed),
-        not_seen: count(Verdict::NotSeenHere),
+        confirmed,
+        not_seen,
         not_measured: count(Verdict::NotMeasured),
         verdicts,
         sections,
@@ -359,7 +371,8 @@ fn markdown(title: &str, whole: &WholeReport, measured: &[(&str, Measured)]) -> 
         ]
     });
     let mut out = format!(
-        "# {title}\n\n{} at {}, measured by {}, {:.0} seconds in all.\n\n{}\n## Claims and verdicts\n\n{}",
+        "# {title}\n\n**{}**\n\n{} at {}, measured by {}, {:.0} seconds in all.\n\n{}\n## Claims and verdicts\n\n{}",
+        whole.result,
         whole.head.server,
         whole.head.target,
         whole.head.tool,

@@ -41,7 +41,7 @@ const SCRAMBLED_ZETA: f64 = 26.469_028_201_783_02;
 
 /// Chooses keys. Cheap to clone: one for each task.
 #[derive(Clone, Debug)]
-pub(crate) struct Chooser {
+pub struct Chooser {
     distribution: Distribution,
     zipfian: Zipfian,
     shape: Shape,
@@ -51,18 +51,20 @@ pub(crate) struct Chooser {
 
 /// YCSB's properties of the distributions.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Shape {
-    pub(crate) hot: Hot,
-    pub(crate) exponential: Exponential,
+pub struct Shape {
+    /// Of `hotspot`.
+    pub hot: Hot,
+    /// Of `exponential`.
+    pub exponential: Exponential,
 }
 
 /// YCSB's `hotspotdatafraction` and `hotspotopnfraction`.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Hot {
+pub struct Hot {
     /// Share of the keys that are hot.
-    pub(crate) data_fraction: f64,
+    pub data_fraction: f64,
     /// Share of the operations that go to them.
-    pub(crate) operation_fraction: f64,
+    pub operation_fraction: f64,
 }
 
 impl Default for Hot {
@@ -76,11 +78,11 @@ impl Default for Hot {
 
 /// YCSB's `exponential.percentile` and `exponential.frac`.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Exponential {
+pub struct Exponential {
     /// Per cent of the operations that go to the newest keys.
-    pub(crate) percentile: f64,
+    pub percentile: f64,
     /// Share of the keys that are these.
-    pub(crate) fraction: f64,
+    pub fraction: f64,
 }
 
 impl Default for Exponential {
@@ -101,7 +103,7 @@ impl Exponential {
 
 impl Chooser {
     /// A chooser for `keys` keys at the start.
-    pub(crate) fn new(distribution: Distribution, keys: u64, shape: Shape) -> Chooser {
+    pub fn new(distribution: Distribution, keys: u64, shape: Shape) -> Chooser {
         let zipfian = match distribution {
             Distribution::Latest => Zipfian::new(keys.max(1)),
             _ => Zipfian::scrambled(),
@@ -116,7 +118,7 @@ impl Chooser {
 
     /// A number below `keys`, for operation `index`. `keys` may grow from call to call.
     /// REQUIRES: at least one key.
-    pub(crate) fn next(&mut self, index: u64, keys: u64, random: &mut impl Rng) -> u64 {
+    pub fn next(&mut self, index: u64, keys: u64, random: &mut impl Rng) -> u64 {
         match self.distribution {
             Distribution::Sequential => index % keys,
             Distribution::Uniform => random.random_range(0..keys),

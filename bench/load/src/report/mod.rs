@@ -139,6 +139,11 @@ fn grouped(number: f64) -> String {
     spaced.collect()
 }
 
+/// A whole number with commas between groups of three digits.
+pub fn commas(number: f64) -> String {
+    grouped(number).replace('\u{2009}', ",")
+}
+
 /// A number with at least three digits that count.
 pub fn figure(value: f64) -> String {
     if value == 0.0 || value.abs() >= 1_000.0 || value.fract() == 0.0 {
@@ -193,6 +198,7 @@ mod tests {
     #[test]
     fn digits_are_grouped() {
         let numbers = [1.0, 999.0, 1_000.0, 1_234_567.4].map(grouped);
+        assert_eq!(commas(24_866.0), "24,866");
         assert_eq!(numbers, ["1", "999", "1\u{2009}000", "1\u{2009}234\u{2009}567"]);
     }
 

@@ -12,12 +12,13 @@ use super::grouped;
 use crate::error::{Error, Result};
 
 /// The templates by name.
-const TEMPLATES: [(&str, &str); 5] = [
+const TEMPLATES: [(&str, &str); 6] = [
     ("page.html", include_str!("../../templates/page.html")),
     ("overview.html", include_str!("../../templates/overview.html")),
     ("hotspot.html", include_str!("../../templates/hotspot.html")),
     ("load.html", include_str!("../../templates/load.html")),
     ("lab.html", include_str!("../../templates/lab.html")),
+    ("model.html", include_str!("../../templates/model.html")),
 ];
 
 /// One report on a page.
@@ -31,7 +32,7 @@ pub struct Section {
 }
 
 impl Section {
-    /// `kind` is one of `hotspot`, `load` and `lab`.
+    /// `kind` is one of `hotspot`, `load`, `lab` and `model`.
     pub fn new(kind: &'static str, id: &str, report: &impl Serialize) -> Result<Section> {
         Ok(Section {
             kind,
@@ -63,6 +64,7 @@ pub fn page(title: &str, overview: Option<&impl Serialize>, sections: &[Section]
                 include_str!("../../templates/hotspot.js"),
                 include_str!("../../templates/load.js"),
                 include_str!("../../templates/lab.js"),
+                include_str!("../../templates/model.js"),
             ],
             uplot_style => include_str!("../../assets/uPlot.min.css"),
             uplot_script => include_str!("../../assets/uPlot.iife.min.js"),

@@ -99,6 +99,8 @@ pub struct RowScan {
     pub columns: Vec<Column>,
     /// In HBase's filter language.
     pub filter: Option<String>,
+    /// From high keys to low ones. `start` is the high end then.
+    pub reversed: bool,
 }
 
 impl RowScan {
@@ -356,6 +358,9 @@ fn scan_of(scan: &RowScan) -> Scan {
         .start_row(&scan.start)
         .stop_row(&scan.stop)
         .rows_per_fetch(scan.rows_per_fetch);
+    if scan.reversed {
+        request = request.reversed(true);
+    }
     if let Some(limit) = scan.limit {
         request = request.limit(i32::try_from(limit).unwrap_or(i32::MAX));
     }

@@ -243,6 +243,7 @@ impl Thrift1Scanner {
                 columns: (!columns.is_empty()).then_some(columns),
                 caching: Some(self.rows_of_fetch()),
                 filter_string: scan.filter.clone().map(Bytes::from),
+                reversed: scan.reversed.then_some(true),
                 ..TScan::default()
             }),
             attributes: None,

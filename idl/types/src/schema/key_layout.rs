@@ -2,7 +2,7 @@
 //!
 //! The table attribute [`ATTRIBUTE`] has the fields in order, each a name and a length in bytes:
 //! `salt:1, user:8, reversed_time:8`. The last one may be `name:rest`. Pages, the slow log and tools show keys
-//! by it; the engine does not use it.
+//! by it, and `basalt-bench model` makes keys by it; the engine does not use it.
 //!
 //! How a field is shown follows from its name and its bytes:
 //! - A field of eight bytes or fewer is a number, big-endian, unless all its bytes are printable.
@@ -29,9 +29,12 @@ const NUMBER_BYTES_MAX: usize = 8;
 /// The year 9999, the last one that is shown as a time.
 const TIME_MAX_MS: u64 = 253_402_300_799_999;
 
+/// Beginning of the names of fields whose numbers are subtracted from the greatest one.
+const REVERSED: &str = "reversed_";
+
 /// A field of a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Field {
+pub struct KeyField {
     name: String,
     /// `None`: the rest of the key.
     bytes: Option<usize>,
@@ -40,7 +43,7 @@ struct Field {
 /// The fields of a table's row keys.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyLayout {
-    fields: Vec<Field>,
+    fields: Vec<KeyField>,
 }
 
 impl KeyLayout {
@@ -54,9 +57,9 @@ impl KeyLayout {
             ));
         }
         let last = parts.len() - 1;
-        let mut fields: Vec<Field> = Vec::with_capacity(parts.len());
+        let mut fields: Vec<KeyField> = Vec::with_capacity(parts.len());
         for (index, part) in parts.into_iter().enumerate() {
-            let field = Field::parse(part)?;
+            let field = KeyField::parse(part)?;
             if field.bytes.is_none() && index < last {
                 return Err(format!(
                     "only the last field may be the rest of the key, and {part} is not"
@@ -70,13 +73,23 @@ impl KeyLayout {
         Ok(Self { fields })
     }
 
+    /// The fields in the order of the key, at least one.
+    pub fn fields(&self) -> &[KeyField] {
+        &self.fields
+    }
+
+    /// Length of a key; `None` if the last field is the rest of it.
+    pub fn bytes(&self) -> Option<usize> {
+        self.fields.iter().map(|field| field.bytes).sum()
+    }
+
     /// Displays a key by its fields.
     pub fn show<'a>(&'a self, key: &'a [u8]) -> Shown<'a> {
         Shown { layout: self, key }
     }
 }
 
-impl Field {
+impl KeyField {
     fn parse(text: &str) -> Result<Self, String> {
         let wrong = || format!("the field {text:?} is not name:bytes, such as user:8, or name:rest");
         let (name, bytes) = text.split_once(':').ok_or_else(wrong)?;
@@ -104,6 +117,41 @@ impl Field {
         })
     }
 
+    /// Name, `reversed_` included.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Name of the value: without `reversed_`.
+    pub fn value_name(&self) -> &str {
+        self.name.strip_prefix(REVERSED).unwrap_or(&self.name)
+    }
+
+    /// Whether its number is subtracted from the greatest one.
+    pub fn is_reversed(&self) -> bool {
+        self.name.starts_with(REVERSED)
+    }
+
+    /// Length; `None` for the rest of the key.
+    pub fn bytes(&self) -> Option<usize> {
+        self.bytes
+    }
+
+    /// The greatest number that its bytes hold: `Long.MAX_VALUE` for eight. `None` if it has more bytes, or any
+    /// number of them.
+    pub fn greatest(&self) -> Option<u64> {
+        greatest(self.bytes?)
+    }
+
+    /// The bytes of a number, reversed if the name says so; `None` if it does not fit.
+    pub fn encode_number(&self, number: u64) -> Option<Vec<u8>> {
+        let bytes = self.bytes?;
+        let greatest = greatest(bytes)?;
+        let left = greatest.checked_sub(number)?;
+        let number = if self.is_reversed() { left } else { number };
+        Some(number.to_be_bytes()[NUMBER_BYTES_MAX - bytes..].to_vec())
+    }
+
     fn show(&self, bytes: &[u8], f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}=", self.name)?;
         let is_number = self
@@ -112,7 +160,7 @@ impl Field {
         let is_text = bytes
             .iter()
             .all(|byte| (b'!'..=b'~').contains(byte) && *byte != b'\\');
-        let is_reversed = self.name.starts_with("reversed_");
+        let is_reversed = self.is_reversed();
         if !is_number || (is_text && !is_reversed) {
             return write!(f, "{}", Escaped(bytes));
         }
@@ -120,11 +168,7 @@ impl Field {
             .iter()
             .fold(0_u64, |number, byte| number << 8 | u64::from(*byte));
         if is_reversed {
-            let greatest = match bytes.len() {
-                NUMBER_BYTES_MAX => i64::MAX as u64,
-                fewer => (1 << (8 * fewer)) - 1,
-            };
-            let Some(turned) = greatest.checked_sub(number) else {
+            let Some(turned) = greatest(bytes.len()).and_then(|greatest| greatest.checked_sub(number)) else {
                 return write!(f, "{}", Escaped(bytes));
             };
             number = turned;
@@ -134,6 +178,15 @@ impl Field {
             return write!(f, "{}", humantime::format_rfc3339_millis(time));
         }
         write!(f, "{number}")
+    }
+}
+
+/// The greatest number of that many bytes, from which reversed ones are subtracted.
+fn greatest(bytes: usize) -> Option<u64> {
+    match bytes {
+        NUMBER_BYTES_MAX => Some(i64::MAX as u64),
+        1..NUMBER_BYTES_MAX => Some((1 << (8 * bytes)) - 1),
+        _ => None,
     }
 }
 
@@ -211,6 +264,28 @@ mod tests {
             "reversed_time=\\xFF\\xFF\\xFF\\xFF\\xFF\\xFF\\xFF\\xFF"
         );
         assert_eq!(shown("id:16", &[0; 16]), format!("id={}", "\\x00".repeat(16)));
+    }
+
+    #[test]
+    fn numbers_are_encoded_as_they_are_shown() {
+        let layout = KeyLayout::parse("salt:1, user:8, reversed_time:8, id:16").unwrap();
+        let [salt, user, time, id] = layout.fields() else {
+            panic!("four fields")
+        };
+        assert_eq!((layout.bytes(), time.value_name()), (Some(33), "time"));
+        let key = [
+            salt.encode_number(3).unwrap(),
+            user.encode_number(77).unwrap(),
+            time.encode_number(1_700_000_000_123).unwrap(),
+        ]
+        .concat();
+        assert_eq!(
+            layout.show(&key).to_string(),
+            "salt=3 user=77 reversed_time=2023-11-14T22:13:20.123Z"
+        );
+        assert_eq!((salt.greatest(), salt.encode_number(256)), (Some(255), None));
+        assert_eq!((user.encode_number(1 << 63), id.encode_number(1)), (None, None));
+        assert_eq!(KeyLayout::parse("a:1, b:rest").unwrap().bytes(), None);
     }
 
     #[test]

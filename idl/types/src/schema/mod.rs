@@ -19,6 +19,7 @@ pub mod limits;
 mod name;
 mod normalizer;
 mod quota;
+pub mod rules_of_thumb;
 mod sanity;
 mod split;
 pub mod store_options;
@@ -31,7 +32,7 @@ pub use cell_limit::CellLimit;
 pub use family::{
     BloomType, Compression, DataBlockEncoding, FOREVER_SECONDS, FamilyDescriptor, KeepDeletedCells,
 };
-pub use key_layout::{ATTRIBUTE as KEY_LAYOUT, KeyLayout};
+pub use key_layout::{ATTRIBUTE as KEY_LAYOUT, KeyField, KeyLayout};
 pub use name::check_namespace_name;
 pub use name::{
     ACL_TABLE, NAMESPACE_TABLE, check_family_name, check_namespace_characters, check_snapshot_name,

@@ -22,7 +22,7 @@ use super::{Address, Config, ConfigError, TEXT_BYTES_MAX, memory};
 
 /// Variables with our prefix that are no settings: options of the command line, and variables of
 /// the build and the tests.
-const OTHER_VARIABLES: [&str; 18] = [
+const OTHER_VARIABLES: [&str; 19] = [
     "BASALT_BINARY",
     "BASALT_CLIENT_CA",
     "BASALT_CLIENT_CERTIFICATE",
@@ -32,6 +32,7 @@ const OTHER_VARIABLES: [&str; 18] = [
     "BASALT_EPHEMERAL",
     "BASALT_GENERATE",
     "BASALT_GRAFANA",
+    "BASALT_HTTP",
     "BASALT_INSECURE",
     "BASALT_PASSWORD_FILE",
     "BASALT_PROGRAM",

@@ -12,6 +12,7 @@ use basalt_engine::metrics::{self as counting, BusyCounter};
 use metrics::{Counter, Gauge, Histogram, counter, gauge, histogram};
 
 use super::names;
+use crate::observe::tail::Tail;
 
 /// Service of a call, as a label.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -50,6 +51,7 @@ pub(crate) struct MethodMetrics {
     seconds: OnceLock<Histogram>,
     answered: BusyCounter,
     failed: counting::Counter,
+    tail: Tail,
 }
 
 impl MethodMetrics {
@@ -60,6 +62,7 @@ impl MethodMetrics {
             seconds: OnceLock::new(),
             answered: BusyCounter::default(),
             failed: counting::Counter::default(),
+            tail: Tail::default(),
         }
     }
 
@@ -69,6 +72,12 @@ impl MethodMetrics {
         let labels =
             || histogram!(names::REQUEST_SECONDS, "api" => self.api.as_str(), "method" => self.method);
         self.seconds.get_or_init(labels).record(took);
+        self.tail.took(took);
+    }
+
+    /// Its slowest calls.
+    pub(crate) fn tail(&self) -> &Tail {
+        &self.tail
     }
 
     /// The answer was an exception. `class` comes from a fixed set.
@@ -131,6 +140,23 @@ impl Calls {
     /// Brings the scrape's figures up to date.
     pub(crate) fn publish(&self) {
         self.methods.iter().flatten().for_each(MethodMetrics::publish);
+    }
+
+    /// Moves the thresholds of slow calls by percentile. To be called once a second.
+    pub(crate) fn tick(&self, percentile: f64) {
+        for method in self.methods.iter().flatten() {
+            let calls = method.answered.get();
+            if calls > 0 {
+                method.tail.tick(calls, percentile);
+            }
+        }
+    }
+
+    /// The methods that have a threshold by percentile, and it, in no order.
+    pub(crate) fn thresholds(&self) -> Vec<(Api, &'static str, Duration)> {
+        let methods = self.methods.iter().flatten();
+        let threshold = |method: &MethodMetrics| Some((method.api, method.method, method.tail.threshold()?));
+        methods.filter_map(threshold).collect()
     }
 
     /// The methods that were called, in no order.

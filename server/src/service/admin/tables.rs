@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use basalt_engine::Error;
 use basalt_engine::engine::{RegionInfo, ServerName};
-use basalt_engine::schema::{FamilyDescriptor, TableDescriptor, TableName, TableState};
+use basalt_engine::schema::{FamilyDescriptor, TableDescriptor, TableName, TableState, rules_of_thumb};
 use basalt_security::rights::Scope;
 
 use super::rights::{drop_rights, own};
@@ -13,7 +13,7 @@ use crate::observe::heat::{self, HotTable};
 use crate::security::{Action, Target};
 use crate::service::backend::Described;
 use crate::service::schema::{for_creation, matching};
-use crate::service::{Backend, Failure, quotas, rules_of_thumb};
+use crate::service::{Backend, Failure, quotas};
 
 /// Creates a table with regions that begin at these keys, and at the empty one.
 pub(crate) fn create(call: &AdminCall, table: TableDescriptor, splits: Vec<Vec<u8>>) -> Result<(), Failure> {

@@ -2,6 +2,7 @@
 
 mod lab;
 mod load;
+mod model;
 mod security;
 mod shell;
 mod shell_forms;

@@ -1,9 +1,11 @@
 //! The report of `hotspot`: its data, which is also its JSON. Its layout is in `pages`, its
-//! sentences in `story`.
+//! sentences in `story` and `conclusion`.
 
+mod conclusion;
 mod pages;
 mod story;
 
+pub(crate) use conclusion::{Important, conclude};
 pub(crate) use pages::{html, markdown, table};
 pub(crate) use story::tell;
 
@@ -16,6 +18,13 @@ use serde::Serialize;
 pub(crate) struct Report {
     #[serde(flatten)]
     pub(crate) head: Head,
+    /// The result in a sentence.
+    pub(crate) result: String,
+    /// Which design to take, by what is important.
+    pub(crate) advice: String,
+    /// Says that there are no servers to spread over, and proposes a rehearsal; empty where there are some.
+    pub(crate) rehearse: String,
+    pub(crate) important: Vec<Important>,
     pub(crate) settings: Settings,
     pub(crate) designs: Vec<DesignReport>,
 }

@@ -57,7 +57,14 @@ fn cells(design: &DesignReport) -> [String; 15] {
 
 /// The report for a terminal.
 pub(crate) fn table(report: &Report) -> String {
-    terminal_table(&COLUMNS, report.designs.iter().map(cells))
+    let table = terminal_table(&COLUMNS, report.designs.iter().map(cells));
+    let lines = [&report.result, &table, &report.rehearse, &report.advice];
+    let lines: Vec<&str> = lines
+        .into_iter()
+        .map(String::as_str)
+        .filter(|line| !line.is_empty())
+        .collect();
+    lines.join("\n")
 }
 
 /// The report in Markdown.
@@ -94,12 +101,19 @@ pub(crate) fn markdown(report: &Report) -> String {
             .map(|design| [design.name, &design.row_key, &design.table].map(str::to_owned)),
     );
     format!(
-        "# Which row key makes a hot region?\n\n\
+        "# Which row key makes a hot region?\n\n**{result}**\n\n\
          {server} at {target}, measured by {tool}: {rows} for each design, in the order of time over {api}; {connections} connections, \
          batches of {batch} rows, {pace}, {regions} regions a table. The range is one {range}, from {from} to {to} UTC.\n\n\
-         {table}\n{servers}{sentences}\n{keys}\n\
+         {rehearse}{table}\n{servers}{sentences}\n{keys}\n\
          Latency is that of a batch. *Busiest* is the share of a minute's rows that one region took. *Scans* and what \
-         follows is about reading the range back in the order of time; *equal* says that all that was read is what was written.\n",
+         follows is about reading the range back in the order of time; *equal* says that all that was read is what was written.\n\n{advice}\n",
+        result = report.result,
+        advice = report.advice,
+        rehearse = if report.rehearse.is_empty() {
+            String::new()
+        } else {
+            format!("{}\n\n", report.rehearse)
+        },
         servers = servers(report),
         server = report.head.server,
         target = report.head.target,

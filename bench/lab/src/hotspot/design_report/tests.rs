@@ -8,7 +8,7 @@ use basalt_load::load::timeline::Timeline;
 
 use super::*;
 
-fn sample() -> Report {
+pub(super) fn sample() -> Report {
     let mut latencies = Latencies::new();
     for ms in 1..=100 {
         latencies.record(Duration::from_millis(ms));
@@ -25,6 +25,10 @@ fn sample() -> Report {
             target: "127.0.0.1:9090".to_owned(),
             started_ms: 1_767_225_600_000,
         },
+        result: String::new(),
+        advice: String::new(),
+        rehearse: String::new(),
+        important: vec![Important::Writes, Important::Range],
         settings: Settings {
             api: "Thrift 1",
             rows: RowsReport::File {

@@ -239,6 +239,7 @@ impl Evaluation {
                     columns: self.named.clone(),
                     limit: None,
                     filter: None,
+                    reversed: false,
                 })
             }
             ScanState::Ended => return None,

@@ -216,6 +216,7 @@ impl Mix {
             rows_per_fetch: i32::try_from(length.min(ROWS_PER_FETCH)).unwrap_or(1),
             columns: self.columns_to_read(&mut worker.task.random),
             filter: None,
+            reversed: false,
         };
         let session = &worker.task.session;
         retried(failures, || async { session.scan(&scan)?.count().await }).await

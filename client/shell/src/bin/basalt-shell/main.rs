@@ -136,9 +136,18 @@ fn print_completions(shell: Shell) -> ShellResult<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// Sections of the man page that the command line does not have.
+const MAN_SECTIONS: &[u8] = include_bytes!("man.roff");
+
 fn write_man_page(dir: &Path) -> ShellResult<ExitCode> {
     let what = format!("man page in {}", dir.display());
-    clap_mangen::generate_to(Options::command(), dir).map_err(|source| ShellError::Io { what, source })?;
+    let written = clap_mangen::generate_to(Options::command(), dir).and_then(|()| {
+        let page = std::fs::OpenOptions::new()
+            .append(true)
+            .open(dir.join("basalt-shell.1"));
+        page?.write_all(MAN_SECTIONS)
+    });
+    written.map_err(|source| ShellError::Io { what, source })?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -4,11 +4,13 @@
 
     small_proc = factories.basalt_proc({"memstore.flush_bytes": 1048576})
     small = factories.basalt("small_proc")
+    library = factories.basalt(load=fill_library)  # fill_library(connection) runs once
 """
 
-from typing import Iterable, Mapping, Optional, Union
+from typing import Callable, Iterable, Mapping, Optional, Union
 
 import basalt_server
+import happybase
 import pytest
 
 from pytest_basalt.servers import OwnedServer, RunningServer, connect
@@ -20,6 +22,7 @@ def basalt_proc(settings: Union[Mapping[str, object], Iterable[str]] = (), secur
 
     @pytest.fixture(scope="session")
     def process(pytestconfig):
+        """An ephemeral HBase-compatible server on free ports, for the whole run."""
         with basalt_server.start(settings, _option(pytestconfig, "program"), secure) as server:
             yield OwnedServer(server)
 
@@ -31,6 +34,7 @@ def basalt_noproc(host: Optional[str] = None, port: Optional[int] = None, prefix
 
     @pytest.fixture(scope="session")
     def running(pytestconfig):
+        """The HBase-compatible server that runs already, at --basalt-host and --basalt-port."""
         return RunningServer(
             host or _option(pytestconfig, "host"),
             int(port or _option(pytestconfig, "port")),
@@ -40,14 +44,16 @@ def basalt_noproc(host: Optional[str] = None, port: Optional[int] = None, prefix
     return running
 
 
-def basalt(process: str = "basalt_proc", **options):
-    """A function fixture: a HappyBase connection to the emptied server of the fixture `process`. `options` are
-    arguments of happybase.Connection."""
+def basalt(process: str = "basalt_proc", load: Optional[Callable[[happybase.Connection], None]] = None, **options):
+    """A function fixture: a HappyBase connection to the emptied server of the fixture `process`. `load` is called once
+    with a connection, to create and fill tables; before each test the server returns to them, which takes milliseconds.
+    `options` are arguments of happybase.Connection."""
 
     @pytest.fixture
     def connection(request):
+        """A connected happybase.Connection to an HBase-compatible server that is empty, or has the loaded tables."""
         server = request.getfixturevalue(process)
-        server.clear()
+        server.clear(load, **options)
         client = connect(server, **options)
         yield client
         client.close()

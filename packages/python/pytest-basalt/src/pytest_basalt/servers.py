@@ -1,13 +1,13 @@
 """The two kinds of servers behind a connection: one that a test run owns, and one that runs already.
 
-Both have `host`, `port`, `table_prefix` and `clear()`, which is what the fixture `basalt` uses. A server of
+Both have `host`, `port`, `table_prefix` and `clear()`, which the fixture `basalt` uses. A server of
 one's own is emptied as a whole. On a running server only tables with the prefix are dropped, since the others
 may hold the user's data, or belong to another worker of pytest-xdist.
 """
 
 import os
 from functools import partial
-from typing import Optional
+from typing import Callable, Mapping, Optional
 from unittest import mock
 
 import basalt_server
@@ -44,6 +44,18 @@ def connect(server, **options) -> happybase.Connection:
     return _SecureConnection(server.host, server.port, security=security, **options)
 
 
+Load = Callable[[happybase.Connection], None]
+
+
+def _fill(server, load: Load, options: Mapping[str, object]) -> None:
+    """Calls `load` with a connection of its own."""
+    connection = connect(server, **options)
+    try:
+        load(connection)
+    finally:
+        connection.close()
+
+
 class OwnedServer:
     """A server that this worker started. Attributes are those of `basalt_server.Server`."""
 
@@ -51,13 +63,22 @@ class OwnedServer:
 
     def __init__(self, server: basalt_server.Server):
         self._server = server
+        self._template: Optional[Load] = None
 
     def __getattr__(self, name: str):
         return getattr(self._server, name)
 
-    def clear(self) -> None:
-        """Drops everything."""
+    def clear(self, load: Optional[Load] = None, **options) -> None:
+        """Drops everything; with `load`, returns to the tables that it has made."""
+        if load is not None and load is self._template:
+            self._server.post("/test/reset", {"template": True})
+            return
         self._server.reset()
+        self._template = None
+        if load is not None:
+            _fill(self, load, options)
+            self._server.post("/test/template")
+            self._template = load
 
 
 class RunningServer:
@@ -74,11 +95,13 @@ class RunningServer:
         """A connection that sees only the tables with the prefix."""
         return happybase.Connection(self.host, self.port, table_prefix=self.table_prefix, **options)
 
-    def clear(self) -> None:
-        """Drops the tables with the prefix."""
+    def clear(self, load: Optional[Load] = None, **options) -> None:
+        """Drops the tables with the prefix, and fills them anew: a running server has no template."""
         connection = self.connect()
         try:
             for table in connection.tables():
                 connection.delete_table(table, disable=connection.is_table_enabled(table))
         finally:
             connection.close()
+        if load is not None:
+            _fill(self, load, options)

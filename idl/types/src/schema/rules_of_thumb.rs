@@ -1,9 +1,10 @@
 //! HBase's rules of thumb for schemas (the reference guide: "Table Schema Rules Of Thumb"), checked on a
-//! table's descriptor and on what it has.
+//! table's descriptor and on its contents.
 //!
-//! Nothing is refused: a broken rule is a warning in the log when a table is created, and a line on its page.
+//! Nothing is rejected. A broken rule is a warning in the log when a table is created, a finding on the table's
+//! page, and a line in the report of `basalt-bench model`.
 
-use basalt_engine::schema::{Escaped, TableDescriptor};
+use super::{Escaped, TableDescriptor};
 
 /// Most families of a table.
 const FAMILIES_MAX: usize = 3;
@@ -17,31 +18,58 @@ const SMALL_REGION_BYTES: u64 = 10 << 30;
 const LARGE_REGION_BYTES: u64 = 50 << 30;
 /// Longest row key, in bytes.
 const ROW_KEY_MAX: usize = 100;
+const SHORT_KEYS: &str = "short row keys, of at most 100 bytes: each cell has its row's key";
+const FIXED_LENGTH: &str = "row keys of a fixed length: with another one, 10 sorts before 9 and one key can be the beginning of \
+     another, so a scan of a prefix reads foreign rows; pad numbers, or write them as bytes";
 /// Largest cell.
 const CELL_MAX_BYTES: u64 = 10 << 20;
 
 /// A rule that a table breaks.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Broken {
-    /// What the table has.
-    pub(crate) what: String,
+pub struct Broken {
+    /// The table's property that breaks it.
+    pub what: String,
     /// The rule, with its reason.
-    pub(crate) rule: &'static str,
+    pub rule: &'static str,
 }
 
-/// What a table has, as far as rules are about it.
+/// Shortest and longest of some row keys, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeyLengths {
+    /// The shortest.
+    pub shortest: usize,
+    /// The longest.
+    pub longest: usize,
+}
+
+impl KeyLengths {
+    /// These lengths and that of one more key.
+    pub fn and(lengths: Option<Self>, key: usize) -> Self {
+        let (shortest, longest) = lengths.map_or((key, key), |lengths| (lengths.shortest, lengths.longest));
+        Self {
+            shortest: shortest.min(key),
+            longest: longest.max(key),
+        }
+    }
+}
+
+/// A table's contents, as far as rules concern them.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Contents {
-    pub(crate) regions: usize,
-    pub(crate) bytes: u64,
-    pub(crate) largest_region_bytes: u64,
-    /// Of the first and last keys of store files.
-    pub(crate) longest_row_key: usize,
-    pub(crate) largest_cell_bytes: u64,
+pub struct Contents {
+    /// Number of regions.
+    pub regions: usize,
+    /// Size of all store files.
+    pub bytes: u64,
+    /// Size of the largest region's store files.
+    pub largest_region_bytes: u64,
+    /// Lengths of the row keys that are known; `None` if none is.
+    pub row_keys: Option<KeyLengths>,
+    /// Size of the largest cell.
+    pub largest_cell_bytes: u64,
 }
 
 /// Rules that the descriptor breaks, and a number of regions.
-pub(crate) fn of_descriptor(table: &TableDescriptor, regions: usize) -> Vec<Broken> {
+pub fn of_descriptor(table: &TableDescriptor, regions: usize) -> Vec<Broken> {
     let mut broken = Vec::new();
     if table.families.len() > FAMILIES_MAX {
         broken.push(Broken {
@@ -60,6 +88,19 @@ pub(crate) fn of_descriptor(table: &TableDescriptor, regions: usize) -> Vec<Brok
             rule: "short names, one letter if possible: each cell has its family's name",
         });
     }
+    if let Some(layout) = table.key_layout() {
+        match layout.bytes() {
+            None => broken.push(Broken {
+                what: "the last field of its row keys has any length".to_owned(),
+                rule: FIXED_LENGTH,
+            }),
+            Some(bytes) if bytes > ROW_KEY_MAX => broken.push(Broken {
+                what: format!("its row keys have {bytes} bytes"),
+                rule: SHORT_KEYS,
+            }),
+            Some(_) => {}
+        }
+    }
     if regions > REGIONS_MAX {
         broken.push(Broken {
             what: format!("it has {regions} regions"),
@@ -70,7 +111,7 @@ pub(crate) fn of_descriptor(table: &TableDescriptor, regions: usize) -> Vec<Brok
 }
 
 /// Rules that the contents break, besides those of [`of_descriptor`].
-pub(crate) fn of_contents(contents: &Contents) -> Vec<Broken> {
+pub fn of_contents(contents: &Contents) -> Vec<Broken> {
     let mut broken = Vec::new();
     let mean = contents.bytes / (contents.regions as u64).max(1);
     if contents.regions > REGIONS_MAX && mean < SMALL_REGION_BYTES {
@@ -85,11 +126,19 @@ pub(crate) fn of_contents(contents: &Contents) -> Vec<Broken> {
             rule: "regions of 10 to 50 GiB: a compaction of a large one takes long",
         });
     }
-    if contents.longest_row_key > ROW_KEY_MAX {
-        broken.push(Broken {
-            what: format!("row keys have up to {} bytes", contents.longest_row_key),
-            rule: "short row keys of a fixed length: each cell has its row's key",
-        });
+    if let Some(KeyLengths { shortest, longest }) = contents.row_keys {
+        if longest > ROW_KEY_MAX {
+            broken.push(Broken {
+                what: format!("row keys have up to {longest} bytes"),
+                rule: SHORT_KEYS,
+            });
+        }
+        if shortest < longest {
+            broken.push(Broken {
+                what: format!("row keys have from {shortest} to {longest} bytes"),
+                rule: FIXED_LENGTH,
+            });
+        }
     }
     if contents.largest_cell_bytes > CELL_MAX_BYTES {
         broken.push(Broken {
@@ -102,9 +151,8 @@ pub(crate) fn of_contents(contents: &Contents) -> Vec<Broken> {
 
 #[cfg(test)]
 mod tests {
-    use basalt_engine::schema::{FamilyDescriptor, TableName};
-
     use super::*;
+    use crate::schema::{FamilyDescriptor, KEY_LAYOUT, TableName};
 
     fn table(families: &[&str]) -> TableDescriptor {
         let name = TableName::parse(b"t").unwrap();
@@ -131,7 +179,10 @@ mod tests {
             regions: 3,
             bytes: 5,
             largest_region_bytes: 50 << 30,
-            longest_row_key: 100,
+            row_keys: Some(KeyLengths {
+                shortest: 100,
+                longest: 100,
+            }),
             largest_cell_bytes: 10 << 20,
         };
         assert_eq!(of_contents(&good), []);
@@ -140,7 +191,7 @@ mod tests {
             regions: 200,
             bytes: 400 << 20,
             largest_region_bytes: 51 << 30,
-            longest_row_key: 101,
+            row_keys: Some(KeyLengths::and(Some(KeyLengths::and(None, 101)), 7)),
             largest_cell_bytes: (10 << 20) + 1,
         };
         assert_eq!(
@@ -149,8 +200,24 @@ mod tests {
                 "a region has 2 MiB on average",
                 "a region has 51 GiB",
                 "row keys have up to 101 bytes",
+                "row keys have from 7 to 101 bytes",
                 "a cell has 10 MiB"
             ]
+        );
+    }
+
+    #[test]
+    fn a_declared_key_layout_is_checked() {
+        let with = |layout: &str| {
+            let mut table = table(&["f"]);
+            table.attributes.insert(KEY_LAYOUT.into(), layout.into());
+            whats(of_descriptor(&table, 1))
+        };
+        assert_eq!(with("salt:1, user:8, reversed_time:8"), [] as [&str; 0]);
+        assert_eq!(with("user:101"), ["its row keys have 101 bytes"]);
+        assert_eq!(
+            with("time:8, name:rest"),
+            ["the last field of its row keys has any length"]
         );
     }
 }
