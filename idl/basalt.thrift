@@ -226,7 +226,7 @@ struct TSnapshot {
   7: required i64 bytes
 }
 
-/** A fault for the next calls of a data method. docs/operations.md has the methods and faults. */
+/** A fault for the next calls of a data method. docs/test-servers.md has the methods and faults. */
 struct TFault {
   /** A native method's name for all protocols, a Thrift method's name, or *. */
   1: required string method,

@@ -97,6 +97,7 @@ CONNECTIONS = [
         "Connections opened and refused", "cps",
         (total("basalt_connections_accepted_total"), "accepted"),
         (total("basalt_connections_rejected_total"), "rejected: too many"),
+        (total("basalt_unauthenticated_rejected_total"), "rejected: too many of an address without a login"),
         (total("basalt_protocol_errors_total"), "ended by bytes that are no message"),
         description="A high rate of new connections means clients without a pool.",
     ),

@@ -9,7 +9,7 @@ DESCRIPTION = "The way of a write: log, memstore, flush, compaction; and what sl
 ALERTS = [
     "BasaltWritesSuspended", "BasaltDiskSpaceLow", "BasaltLogStalled", "BasaltClockBehind", "BasaltSyncSlow",
     "BasaltWriteStall", "BasaltWritesSlowed", "BasaltRegionsDamaged", "BasaltDamagedReads", "BasaltFlushFails", "BasaltCompactionFails",
-    "BasaltPaused", "BasaltBackupLags",
+    "BasaltPaused", "BasaltBackupLags", "BasaltReplicationLags", "BasaltReplicationPeerDropped",
 ]
 
 REFUSED = [
@@ -210,6 +210,38 @@ BACKUP = [
     ),
 ]
 
+PEERS = [
+    graph(
+        "Lag of replication peers", "s",
+        (worst("basalt_replication_lag_seconds", "peer"), "{{instance}} {{peer}}"),
+        description="Age of the first edit that waits for a peer; 0 when none waits.",
+    ),
+    graph(
+        "Log kept for peers", "bytes",
+        (worst("basalt_replication_kept_log_bytes", "peer"), "{{instance}} {{peer}}"),
+        description="Bytes of the log in whole segments. At replication.max_log_bytes writes are refused, or the peer is dropped.",
+    ),
+    graph(
+        "Edits for peers", "short",
+        (total("basalt_replication_shipped_edits_total", "peer"), "{{peer}}: shipped"),
+        (total("basalt_replication_shipped_cells_total", "peer"), "{{peer}}: cells shipped"),
+        (total("basalt_replication_unsent_edits_total", "peer", "reason"), "{{peer}}: not sent, {{reason}}"),
+        description="Edits that peers have made durable, their cells, and edits that were not sent, a second.",
+    ),
+    graph(
+        "Bytes for peers", "Bps",
+        (total("basalt_replication_shipped_bytes_total", "peer"), "{{peer}}"),
+        description="Bytes of the cells that peers have made durable.",
+    ),
+    graph(
+        "Batches for peers", "short",
+        (total("basalt_replication_shipped_batches_total", "peer"), "{{peer}}: shipped"),
+        (total("basalt_replication_failures_total", "peer"), "{{peer}}: failed"),
+        (total("basalt_replication_dropped_peers_total"), "peers dropped"),
+        description="Batches that peers have made durable, attempts that failed and are repeated, and peers that were removed.",
+    ),
+]
+
 ROWS = [
     ("Writes that are slowed or refused", REFUSED),
     ("Memstores", MEMSTORE),
@@ -218,4 +250,5 @@ ROWS = [
     ("Compactions", COMPACTION),
     ("Background work and disk", BACKGROUND),
     ("Backup", BACKUP),
+    ("Replication peers", PEERS),
 ]

@@ -13,7 +13,7 @@ GLANCE = [
     stat("Up for", "s", f"min(time() - {value('process_start_time_seconds')})",
          "Time since the process started, of the server that started last."),
     stat("Alerts", "short", 'count(ALERTS{alertstate="firing",alertname=~"Basalt.*",instance=~"$instance"}) or vector(0)',
-         "Alert rules that fire now. docs/operations.md says what to do about each.", red_above=1),
+         "Alert rules that fire now. docs/observing.md says what to do about each.", red_above=1),
     stat("Calls", "reqps", total("basalt_requests_total"), "Thrift calls answered per second, failed ones too."),
     stat("Failed calls", "percentunit",
          share(total("basalt_failed_requests_total"), total("basalt_requests_total")),

@@ -17,7 +17,7 @@ pub const FOREVER: i32 = i32::MAX;
 
 /// Family settings that HBase gives back with every descriptor, with the values of one that sets nothing, in
 /// the order in which `describe` prints them.
-pub const FAMILY_DEFAULTS: [(&str, &str); 12] = [
+const FAMILY_DEFAULTS: [(&str, &str); 12] = [
     ("INDEX_BLOCK_ENCODING", "NONE"),
     ("VERSIONS", "1"),
     ("KEEP_DELETED_CELLS", "FALSE"),

@@ -222,7 +222,7 @@ thrift_struct! {
         7: optional TQuotaScope scope,
     }
 
-    /// A fault for the next calls of a data method. docs/operations.md has the methods and faults.
+    /// A fault for the next calls of a data method. docs/test-servers.md has the methods and faults.
     pub struct TFault {
         /// A native method's name for all protocols, a Thrift method's name, or *.
         1: required string method,

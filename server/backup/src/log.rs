@@ -35,11 +35,8 @@ use crate::catalogue::Catalogue;
 use crate::error::{Error, Result};
 use crate::fetch::Plan;
 use crate::object::Kind;
-use crate::turns::{Numbers, Turn, reach};
+use crate::turns::{FOLDER, Numbers, Turn, reach};
 use crate::vault::Vault;
-
-/// Folder of the pieces.
-pub(crate) const FOLDER: &str = "log";
 
 /// Name of the object that says when a log was looked at.
 const SEEN: &str = "seen";

@@ -519,7 +519,7 @@ async fn the_log_between_backups_can_be_restored() {
     vault.put_turns("17", std::slice::from_ref(&turn)).await.unwrap();
     let turns_at = async |target| vault.plan_at(target).await.unwrap().1.turns;
     assert_eq!(turns_at(Position(45)).await, []);
-    assert_eq!(turns_at(Position(46)).await, [turn.clone()]);
+    assert_eq!(turns_at(Position(46)).await, std::slice::from_ref(&turn));
     assert_eq!(turns_at(Time(NOW_MS + 45_999)).await, []);
     assert_eq!(turns_at(Time(NOW_MS + 46_000)).await, [turn]);
     assert_eq!(shipped.restore(Position(54)).await, Some(54));

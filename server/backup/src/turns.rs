@@ -9,9 +9,11 @@
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
-use crate::log::FOLDER;
 use crate::object::Kind;
 use crate::vault::Vault;
+
+/// Folder of what is shipped of the log.
+pub(crate) const FOLDER: &str = "log";
 
 /// Begins the names of the objects.
 const PREFIX: &str = "turns-";

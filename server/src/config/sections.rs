@@ -330,7 +330,7 @@ settings! {
         /// Host names that the HTTP port answers to, besides IP addresses and `localhost`, as in
         /// `["basalt", "db1.example.org"]`: docs/operations.md, "Browsers". At most 64.
         allowed_hosts: Vec<String> = Vec::new(),
-        /// Whether a POST to `/debug/pprof/profile` takes a profile: docs/operations.md,
+        /// Whether a POST to `/debug/pprof/profile` takes a profile: docs/observing.md,
         /// "Profiles".
         profiles: bool = false,
     }

@@ -183,7 +183,7 @@ fn hot_rows(server: &Server, table: &TableName) -> Vec<Finding> {
             ),
             consequence,
             cure,
-            see: "docs/operations.md, Five questions of an incident",
+            see: "docs/observing.md, Five questions of an incident",
         });
     }
     findings
@@ -292,7 +292,7 @@ fn tombstones(range: Markup, share: String) -> Finding {
         share,
         consequence: "A scan of these keys reads each tombstone and what it deletes, and returns nothing of it: queues are read so.",
         cure: "A major compaction removes them now (major_compact in the shell). Later: begin scans behind the deleted rows, or let cells end by TTL.",
-        see: "docs/operations.md, Five questions of an incident",
+        see: "docs/observing.md, Five questions of an incident",
     }
 }
 

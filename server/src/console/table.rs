@@ -1,13 +1,14 @@
 //! One table: its schema, its hot rows, and its regions.
 
-use basalt_engine::schema::TableName;
+use basalt_engine::schema::{TableDescriptor, TableName};
+use basalt_idl::describe;
 use maud::{Markup, html};
 
 use super::frame::Place;
 use super::paging::Params;
 use super::{Made, Page, Refusal, findings, hot_rows, region_list, show};
 use crate::server::Server;
-use crate::service::schema;
+use crate::service::schema::{family_attributes, family_configuration, table_attributes};
 
 pub(super) fn page(server: &Server, name: &str, params: &Params) -> Made {
     let table = table_named(name)?;
@@ -34,7 +35,7 @@ pub(super) fn page(server: &Server, name: &str, params: &Params) -> Made {
         }
         h2 { "Schema" }
         pre.schema tabindex="0" aria-label="Schema as describe prints it" {
-            @for line in schema::described(&descriptor) { (line) "\n" }
+            @for line in described(&descriptor) { (line) "\n" }
         }
         @if !findings.is_empty() {
             h2 #findings { "Findings" }
@@ -63,4 +64,18 @@ pub(super) fn table_link(server: &Server, name: &str) -> Markup {
 /// A table's name in an address. An invalid name is treated as that of a missing table.
 pub(super) fn table_named(name: &str) -> Result<TableName, Refusal> {
     TableName::parse(name.as_bytes()).map_err(|_| Refusal::NotFound(format!("There is no table {name}.")))
+}
+
+/// A table as `describe` in the shell prints it: a line of its own settings, then one for each family.
+fn described(table: &TableDescriptor) -> Vec<String> {
+    let families = table.families.iter().map(|family| {
+        describe::family(
+            &family.name,
+            &family_attributes(family),
+            &family_configuration(family),
+        )
+    });
+    std::iter::once(describe::table(&table.name.to_string(), &table_attributes(table)))
+        .chain(families)
+        .collect()
 }

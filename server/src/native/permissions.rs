@@ -194,8 +194,14 @@ fn of_master(method: &str, named: &Named) -> Vec<u8> {
     // Requests whose first field is the name of a table.
     let of_table = || one(1, table("t").encode_to_vec());
     match method {
-        "GetTableDescriptors" | "DeleteTable" | "EnableTable" | "DisableTable" | "FlushTable" => of_table(),
-        "GetTableState" | "GetSchemaAlterStatus" | "getLastMajorCompactionTimestamp" => of_table(),
+        "GetTableDescriptors"
+        | "DeleteTable"
+        | "EnableTable"
+        | "DisableTable"
+        | "FlushTable"
+        | "GetTableState"
+        | "GetSchemaAlterStatus"
+        | "getLastMajorCompactionTimestamp" => of_table(),
         "truncateTable" => pb::TruncateTableRequest {
             table_name: table("t"),
             ..pb::TruncateTableRequest::default()
@@ -378,6 +384,7 @@ fn exec(named: &Named) -> Vec<u8> {
 }
 
 /// A field of bytes or of a message.
+#[expect(clippy::needless_pass_by_value, reason = "all callers have just made it")]
 fn one(number: u32, message: Vec<u8>) -> Vec<u8> {
     let mut out = Vec::new();
     prost::encoding::bytes::encode(number, &message, &mut out);
@@ -389,6 +396,7 @@ fn config(dir: &std::path::Path) -> Config {
     let mut config = Config::default();
     config.data.dir = dir.join("data");
     config.security.authentication = Authenticate::Required;
+    std::fs::create_dir_all(config.security_dir()).expect("there is space");
     let file = UserFile::in_dir(&config.security_dir());
     file.update(|users| {
         if users.user("bob").is_none() {

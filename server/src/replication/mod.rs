@@ -103,7 +103,7 @@ impl Supervisor {
         if self.sources.is_empty() && !self.refusing {
             return Ok(());
         }
-        let kept = self.server.on_pool(|server| measure(server)).await?;
+        let kept = self.server.on_pool(measure).await?;
         let worst = kept.into_iter().max_by_key(|(_, bytes)| *bytes);
         let settings = &self.server.config().replication;
         let Some((peer, bytes)) = worst.filter(|(_, bytes)| *bytes > settings.max_log_bytes) else {

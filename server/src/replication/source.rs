@@ -201,16 +201,15 @@ impl Source {
     }
 
     async fn step(&mut self) -> Result<Duration, Problem> {
-        let batch = match self.batch.take() {
-            Some(batch) => batch,
-            None => match self.read(self.peer.config.batch_bytes()).await? {
-                Some(batch) => batch,
-                None => {
-                    self.peer.figures.set_next(0);
-                    self.save(SAVE).await?;
-                    return Ok(IDLE);
-                }
-            },
+        let waiting = self.batch.take();
+        let next = match waiting {
+            Some(batch) => Some(batch),
+            None => self.read(self.peer.config.batch_bytes()).await?,
+        };
+        let Some(batch) = next else {
+            self.peer.figures.set_next(0);
+            self.save(SAVE).await?;
+            return Ok(IDLE);
         };
         let batch = self.batch.insert(batch);
         let began = Instant::now();
@@ -498,7 +497,7 @@ mod tests {
             problem => panic!("{problem}"),
         };
         let wrapped = exception(
-            "org.apache.hadoop.hbase.client.RetriesExhaustedException",
+            "java.io.IOException",
             "x: org.apache.hadoop.hbase.TableNotFoundException: t",
         );
         assert_eq!(kind(&wrapped), Refusal::Missing);
@@ -514,7 +513,7 @@ mod tests {
         let late = ClientError::Timeout {
             what: "ReplicateWALEntry",
             target: "h:1".to_owned(),
-            limit: Duration::from_secs(60),
+            limit: Duration::from_mins(1),
         };
         assert_eq!(kind(&late), Refusal::TimedOut);
     }

@@ -33,7 +33,7 @@ pub(crate) struct Stranger(Option<Arc<Counted>>);
 struct Counted {
     strangers: Arc<Strangers>,
     address: IpAddr,
-    is_counted: AtomicBool,
+    is_open: AtomicBool,
 }
 
 impl Strangers {
@@ -60,7 +60,7 @@ impl Strangers {
         Ok(Stranger(Some(Arc::new(Counted {
             strangers: Arc::clone(self),
             address,
-            is_counted: AtomicBool::new(true),
+            is_open: AtomicBool::new(true),
         }))))
     }
 
@@ -86,7 +86,7 @@ impl Stranger {
 
 impl Counted {
     fn end(&self) {
-        if self.is_counted.swap(false, Ordering::AcqRel) {
+        if self.is_open.swap(false, Ordering::AcqRel) {
             self.strangers.remove(self.address);
         }
     }

@@ -4,13 +4,28 @@ use std::collections::BTreeMap;
 
 use basalt_engine::filter::JavaRegex;
 use basalt_engine::schema::{Attributes, FamilyDescriptor, TableDescriptor, TableName, TableState};
-use basalt_idl::describe;
 use bytes::Bytes;
 
 use super::Failure;
 
 /// HBase's raw values of a table that set nothing, which its gateway gives back with every descriptor.
 const TABLE_DEFAULTS: &[(&str, &str)] = &[("IS_META", "false")];
+
+/// HBase's raw values of a family that set nothing, which it gives back with every descriptor.
+const FAMILY_DEFAULTS: &[(&str, &str)] = &[
+    ("BLOOMFILTER", "ROW"),
+    ("REPLICATION_SCOPE", "0"),
+    ("VERSIONS", "1"),
+    ("MIN_VERSIONS", "0"),
+    ("COMPRESSION", "NONE"),
+    ("TTL", "2147483647"),
+    ("BLOCKSIZE", "65536"),
+    ("IN_MEMORY", "false"),
+    ("BLOCKCACHE", "true"),
+    ("KEEP_DELETED_CELLS", "FALSE"),
+    ("DATA_BLOCK_ENCODING", "NONE"),
+    ("INDEX_BLOCK_ENCODING", "NONE"),
+];
 
 /// The raw values of a table, and HBase's defaults of those that are not set.
 pub(crate) fn table_attributes(table: &TableDescriptor) -> BTreeMap<Bytes, Bytes> {
@@ -19,7 +34,7 @@ pub(crate) fn table_attributes(table: &TableDescriptor) -> BTreeMap<Bytes, Bytes
 
 /// The raw values of a family, and HBase's defaults of those that are not set.
 pub(crate) fn family_attributes(family: &FamilyDescriptor) -> BTreeMap<Bytes, Bytes> {
-    with_defaults(&describe::FAMILY_DEFAULTS, &family.attributes)
+    with_defaults(FAMILY_DEFAULTS, &family.attributes)
 }
 
 pub(crate) fn family_configuration(family: &FamilyDescriptor) -> BTreeMap<String, String> {
@@ -38,20 +53,6 @@ fn with_defaults(defaults: &[(&'static str, &'static str)], set: &Attributes) ->
         .iter()
         .map(|(name, value)| (name.clone().into(), value.clone().into()));
     defaults.chain(set).collect()
-}
-
-/// A table as `describe` in the shell prints it: a line of its own settings, then one for each family.
-pub(crate) fn described(table: &TableDescriptor) -> Vec<String> {
-    let families = table.families.iter().map(|family| {
-        describe::family(
-            &family.name,
-            &family_attributes(family),
-            &family_configuration(family),
-        )
-    });
-    std::iter::once(describe::table(&table.name.to_string(), &table_attributes(table)))
-        .chain(families)
-        .collect()
 }
 
 /// The table with the entries that HBase's master adds to a descriptor when it creates a table.

@@ -366,7 +366,7 @@ impl Run {
             bytes_kept,
             keep_days: table.keep_days,
             regions: table.regions,
-            broken: once_if_in_all(broken, model.layouts.len()),
+            broken: once_if_in_all(&broken, model.layouts.len()),
         })
     }
 
@@ -591,15 +591,15 @@ fn broken_rules(table: &Table, key: &str, bytes: f64) -> Result<Vec<Broken>> {
 }
 
 /// A rule that every layout breaks stands once, without a layout.
-fn once_if_in_all(broken: Vec<BrokenReport>, layouts: usize) -> Vec<BrokenReport> {
+fn once_if_in_all(broken: &[BrokenReport], layouts: usize) -> Vec<BrokenReport> {
     let mut out: Vec<BrokenReport> = Vec::new();
-    for found in &broken {
+    for found in broken {
         let same = broken
             .iter()
             .filter(|other| (&other.what, &other.rule) == (&found.what, &found.rule));
         let mut found = found.clone();
         if same.count() == layouts {
-            found.layout = "every layout".to_owned();
+            "every layout".clone_into(&mut found.layout);
         }
         if !out.contains(&found) {
             out.push(found);

@@ -13,6 +13,8 @@
 //! The newest rows come first if what follows the prefix is the time, forwards or backwards: then each scan ends
 //! after as many rows as were asked for. Otherwise all rows are read.
 
+#![expect(clippy::format_push_string, reason = "a few texts for people")]
+
 use basalt_client::after_prefix;
 use basalt_client::keys::RowRange;
 
@@ -179,7 +181,7 @@ impl Plan {
         match (self.newest, self.latest) {
             (Some(Newest::First), Some(latest)) => words += &format!(", {each}ends after {latest} rows"),
             (Some(Newest::Last), Some(latest)) => {
-                words += &format!(", backwards, {each}ends after {latest} rows")
+                words += &format!(", backwards, {each}ends after {latest} rows");
             }
             (None, Some(latest)) => words += &format!(", read to the end for the newest {latest}"),
             _ => {}
@@ -228,19 +230,15 @@ fn read(key: &Key, of: &[String], span_ms: Option<u64>, latest: Option<u32>, ms_
             },
         };
         if is_open {
-            match step {
-                Some(step) => {
-                    is_told |= matches!(step, Step::Between(_) | Step::Each(_));
-                    is_open = !matches!(step, Step::Between(_));
-                    steps.push(step);
-                    after = place + 1;
-                    continue;
-                }
-                None => {
-                    is_open = false;
-                    after = place;
-                }
+            if let Some(step) = step {
+                is_told |= matches!(step, Step::Between(_) | Step::Each(_));
+                is_open = !matches!(step, Step::Between(_));
+                steps.push(step);
+                after = place + 1;
+                continue;
             }
+            is_open = false;
+            after = place;
         }
         match step {
             Some(Step::Known(place)) => filter.push(Condition::Is(place)),

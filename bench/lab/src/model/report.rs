@@ -3,6 +3,8 @@
 //! Verdicts follow from figures by the rules of [`judge`]; the advice from verdicts, and from the patterns that
 //! were named as important.
 
+#![expect(clippy::format_push_string, reason = "a few texts for people")]
+
 use basalt_load::load::latency::LatencyReport;
 use basalt_load::report::{Head, MeasuredReport, commas, figure};
 use serde::Serialize;

@@ -102,7 +102,7 @@ impl Source<'_> {
     /// An error about the value at a place.
     pub(super) fn error(self, at: Range<usize>, what: impl std::fmt::Display) -> Error {
         let before = self.text.as_bytes().get(..at.start).unwrap_or_default();
-        let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
+        let line = before.split(|byte| *byte == b'\n').count();
         Error::Usage(format!("{}:{line}: {what}", self.path.display()))
     }
 

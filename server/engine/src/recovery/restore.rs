@@ -74,7 +74,7 @@ impl Restore {
                 return Ok(());
             }
             ManifestEdit::DropTable(table) | ManifestEdit::TruncateTable(table, _) => {
-                self.moved.forget(table)
+                self.moved.forget(table);
             }
             _ => {}
         }

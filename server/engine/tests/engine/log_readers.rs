@@ -19,10 +19,7 @@ fn read(engine: &Arc<Engine>, from: SeqId, bytes_max: u64) -> Result<(Vec<String
     let mut rows = Vec::new();
     loop {
         let is_end = tail.read(bytes_max, &mut |tailed| {
-            let table = tailed
-                .table
-                .as_ref()
-                .map_or("?".to_owned(), |table| table.to_string());
+            let table = tailed.table.as_ref().map_or("?".to_owned(), ToString::to_string);
             let mut last = None;
             for (row, cell) in tailed.edit.cells() {
                 if last.replace(row) != Some(row) {

@@ -30,7 +30,8 @@ pub(super) async fn run(wanted: &Backup) -> Result<ExitCode, Failure> {
     });
     let made = made.await;
     line.end();
-    ended(&made?)
+    ended(&made?);
+    Ok(ExitCode::SUCCESS)
 }
 
 fn figures(progress: &Value) -> Figures {
@@ -44,7 +45,7 @@ fn figures(progress: &Value) -> Figures {
 }
 
 /// Prints the result.
-fn ended(made: &Value) -> Result<ExitCode, Failure> {
+fn ended(made: &Value) {
     let figure = |name: &str| made[name].as_u64().unwrap_or_default();
     println!(
         "backup {} at position {}: {} files, {}, of which {} were written",
@@ -60,7 +61,6 @@ fn ended(made: &Value) -> Result<ExitCode, Failure> {
         .filter_map(|path| path.as_str().map(str::to_owned))
         .collect();
     warn_of(&left_out);
-    Ok(ExitCode::SUCCESS)
 }
 
 /// Says which files are not in the backup.

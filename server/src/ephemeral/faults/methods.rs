@@ -13,7 +13,7 @@ struct Operation {
     thrift2: &'static [&'static str],
 }
 
-/// The data methods of all protocols. `docs/operations.md` has this table.
+/// The data methods of all protocols. `docs/test-servers.md` has this table.
 const OPERATIONS: [Operation; 6] = [
     Operation {
         native: "Get",
@@ -245,7 +245,7 @@ mod tests {
 
     #[test]
     fn the_documentation_has_the_table() {
-        let page = include_str!("../../../../docs/operations.md");
+        let page = include_str!("../../../../docs/test-servers.md");
         for operation in &OPERATIONS {
             let cell = |names: &[&str]| match names {
                 [] => " ".to_owned(),

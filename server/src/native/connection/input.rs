@@ -41,6 +41,10 @@ pub(super) enum Arrival {
 }
 
 /// Reads frames from a socket.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "four questions with answers of their own"
+)]
 pub(super) struct Input {
     server: Arc<Server>,
     read: ReadHalf,

@@ -206,6 +206,7 @@ async fn guessed_passwords_take_longer_and_longer() {
     let mut config = Config::default();
     config.data.dir = dir.path().join("data");
     config.security.authentication = crate::config::Authenticate::Required;
+    std::fs::create_dir_all(config.security_dir()).unwrap();
     let file = UserFile::in_dir(&config.security_dir());
     let new = NewUser {
         password: Some(PasswordHash::new(&Secret::new("open sesame")).unwrap()),

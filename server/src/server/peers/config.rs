@@ -240,7 +240,9 @@ mod tests {
             "when you want replicate all cluster",
         );
         named(
-            refusal(&|config| drop(config.excluded_namespaces.insert("n".to_owned()))),
+            refusal(&|config| {
+                config.excluded_namespaces.insert("n".to_owned());
+            }),
             "when replicate_all flag is false",
         );
         named(

@@ -54,7 +54,7 @@ pub(crate) fn shown(call: &AdminCall, mut namespaces: Vec<NamespaceDescriptor>) 
 /// The namespace of that name, for those that may administer it. The failure names those that exist.
 pub(crate) fn describe(call: &AdminCall, name: &str) -> Result<NamespaceDescriptor, Failure> {
     run_admin(call, Action::Know, Target::Namespace(name), |backend| {
-        named(backend.namespaces()?, name)
+        named(&backend.namespaces()?, name)
     })
 }
 
@@ -68,10 +68,10 @@ pub(crate) fn find(call: &AdminCall, name: &str) -> Result<Option<NamespaceDescr
 
 /// Fails unless there is a namespace of that name. The failure names those that exist.
 pub(super) fn check_exists(call: &AdminCall, name: &str) -> Result<(), Failure> {
-    named(list(call)?, name).map(|_| ())
+    named(&list(call)?, name).map(|_| ())
 }
 
-fn named(namespaces: Vec<NamespaceDescriptor>, name: &str) -> Result<NamespaceDescriptor, Failure> {
+fn named(namespaces: &[NamespaceDescriptor], name: &str) -> Result<NamespaceDescriptor, Failure> {
     if let Some(found) = namespaces.iter().find(|namespace| namespace.name == name) {
         return Ok(found.clone());
     }

@@ -193,7 +193,10 @@ pub(crate) fn check(call: &AdminCall, asked: &[(Scope, Actions)]) -> Result<(), 
     let Some(((scope, actions), _)) = missing else {
         return Ok(());
     };
-    let actions: Vec<&str> = actions.iter().map(|action| action.name()).collect();
+    let actions: Vec<&str> = actions
+        .iter()
+        .map(basalt_security::rights::Action::name)
+        .collect();
     Err(Failure::access_denied(format!(
         "Insufficient permissions for user '{}' ({scope}, action={})",
         call.caller().user_name().unwrap_or("anonymous"),

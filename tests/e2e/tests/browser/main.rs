@@ -186,7 +186,7 @@ async fn incident(server: &Server) {
     }
 }
 
-/// Goal: the questions of an incident (docs/operations.md) are answered within two clicks from the overview,
+/// Goal: the questions of an incident (docs/observing.md) are answered within two clicks from the overview,
 /// each with its picture there. Method: a load with a hot row and scans that read in vain.
 #[test]
 fn an_incident_is_answered_within_two_clicks() {

@@ -82,11 +82,11 @@ fn alerts_are_tested_and_documented() {
     let alerts = after(&rules, "- alert: ");
     assert!(alerts.len() > 10, "{alerts:?}");
     assert_eq!(after(&read("grafana/alerts_test.yml"), "alertname: "), alerts);
-    let page = read("docs/operations.md");
+    let page = read("docs/observing.md");
     for alert in alerts {
         assert!(
             page.contains(&format!("`{alert}`")),
-            "{alert} is not in docs/operations.md"
+            "{alert} is not in docs/observing.md"
         );
     }
 }

@@ -64,10 +64,40 @@ fn scrape_under_load() -> Scrape {
     let store = format!("backup.url=\"file:{}/backups\"", dir.path().display());
     let server = Server::start(&data, &["rehearsal.servers=2", &store]);
     Client::connect(server.thrift).burst();
+    // A peer has series of its own.
+    let peer = Server::start(&dir.path().join("peer"), &[]);
+    add_peer(&server, &peer);
     let mut text = server.http_get("/metrics");
     server.stop();
+    peer.stop();
     text.push_str(&metrics_of_tests());
     Scrape::parse(&text)
+}
+
+/// Makes a server a replication peer of another.
+fn add_peer(server: &Server, peer: &Server) {
+    use basalt_client::native::{Cluster, ClusterOptions, Registry};
+    use basalt_idl::native::messages as pb;
+    let request = pb::AddReplicationPeerRequest {
+        peer_id: "p".to_owned(),
+        peer_config: pb::ReplicationPeer {
+            clusterkey: Some(format!("127.0.0.1:{}:/hbase", peer.thrift.port())),
+            ..pb::ReplicationPeer::default()
+        },
+        peer_state: pb::ReplicationState {
+            state: pb::replication_state::State::Enabled.into(),
+        },
+    };
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    let added = runtime.block_on(async {
+        let registry = Registry::bootstrap(&server.thrift.to_string())?;
+        let cluster = Cluster::new(ClusterOptions::new(registry));
+        let method = pb::MasterServiceMethod::AddReplicationPeer;
+        let answer: basalt_client::Result<pb::AddReplicationPeerResponse> =
+            cluster.ask_by_message(method, &request).await;
+        answer
+    });
+    added.expect("a peer");
 }
 
 /// Gives a data directory a certificate: a server with one has metrics of it.

@@ -232,7 +232,7 @@ fn every_word_of_zookeeper_has_an_answer() {
             &[
                 "\nLatency min/avg/max: ",
                 "\nConnections: 2\n",
-                "\nNode count: 28\n",
+                "\nNode count: 34\n",
             ],
         ),
         ("stat", &["\nClients:\n /127.0.0.1:", "\nMode: standalone\n"]),
@@ -246,7 +246,7 @@ fn every_word_of_zookeeper_has_an_answer() {
         ),
         (
             "mntr",
-            &["\nzk_znode_count\t28\n", "\nzk_num_alive_connections\t2\n"],
+            &["\nzk_znode_count\t34\n", "\nzk_num_alive_connections\t2\n"],
         ),
         (
             "cons",
@@ -320,7 +320,7 @@ fn curators_operations_are_answered() {
     assert_eq!(session.ask(9, "/hbase"), (0, text("/hbase")));
     let me = [&1_i32.to_be_bytes()[..], &text("ip"), &text("127.0.0.1")].concat();
     assert_eq!(session.ask(107, ""), (0, me));
-    assert_eq!(session.ask(104, "/hbase"), (0, 8_i32.to_be_bytes().to_vec()));
+    assert_eq!(session.ask(104, "/hbase"), (0, 10_i32.to_be_bytes().to_vec()));
     assert_eq!(session.ask(103, "/"), (0, vec![0; 4]));
     assert_eq!(session.ask(106, "/hbase/master"), (0, vec![0; 4]));
     for operation in [17, 18] {

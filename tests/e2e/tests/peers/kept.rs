@@ -63,7 +63,7 @@ fn writes_are_refused_at_the_limit() {
     let mut number = 0;
     let value = "v".repeat(100_000);
     let refused = loop {
-        let put = Put::new(&format!("row-{number:06}")).cell("f", "q", &value);
+        let put = Put::new(format!("row-{number:06}")).cell("f", "q", &value);
         // A region that splits refuses a put, too, for a moment.
         if let Err(error) = here.runtime.block_on(table.put(put))
             && !error.to_string().contains("NotServingRegionException")
@@ -101,7 +101,7 @@ fn a_peer_is_dropped_at_the_limit() {
     until("the peer is gone", || {
         let puts = (0..20).map(|_| {
             number += 1;
-            Put::new(&format!("row-{number:06}")).cell("f", "q", &value)
+            Put::new(format!("row-{number:06}")).cell("f", "q", &value)
         });
         here.run(table.put_multiple(puts));
         here.peers().is_empty()

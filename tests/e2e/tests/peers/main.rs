@@ -163,7 +163,7 @@ impl Node {
         let value = "v".repeat(200);
         let puts = numbers.clone().map(|number| {
             Put::new(key(number).as_str())
-                .cell("f", "q", &format!("{number}{value}"))
+                .cell("f", "q", format!("{number}{value}"))
                 .cell("g", "q", "not replicated")
         });
         self.run(of.put_multiple(puts));

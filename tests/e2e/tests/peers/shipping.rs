@@ -14,7 +14,7 @@ fn edits_arrive_over_kills_and_restarts_of_both_sides() {
     here.fill("t", 0..500);
     for round in 0..4_i64 {
         here.run(table.increment(Increment::new("counter").column("f", "n", round)));
-        here.run(table.put(Put::new("versions").cell("f", "q", &format!("{round}"))));
+        here.run(table.put(Put::new("versions").cell("f", "q", format!("{round}"))));
     }
     here.run(table.delete(Delete::columns("versions").column("f", "q")));
     here.run(table.delete(Delete::families("row-000001").family("f")));

@@ -4,6 +4,8 @@
 //! servers to spread over, so there they are judged by the busiest region's share of a minute's writes, and the
 //! report proposes a rehearsal.
 
+#![expect(clippy::format_push_string, reason = "a few texts for people")]
+
 use basalt_load::report::{commas, figure};
 use clap::ValueEnum;
 use serde::Serialize;

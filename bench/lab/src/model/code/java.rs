@@ -10,7 +10,7 @@ use crate::model::time::TimeForm;
 /// Java's letters of the parts of a time.
 const LETTERS: [&str; 6] = ["yyyy", "MM", "dd", "HH", "mm", "ss"];
 
-const HEAD: &str = r#"import java.io.IOException;
+const HEAD: &str = r"import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
@@ -30,7 +30,7 @@ import org.apache.hadoop.hbase.client.Scan;
 import org.apache.hadoop.hbase.client.Table;
 import org.apache.hadoop.hbase.util.Bytes;
 
-"#;
+";
 
 const HELPERS: &str = r#"
   /** A number as bytes, the highest first; reversed ones are subtracted from the greatest. */

@@ -48,7 +48,7 @@ fn create(layout: Layout<'_>, index: usize) -> String {
     let (table, made) = (&layout.model.tables[index], &layout.tables[index]);
     let families = table.families.iter().map(|family| {
         let mut options = format!("NAME => '{}'", family.name);
-        if let Some(compression) = family.compression.and_then(|compression| compression.name()) {
+        if let Some(compression) = family.compression.and_then(basalt_client::Compression::name) {
             let _ = write!(options, ", COMPRESSION => '{compression}'");
         }
         if let Some(versions) = family.versions {

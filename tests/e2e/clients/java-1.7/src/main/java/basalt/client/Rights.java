@@ -78,7 +78,8 @@ public final class Rights {
     });
     ask("is authorization on", () -> AccessControlClient.isAuthorizationEnabled(connection));
     act("grant on a family", () -> AccessControlClient.grant(connection, NAME, "bob", F, null, Action.READ));
-    act("grant more", () -> AccessControlClient.grant(connection, NAME, "bob", F, null, Action.WRITE));
+    act("grant more",
+        () -> AccessControlClient.grant(connection, NAME, "bob", F, null, Action.READ, Action.WRITE));
     act("grant on a column", () -> AccessControlClient.grant(connection, NAME, "@readers", G, Q, Action.READ));
     act("grant on a namespace", () -> AccessControlClient.grant(connection, "default", "bob", Action.EXEC));
     act("grant everywhere", () -> AccessControlClient.grant(connection, "eve", Action.CREATE));

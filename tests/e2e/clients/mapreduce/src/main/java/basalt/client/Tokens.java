@@ -1,5 +1,6 @@
 package basalt.client;
 
+import java.io.IOException;
 import java.nio.file.Path;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.hbase.HConstants;
@@ -10,6 +11,7 @@ import org.apache.hadoop.hbase.protobuf.generated.AuthenticationProtos;
 import org.apache.hadoop.hbase.security.token.AuthenticationTokenIdentifier;
 import org.apache.hadoop.hbase.security.token.ClientTokenUtil;
 import org.apache.hadoop.io.Text;
+import org.apache.hadoop.ipc.RemoteException;
 import org.apache.hadoop.security.Credentials;
 import org.apache.hadoop.security.token.Token;
 
@@ -31,7 +33,16 @@ final class Tokens {
 
   /** Gets a token and writes it to a file, under the services that clients look for. */
   static String write(Connection connection, String file) throws Exception {
-    Token<AuthenticationTokenIdentifier> token = ClientTokenUtil.obtainToken(connection);
+    Token<AuthenticationTokenIdentifier> token;
+    try {
+      token = ClientTokenUtil.obtainToken(connection);
+    } catch (IOException wrapped) {
+      Throwable cause = wrapped;
+      while (cause.getCause() != null) {
+        cause = cause.getCause();
+      }
+      throw cause instanceof RemoteException remote ? remote.unwrapRemoteException() : wrapped;
+    }
     Credentials credentials = new Credentials();
     credentials.addToken(token.getService(), token);
     Token<AuthenticationTokenIdentifier> other = new Token<>(token);
