@@ -437,7 +437,7 @@ fn changes_and_allowed_calls_are_in_the_audit_log() {
     for (reason, of) in [
         ("created", r#""namespace":"ns""#),
         ("created", r#""table":"ns:t""#),
-        ("family added", r#""table":"ns:t""#),
+        ("altered", r#""table":"ns:t""#),
         ("snapshot s was taken", r#""table":"ns:t""#),
         ("table was made of snapshot s", r#""table":"u""#),
         ("snapshot s was deleted", ""),

@@ -13,7 +13,12 @@ use socket2::{Domain, Socket, Type};
 /// Connections of an address that have not logged in.
 const MAX: usize = 300;
 /// Memory of such a connection.
-const BYTES_MAX: u64 = 8 << 10;
+const BYTES_MAX: u64 = if cfg!(debug_assertions) {
+    // Tasks of a program without optimisation are larger.
+    12 << 10
+} else {
+    8 << 10
+};
 /// Room for memory that is not the connections': threads, and what the allocator keeps at hand.
 const BESIDE: u64 = 1 << 20;
 
