@@ -61,6 +61,8 @@ mod multi;
 mod multi_row;
 mod normalizer;
 mod peers;
+#[cfg(test)]
+mod permissions;
 mod places;
 mod procedures;
 mod quota;

@@ -42,6 +42,14 @@ impl Client {
         Self::over(socket, accepted, server, (service, None), None).await
     }
 
+    /// A connection of a client that has logged in.
+    pub(super) async fn connect_as(server: &Arc<Server>, service: &str, login: Login) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let socket = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        let (accepted, _) = listener.accept().await.unwrap();
+        Self::over(socket, accepted, server, (service, None), Some(login)).await
+    }
+
     /// A connection of ClientService whose sockets hold little.
     async fn connect_narrow(server: &Arc<Server>, codec: Option<&str>) -> Self {
         const BUFFER_BYTES: u32 = 16 << 10;

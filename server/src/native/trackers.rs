@@ -51,7 +51,9 @@ pub(super) fn modify_family(
 /// Sets the tracker of a table or family, and ends a migration. The tracker that it has already changes
 /// nothing, as in HBase.
 fn modify(call: &AdminCall, table: &TableName, family: Option<&[u8]>, tracker: &str) -> Result<(), Failure> {
-    let (descriptor, state) = tables::describe(call, table)?;
+    // With the right to change the table, also if nothing changes.
+    let descriptor = tables::descriptor(call, table)?;
+    let (_, state) = tables::describe(call, table)?;
     check_target(tracker)?;
     if state != TableState::Enabled {
         return Err(Error::TableNotEnabled {
