@@ -22,7 +22,7 @@ pub(super) enum Change {
     Remove,
 }
 
-/// Which list: of what is replicated, or of what is not.
+/// The lists of a peer: included, and excluded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Which {
     Included,

@@ -75,7 +75,7 @@ pub struct Piece {
     pub position: u64,
 }
 
-/// What stands before the bytes of a piece.
+/// The line before the bytes of a piece.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Head {
     format: u32,
@@ -196,10 +196,7 @@ impl Vault {
             path: crate::catalogue::encode_path(path),
             length,
         };
-        let mut payload = serde_json::to_vec(&head).map_err(|error| Error::Refused(error.to_string()))?;
-        payload.push(b'\n');
-        payload.extend_from_slice(bytes);
-        self.put_object(Kind::Log, &piece.object(), &payload).await
+        self.put_headed(Kind::Log, &piece.object(), &head, bytes).await
     }
 
     /// Records that the log of a run ended at the end of `place` at its time.
@@ -258,16 +255,11 @@ impl Vault {
     /// Reads a piece: its head and bytes.
     async fn piece(&self, piece: &Piece) -> Result<(Head, bytes::Bytes)> {
         let name = piece.object();
-        let (payload, _) = self.open_object(Kind::Log, &name).await?;
+        let (head, bytes): (Head, bytes::Bytes) = self.open_headed(Kind::Log, &name).await?;
         let damaged = |what: &str| self.damaged(&name, what.to_owned());
-        let end = payload.iter().position(|byte| *byte == b'\n');
-        let end = end.ok_or_else(|| damaged("it has no head"))?;
-        let head: Head =
-            serde_json::from_slice(&payload[..end]).map_err(|error| damaged(&error.to_string()))?;
         if head.format != FORMAT || head.name != piece.name() {
             return Err(damaged("it is another piece, or one of another format"));
         }
-        let bytes = payload.slice(end + 1..);
         if bytes.len() as u64 != piece.to - piece.from {
             return Err(damaged("it has another number of bytes than its name says"));
         }

@@ -8,11 +8,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::object::Kind;
 use crate::vault::Vault;
 
-/// Folder of what is shipped of the log.
+/// Folder of the log.
 pub(crate) const FOLDER: &str = "log";
 
 /// Begins the names of the objects.
@@ -109,27 +109,20 @@ impl Vault {
             name: numbers.name(),
             turns: described.collect(),
         };
-        let mut payload = serde_json::to_vec(&head).map_err(|error| Error::Refused(error.to_string()))?;
-        payload.push(b'\n');
-        for turn in turns {
-            payload.extend_from_slice(&turn.edit);
-        }
-        self.put_object(Kind::Log, &numbers.object(run), &payload).await
+        let edits: Vec<u8> = turns.iter().flat_map(|turn| turn.edit.iter().copied()).collect();
+        self.put_headed(Kind::Log, &numbers.object(run), &head, &edits)
+            .await
     }
 
     /// Reads the turns of an object.
     pub(crate) async fn turns(&self, run: &str, numbers: Numbers) -> Result<Vec<Turn>> {
         let name = numbers.object(run);
-        let (payload, _) = self.open_object(Kind::Log, &name).await?;
+        let (head, edits): (Head, _) = self.open_headed(Kind::Log, &name).await?;
         let damaged = |what: &str| self.damaged(&name, what.to_owned());
-        let end = payload.iter().position(|byte| *byte == b'\n');
-        let end = end.ok_or_else(|| damaged("it has no head"))?;
-        let head: Head =
-            serde_json::from_slice(&payload[..end]).map_err(|error| damaged(&error.to_string()))?;
         if head.format != FORMAT || head.name != numbers.name() {
             return Err(damaged("it has other turns, or is of another format"));
         }
-        let mut rest = &payload[end + 1..];
+        let mut rest = &edits[..];
         let mut turns = Vec::new();
         for (number, described) in (numbers.from..).zip(head.turns) {
             let Some((edit, behind)) = rest.split_at_checked(described.bytes) else {

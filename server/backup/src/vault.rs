@@ -14,6 +14,7 @@
 use std::collections::HashSet;
 
 use bytes::Bytes;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::catalogue::{Catalogue, FOLDER};
@@ -174,6 +175,34 @@ impl Vault {
     pub(crate) async fn open_object(&self, kind: Kind, name: &str) -> Result<(Bytes, Digest)> {
         let object = self.store.get(name).await?;
         object::open(self.key.as_ref(), kind, object).map_err(|what| self.damaged(name, what))
+    }
+
+    /// Reads an object whose payload is a line of JSON and bytes.
+    pub(crate) async fn open_headed<H: DeserializeOwned>(
+        &self,
+        kind: Kind,
+        name: &str,
+    ) -> Result<(H, Bytes)> {
+        let (payload, _) = self.open_object(kind, name).await?;
+        let end = payload.iter().position(|byte| *byte == b'\n');
+        let end = end.ok_or_else(|| self.damaged(name, "it has no head".to_owned()))?;
+        let head =
+            serde_json::from_slice(&payload[..end]).map_err(|error| self.damaged(name, error.to_string()))?;
+        Ok((head, payload.slice(end + 1..)))
+    }
+
+    /// Writes an object whose payload is a line of JSON and bytes. Returns the bytes written.
+    pub(crate) async fn put_headed<H: Serialize>(
+        &self,
+        kind: Kind,
+        name: &str,
+        head: &H,
+        bytes: &[u8],
+    ) -> Result<u64> {
+        let mut payload = serde_json::to_vec(head).map_err(|error| Error::Refused(error.to_string()))?;
+        payload.push(b'\n');
+        payload.extend_from_slice(bytes);
+        self.put_object(kind, name, &payload).await
     }
 
     /// Writes an object that has a name of its own.

@@ -25,7 +25,7 @@ mod source;
 /// Time between two looks at the log that is kept.
 const PERIOD: Duration = Duration::from_secs(1);
 
-/// Who suspends writes.
+/// The name under which replication suspends writes.
 const WHO: &str = "replication";
 
 /// Ships to all peers until the server stops.

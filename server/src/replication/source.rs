@@ -65,7 +65,7 @@ enum Problem {
     },
 }
 
-/// What a failed call says about the next attempt.
+/// Kinds of failed calls, by which the next attempt differs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Refusal {
     /// A table or family is missing there.
@@ -135,7 +135,7 @@ pub(super) async fn run(server: Arc<Server>, peer: Arc<Peer>, stop: Cancellation
         () = stop.cancelled() => {}
         () = working => {}
     }
-    // What is not saved is sent again after the start.
+    // Edits behind the saved position are sent again after the start.
     if let Err(problem) = source.save(Duration::ZERO).await {
         tracing::warn!("replication to peer {}: {problem}", source.peer.id);
     }

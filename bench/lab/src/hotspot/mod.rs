@@ -128,7 +128,7 @@ pub struct Arguments {
     /// How often it is read for each design.
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=1000))]
     pub(crate) range_reads: u64,
-    /// What matters to you: the advice at the end of the report is judged by it.
+    /// Properties that the advice at the end of the report is judged by.
     #[arg(long, value_delimiter = ',', default_value = "writes,range")]
     pub(crate) important: Vec<Important>,
     /// Sequence numbers that a task takes from the server's counter at a time, for the design `minute`. 0: no

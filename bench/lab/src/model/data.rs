@@ -42,7 +42,7 @@ pub(super) struct Question {
 }
 
 impl Data {
-    /// The rows of a table, `scale` times as many in a day.
+    /// The rows of a table, with `scale` times the rows of a day.
     pub(super) fn new(table: &Table, scale: f64, seed: u64) -> Data {
         let mut ids: Vec<(String, Chooser, u64)> = Vec::new();
         for segment in table.keys.iter().flat_map(|key| &key.segments) {

@@ -46,7 +46,7 @@ pub(super) struct Field {
 pub(super) enum FieldKind {
     /// The row's time.
     Time(TimeForm),
-    /// One of so many, such as a user.
+    /// An id: one of a number of users, sensors and the like.
     Id { count: u64, skew: Distribution },
     /// The row's number.
     Sequence,
@@ -135,7 +135,7 @@ impl Pattern {
     }
 }
 
-/// What a pattern does.
+/// The operation of a pattern.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum PatternKind {
     /// New rows, in the order of time.

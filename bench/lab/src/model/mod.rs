@@ -314,7 +314,7 @@ impl Run {
         })
     }
 
-    /// What to do where one process has no servers to spread over; empty in a rehearsal and on a cluster.
+    /// The proposal of a rehearsal, for a process that has no servers to spread over; empty in a rehearsal and on a cluster.
     async fn proposal(&self) -> Result<String> {
         if !self.target.is_basalt {
             return Ok(String::new());

@@ -157,7 +157,7 @@ pub(super) struct ResultReport {
     pub(super) difference: Option<String>,
 }
 
-/// What a result is judged by.
+/// The figures that a result is judged by.
 #[derive(Debug)]
 pub(super) struct Judged<'a> {
     pub(super) pattern: &'a Pattern,
@@ -467,7 +467,7 @@ fn advice(report: &Report) -> String {
     advice
 }
 
-/// What a layout pays in a pattern, compared with the best of the others.
+/// The price of a layout in a pattern, compared with the best of the others.
 fn price(pattern: &PatternReport, layout: usize) -> Option<String> {
     let own = &pattern.results[layout];
     if pattern.kind == "write" {

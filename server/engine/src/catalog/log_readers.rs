@@ -1,4 +1,4 @@
-//! Readers of the log: what an edit of the log is about.
+//! Readers of the log: edits with their tables.
 //!
 //! Edits name regions. The table of a region is known as long as a reader may come to an edit of it: before a
 //! change of the manifest takes a region away, [`Catalog::note_gone_regions`] notes its table.

@@ -314,7 +314,7 @@ impl Kept {
             .vfs
             .open(&path, how)
             .map_err(|e| Error::io("opening", &path, e))?;
-        // What a change that failed has left must not stand behind the new frames.
+        // Bytes of a change that failed must not stand behind the new frames.
         file.set_len(at).map_err(|e| Error::io("truncating", &path, e))?;
         file.write_at(&frames, at)
             .map_err(|e| Error::io("writing", &path, e))?;

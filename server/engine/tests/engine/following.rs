@@ -13,7 +13,7 @@ use basalt_engine::schema::TableName;
 
 use crate::rig::{Rig, create, descriptor, name, put, row, rows};
 
-/// What the tables were at a position.
+/// The tables at a position.
 struct Moment {
     /// The last row of before.
     position: SeqId,

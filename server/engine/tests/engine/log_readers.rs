@@ -178,7 +178,7 @@ fn a_reader_gets_origin_and_time() {
     assert!(!tail.has_news());
 }
 
-/// What the workload of crashes was told.
+/// The answers that the workload of crashes has got.
 #[derive(Default)]
 struct Told {
     added: bool,

@@ -1,4 +1,4 @@
-//! What a replication peer is: where it is, and which cells go there.
+//! Configuration of a replication peer: its address, and the cells that go there.
 //!
 //! The rules and texts are HBase's (`ReplicationPeerManager`, `ReplicationPeerConfig`).
 

@@ -69,7 +69,7 @@ pub(crate) struct Figures {
     kept: Gauge,
 }
 
-/// What `status 'replication'` shows of a source.
+/// Figures of a source, for `status 'replication'`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SourceLoad {
     pub(crate) running: bool,

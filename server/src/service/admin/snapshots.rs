@@ -115,7 +115,7 @@ pub(crate) fn delete(call: &AdminCall, name: &str) -> Result<(), Failure> {
     })
 }
 
-/// What making `table` of a snapshot needs; `owned` is the snapshot if the caller owns it.
+/// The right to make `table` of a snapshot; `owned` is the snapshot if the caller owns it.
 fn to_clone<'t>(owned: Option<&SnapshotMeta>, table: &'t TableName) -> (Action, Target<'t>) {
     match owned {
         Some(snapshot) if snapshot.descriptor.name == *table => (Action::Connect, Target::Server),
@@ -124,7 +124,7 @@ fn to_clone<'t>(owned: Option<&SnapshotMeta>, table: &'t TableName) -> (Action, 
     }
 }
 
-/// What restoring the table of a snapshot needs.
+/// The right to restore the table of a snapshot.
 fn to_restore(owned: Option<&SnapshotMeta>) -> (Action, Target<'_>) {
     match owned {
         Some(snapshot) => (Action::Admin, Target::Table(&snapshot.descriptor.name)),
@@ -173,7 +173,7 @@ pub(crate) fn would_clone(call: &AdminCall, name: &str, table: &TableName) -> Re
     })
 }
 
-/// What [`restore_or_clone`] needs.
+/// The right to call [`restore_or_clone`].
 fn to_restore_or_clone<'t>(
     call: &AdminCall,
     owned: Option<&'t SnapshotMeta>,

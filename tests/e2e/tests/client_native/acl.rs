@@ -80,7 +80,7 @@ fn hbase_shaded_client_1_7_2_grants() {
         "{refused}"
     );
 
-    // What was granted holds, for the old client and a new one; reading the table of rights needs a right to it.
+    // Granted rights hold, for the old client and a new one; reading the table of rights needs a right to it.
     let asked = rights(&old, &site, &bob, [&port, "ask"]);
     assert_eq!(answer(&asked, "get"), "r f:q=seen");
     for request in ["rows", "grant"] {

@@ -1,4 +1,4 @@
-//! What arrives at a peer.
+//! Edits at a peer: they arrive, in order, and none goes round in a circle.
 
 use super::*;
 
@@ -63,7 +63,7 @@ fn edits_of_two_peers_of_each_other_end_after_one_hop() {
     until("nothing waits", || {
         here.source().replication_lag == 0 && there.source().replication_lag == 0
     });
-    // What came from the other side is read once more, and left out.
+    // Edits of the other side are read once more, and left out.
     let unsent = "basalt_replication_unsent_edits_total{peer=\"p\",reason=\"filtered\"}";
     until("the other's edits were read", || {
         here.metric(unsent) > 0 && there.metric(unsent) > 0

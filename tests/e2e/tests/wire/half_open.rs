@@ -173,7 +173,7 @@ fn handshakes_end_in_time() {
         open.push(stream);
     }
     for (number, mut stream) in open.into_iter().enumerate() {
-        // What the server says before it closes the connection, which is reset if bytes are unread.
+        // The server's last words before it closes the connection, which is reset if bytes are unread.
         let ended = stream.read_to_end(&mut Vec::new());
         let is_timeout = ended.as_ref().is_err_and(|error| {
             matches!(

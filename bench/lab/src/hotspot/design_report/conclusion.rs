@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use super::{DesignReport, Report};
 
-/// What a key must be good at.
+/// A property that a key can be chosen for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Important {

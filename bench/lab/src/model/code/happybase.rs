@@ -10,7 +10,7 @@ use crate::model::time::TimeForm;
 /// Python's letters of the parts of a time.
 const LETTERS: [&str; 6] = ["%Y", "%m", "%d", "%H", "%M", "%S"];
 
-/// What all code needs.
+/// The beginning of every program: imports and helpers.
 const HEAD: &str = r#"import hashlib
 import json
 import sys
