@@ -15,6 +15,8 @@ import (
 	"reflect"
 	"time"
 
+	"basalt/tour/gen/thrift2/hbase"
+
 	"github.com/apache/thrift/lib/go/thrift"
 )
 
@@ -85,8 +87,12 @@ func encryption() *tls.Config {
 	return config
 }
 
-// check panics with the error of a call that must succeed.
+// check panics with the error of a call that must succeed. The library prints the address of an exception's text;
+// this prints the text.
 func check(err error) {
+	if refused, ok := errors.AsType[*hbase.TIOError](err); ok {
+		panic(refused.GetMessage())
+	}
 	if err != nil {
 		panic(err)
 	}
