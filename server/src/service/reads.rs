@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use basalt_client::native::Cluster;
 use basalt_engine::cell::{CellBatch, OnShortage};
-use basalt_engine::op::{Get, ReadSpec, ReadTier};
+use basalt_engine::op::{ReadSpec, ReadTier};
 use basalt_engine::schema::TableName;
 use basalt_engine::{Engine, Error};
 use basalt_security::rights::ColumnFilter;
@@ -97,17 +97,10 @@ impl Gets {
     /// memory for its result.
     fn run(&mut self, server: &Server, engine: &Engine, tier: ReadTier, end: usize) -> Result<bool, Failure> {
         while self.found.rows.len() < end.min(self.count)
-            && let Some((row, spec)) = self.wanted.get_mut(self.found.rows.len())
+            && let Some((row, spec)) = self.wanted.get(self.found.rows.len())
         {
-            spec.tier = tier;
             let before = self.found.batch.row_count();
-            let get = Get {
-                row,
-                spec: std::mem::take(spec),
-            };
-            let outcome = engine.get(&self.table, &get, &mut self.found.batch);
-            *spec = get.spec;
-            match outcome {
+            match engine.get_within(&self.table, row, spec, tier, &mut self.found.batch) {
                 Ok(()) => {}
                 Err(Error::NotInMemory) => {
                     self.found.batch.abandon_row();

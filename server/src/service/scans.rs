@@ -148,7 +148,7 @@ fn check(scan: &Scan) -> Result<(), Failure> {
 
 fn new_scan(table: TableName, mut scan: Scan, sort_columns: bool) -> OpenScan {
     if scan.may_read_memory_only() {
-        scan.spec.tier = ReadTier::Memory;
+        scan.tier = ReadTier::Memory;
     }
     OpenScan {
         remote: None,

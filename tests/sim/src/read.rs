@@ -193,7 +193,7 @@ impl Held {
             ..Scan::default()
         };
         if scan.may_read_memory_only() {
-            scan.spec.tier = ReadTier::Memory;
+            scan.tier = ReadTier::Memory;
         }
         Ok(Self {
             what: format!("the scan of {table} (reversed: {reversed}, batch: {batch:?})"),

@@ -95,10 +95,6 @@ pub struct ReadSpec {
     pub raw: bool,
     /// Filter, if any. Each region the read visits makes an instance of its own.
     pub filter: Option<Arc<FilterSpec>>,
-    /// Where the read may look.
-    pub tier: ReadTier,
-    /// The caller holds a row's lock, so the read does not wait for memory.
-    pub holds_lock: bool,
 }
 
 impl Default for ReadSpec {
@@ -113,8 +109,6 @@ impl Default for ReadSpec {
             cache_blocks: true,
             raw: false,
             filter: None,
-            tier: ReadTier::All,
-            holds_lock: false,
         }
     }
 }
@@ -150,6 +144,8 @@ pub struct Scan {
     pub caching: Option<usize>,
     /// Cells to read of each row.
     pub spec: ReadSpec,
+    /// Where the scan may look at first (`crate::engine::Scanner::read_from_disk`).
+    pub tier: ReadTier,
 }
 
 impl Scan {
@@ -174,6 +170,7 @@ impl Default for Scan {
             limit: None,
             caching: None,
             spec: ReadSpec::default(),
+            tier: ReadTier::All,
         }
     }
 }

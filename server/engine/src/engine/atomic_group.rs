@@ -22,9 +22,7 @@ use std::time::Duration;
 
 use smallvec::SmallVec;
 
-use super::write::{
-    AssignedTime, WriteOutcome, check_room, plan_mutation, scratch, settle, under_lock, writable_table,
-};
+use super::write::{AssignedTime, WriteOutcome, check_room, plan_mutation, scratch, settle, writable_table};
 use crate::catalog::{Catalog, Table};
 use crate::cell::{Account, BATCH_FREE_BYTES, Cell, CellBatch, KeyBuf, TTL_TAG_BYTES, ttl_ms};
 use crate::error::{Error, Result};
@@ -40,6 +38,7 @@ use crate::region::{
     pause_of_row, plan_update, read_row, stronger, unpublished, write_rows,
 };
 use crate::schema::{CellLimit, Cut, TableDescriptor, TableName};
+use crate::store::Reach;
 use crate::wal::{Commit, Logging, origin_bytes};
 
 /// Copies of a stored value that an update makes besides the one in its result: the new value, with
@@ -96,7 +95,8 @@ fn attempt(
     )?;
     let region = request.region(table)?;
     check_room(shared, table, region)?;
-    let made = made(shared, &table.descriptor, group)?.reserve(shared, under_lock(tier))?;
+    let made =
+        made(shared, &table.descriptor, group)?.reserve(shared, Reach::under_lock(tier).on_shortage())?;
     let locks = request.lock(shared, region, tier)?;
     let time = AssignedTime(catalog);
     let Some(now) = time.now() else {
@@ -420,7 +420,7 @@ impl Reader<'_> {
                     qualifier,
                     condition.time_range,
                     self.shared.read_view(),
-                    self.tier,
+                    Reach::under_lock(self.tier),
                     &mut scratch(self.shared, self.tier),
                     |cell| (cell.key.timestamp(), holds(op, expected, Some(cell.value))),
                 )?;
@@ -433,7 +433,7 @@ impl Reader<'_> {
                 let spec = ReadSpec {
                     filter: Some(Arc::clone(filter)),
                     time_range: condition.time_range,
-                    ..self.spec()
+                    ..ReadSpec::default()
                 };
                 let mut found = scratch(self.shared, self.tier);
                 self.row(&spec, condition.row, &mut found)?;
@@ -465,24 +465,17 @@ impl Reader<'_> {
             let spec = ReadSpec {
                 families: families.into_iter().map(selection).collect(),
                 time_range: update.time_range,
-                ..self.spec()
+                ..ReadSpec::default()
             };
             self.row(&spec, update.row, out)?;
         }
         Ok(())
     }
 
-    fn spec(&self) -> ReadSpec {
-        ReadSpec {
-            tier: self.tier,
-            holds_lock: true,
-            ..ReadSpec::default()
-        }
-    }
-
     fn row(&self, spec: &ReadSpec, row: &[u8], out: &mut CellBatch) -> Result<bool> {
         let row_max_bytes = self.shared.options.row_max_bytes;
-        let read_view = unpublished(self.shared.read_view());
+        let reach = Reach::under_lock(self.tier);
+        let read_view = (reach, unpublished(self.shared.read_view()));
         read_row(self.version, spec, row, read_view, row_max_bytes, out)
     }
 }
@@ -525,7 +518,10 @@ impl<'g> Planner<'_, '_, 'g> {
             draft_of(&mut drafts, step.row()).add(step);
         }
         let calls = &self.reader.shared.store.reader.calls;
-        let mut copies = calls.account(BATCH_FREE_BYTES, under_lock(self.reader.tier));
+        let mut copies = calls.account(
+            BATCH_FREE_BYTES,
+            Reach::under_lock(self.reader.tier).on_shortage(),
+        );
         // Before the tombstones of the group get a time: they cover its updates, as in HBase.
         let mut updates: SmallVec<[(usize, RowPlan<'g>); 1]> = SmallVec::new();
         let (mut ahead_ms, mut delay_ms) = (0, 0);
@@ -597,7 +593,7 @@ impl<'g> Planner<'_, '_, 'g> {
                 qualifier,
                 update.time_range,
                 shared.read_view(),
-                self.reader.tier,
+                Reach::under_lock(self.reader.tier),
                 out,
                 stored,
             )?

@@ -411,7 +411,21 @@ impl Engine {
     /// Reads one row; appends at most one row to `out`.
     #[cfg(feature = "server")]
     pub fn get(&self, table: &TableName, get: &Get<'_>, out: &mut CellBatch) -> Result<()> {
-        read::get(self.open_catalog()?, table, get, out)
+        self.get_within(table, get.row, &get.spec, ReadTier::All, out)
+    }
+    /// As [`Self::get`], of `row`. With [`ReadTier::Memory`], for a network thread, it fails with
+    /// [`Error::NotInMemory`] where it would read from disk or wait for memory; an open row of `out` is then to be
+    /// abandoned.
+    #[cfg(feature = "server")]
+    pub fn get_within(
+        &self,
+        table: &TableName,
+        row: &[u8],
+        spec: &ReadSpec,
+        tier: ReadTier,
+        out: &mut CellBatch,
+    ) -> Result<()> {
+        read::get(self.open_catalog()?, table, row, spec, tier, out)
     }
     /// Reads the blocks that these gets need and that are not in memory into the cache, several at a
     /// time. Returns the number of gets, counted from the first, for which this was done; at least 1

@@ -10,29 +10,30 @@ use crate::catalog::{Catalog, SystemTable};
 use crate::cell::CellBatch;
 use crate::clock::Clock;
 use crate::error::{Error, Result};
-use crate::op::{Columns, FamilySelection, FetchLimits, Get, ReadSpec, ReadTier, Scan};
+use crate::op::{Columns, FamilySelection, FetchLimits, ReadSpec, ReadTier, Scan};
 use crate::region::{
     LongRow, OpenReadView, Region, RegionInfo, RegionScanner, RegionVersion, ScanRange, Shared, Step,
     check_read, check_row, read_row,
 };
 use crate::schema::TableName;
 use crate::seeded;
-use crate::store::ReadView;
+use crate::store::{Reach, ReadView};
 
 /// Reads one row.
-pub(super) fn get(catalog: &Catalog, table: &TableName, get: &Get<'_>, out: &mut CellBatch) -> Result<()> {
-    let row_max_bytes = catalog.shared().options.row_max_bytes;
-    read_region(
-        catalog,
-        table,
-        get.row,
-        &get.spec,
-        |region, version, read_view| {
-            read_row(version, &get.spec, get.row, read_view, row_max_bytes, out)?;
-            region.reads.increment();
-            Ok(())
-        },
-    )
+pub(super) fn get(
+    catalog: &Catalog,
+    table: &TableName,
+    row: &[u8],
+    spec: &ReadSpec,
+    tier: ReadTier,
+    out: &mut CellBatch,
+) -> Result<()> {
+    let (reach, row_max_bytes) = (Reach::of(tier), catalog.shared().options.row_max_bytes);
+    read_region(catalog, table, row, spec, |region, version, read_view| {
+        read_row(version, spec, row, (reach, read_view), row_max_bytes, out)?;
+        region.reads.increment();
+        Ok(())
+    })
 }
 
 /// Checks a read of one row, and captures the region for `read`.
@@ -181,7 +182,7 @@ impl Scanner {
         if scan.batch == Some(0) {
             return Err(Error::InvalidArgument("A scan's batch must be at least 1".into()));
         }
-        if scan.spec.tier == ReadTier::Memory && !scan.may_read_memory_only() {
+        if scan.tier == ReadTier::Memory && !scan.may_read_memory_only() {
             return Err(Error::InvalidArgument(
                 "A scan of memory only takes no filter and no batch".into(),
             ));
@@ -326,13 +327,13 @@ impl Scanner {
 
     /// Whether it reads from memory only.
     pub fn is_memory_only(&self) -> bool {
-        self.scan.spec.tier == ReadTier::Memory
+        self.scan.tier == ReadTier::Memory
     }
 
     /// Allows a scan of memory only ([`ReadTier::Memory`]) to read from disk from now on.
     pub fn read_from_disk(&mut self) {
         if self.is_memory_only() {
-            self.scan.spec.tier = ReadTier::All;
+            self.scan.tier = ReadTier::All;
             // The open scanner would not read from disk.
             if let Some(current) = &mut self.current {
                 current.pause();
@@ -543,6 +544,7 @@ impl Scanner {
         } else {
             self.open.read_view()
         };
+        let read_view = (Reach::of(self.scan.tier), read_view);
         let scanner = match &mut self.current {
             Some(scanner) => {
                 scanner.resume(version, spec, read_view)?;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use crate::catalog::{Catalog, Table, Tables};
-use crate::cell::{BATCH_FREE_BYTES, CellBatch, OnShortage};
+use crate::cell::{BATCH_FREE_BYTES, CellBatch};
 use crate::clock::Timestamps;
 use crate::error::{Error, Result};
 use crate::id::{RegionId, Uuid};
@@ -18,6 +18,7 @@ use crate::region::{
 };
 use crate::schema::{CellLimit, TableName};
 use crate::seeded;
+use crate::store::Reach;
 use crate::sync::{Loaded, RwLockReadGuard};
 use crate::wal::{Commit, Logging, origin_bytes};
 
@@ -154,19 +155,10 @@ pub(super) fn write_groups<'t>(
     Ok(last)
 }
 
-/// The behaviour of a write that holds a row's lock when there is no memory for the cells that it
-/// reads. It does not wait, because a network thread may be waiting for the lock.
-pub(super) fn under_lock(tier: ReadTier) -> OnShortage {
-    match tier {
-        ReadTier::Memory => OnShortage::Leave,
-        ReadTier::All => OnShortage::Refuse,
-    }
-}
-
 /// The buffer for a stored cell that a write reads.
 pub(super) fn scratch(shared: &Shared, tier: ReadTier) -> CellBatch {
     let calls = &shared.store.reader.calls;
-    CellBatch::charged_in(calls.account(BATCH_FREE_BYTES, under_lock(tier)))
+    CellBatch::charged_in(calls.account(BATCH_FREE_BYTES, Reach::under_lock(tier).on_shortage()))
 }
 
 /// Assigned time for one write.

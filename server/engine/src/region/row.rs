@@ -3,10 +3,10 @@
 use crate::cell::{Cell, CellBatch};
 use crate::error::Result;
 use crate::id::SeqId;
-use crate::op::{Columns, FamilySelection, ReadSpec, ReadTier, TimeRange};
+use crate::op::{Columns, FamilySelection, ReadSpec, TimeRange};
 use crate::region::{RegionScanner, RegionVersion, Step, family_index};
 use crate::seeded;
-use crate::store::{self, BlockRead, ReadView};
+use crate::store::{self, BlockRead, Reach, ReadView};
 
 /// Appends the cells of `row` that `spec` selects to `out`: one row, or none. Returns whether there
 /// was one.
@@ -14,7 +14,7 @@ pub(crate) fn read_row(
     version: &RegionVersion,
     spec: &ReadSpec,
     row: &[u8],
-    read_view: ReadView,
+    read_view: (Reach, ReadView),
     row_max_bytes: usize,
     out: &mut CellBatch,
 ) -> Result<bool> {
@@ -44,7 +44,7 @@ pub(crate) fn missing_blocks(
     Ok(())
 }
 
-/// The newest visible version of a column in `time_range`, searched for in `tier` and copied out by
+/// The newest visible version of a column in `time_range`, searched for within `reach` and copied out by
 /// `take`. Writes that are applied and not yet published are visible. The version is read into
 /// `scratch`, which is left unchanged.
 /// REQUIRES: the row's lock is held exclusively, so that no newer version is being added; no row of
@@ -60,14 +60,14 @@ pub(crate) fn newest_cell<T>(
     qualifier: &[u8],
     time_range: TimeRange,
     read_view: ReadView,
-    tier: ReadTier,
+    reach: Reach,
     scratch: &mut CellBatch,
     take: impl FnOnce(Cell<'_>) -> T,
 ) -> Result<Option<T>> {
     let first = scratch.cell_count();
     let spec = ReadSpec {
         time_range,
-        ..column_spec(version, family, qualifier, 1, tier)
+        ..column_spec(version, family, qualifier, 1)
     };
     let mut newest = unpublished(read_view);
     if let Some(file) = version.stores[family].files.last()
@@ -75,7 +75,7 @@ pub(crate) fn newest_cell<T>(
     {
         newest.read_point = file.meta().max_seq;
     }
-    if !read_row(version, &spec, row, newest, usize::MAX, scratch)? {
+    if !read_row(version, &spec, row, (reach, newest), usize::MAX, scratch)? {
         return Ok(None);
     }
     let taken = take(scratch.cell(first));
@@ -96,28 +96,21 @@ pub(crate) fn newest_timestamps(
     mut scratch: CellBatch,
 ) -> Result<Vec<i64>> {
     let found = &mut scratch;
-    let spec = column_spec(version, family, qualifier, versions, ReadTier::All);
-    read_row(version, &spec, row, unpublished(read_view), usize::MAX, found)?;
+    let spec = column_spec(version, family, qualifier, versions);
+    let read_view = (Reach::DiskAtOnce, unpublished(read_view));
+    read_row(version, &spec, row, read_view, usize::MAX, found)?;
     Ok((0..found.cell_count())
         .map(|index| found.cell(index).key.timestamp())
         .collect())
 }
 
-fn column_spec(
-    version: &RegionVersion,
-    family: usize,
-    qualifier: &[u8],
-    versions: usize,
-    tier: ReadTier,
-) -> ReadSpec {
+fn column_spec(version: &RegionVersion, family: usize, qualifier: &[u8], versions: usize) -> ReadSpec {
     ReadSpec {
         families: vec![FamilySelection {
             family: version.table.families[family].name.clone(),
             columns: Columns::Only(vec![qualifier.to_vec()]),
         }],
         max_versions: i32::try_from(versions).unwrap_or(i32::MAX),
-        tier,
-        holds_lock: true,
         ..ReadSpec::default()
     }
 }

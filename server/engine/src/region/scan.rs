@@ -21,7 +21,7 @@
 //!
 //! A scanner belongs to one read view, one region version at a time and one caller at a time. It takes no
 //! lock.
-//! Between two rows it can be paused and go on in a later version of the region, or with another tier. A row
+//! Between two rows it can be paused and go on in a later version of the region, or with another reach. A row
 //! that cannot be finished, because it is not in memory or calls have no memory for it, is left as if it had
 //! not been begun: the scanner is paused before it. With a filter or a batch limit that cannot be done, so a
 //! read of memory only has neither.
@@ -38,7 +38,7 @@ use crate::op::{Columns, FetchLimits, ReadSpec};
 use crate::region::{RegionVersion, ScanRange, family_index};
 use crate::schema::{Cut, TableDescriptor};
 use crate::seeded;
-use crate::store::{ReadRows, ReadView, RowLimit, RowProgress, Sources, StoreScanner};
+use crate::store::{Reach, ReadRows, ReadView, RowLimit, RowProgress, Sources, StoreScanner};
 
 /// What [`RegionScanner::step`] did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -148,7 +148,7 @@ impl RegionScanner {
         spec: &ReadSpec,
         range: ScanRange,
         batch: Option<usize>,
-        read_view: ReadView,
+        read_view: (Reach, ReadView),
         row_max_bytes: usize,
     ) -> Result<Self> {
         let rows = ReadRows::Range {
@@ -188,7 +188,7 @@ impl RegionScanner {
         version: &RegionVersion,
         spec: &ReadSpec,
         row: &[u8],
-        read_view: ReadView,
+        read_view: (Reach, ReadView),
         row_max_bytes: usize,
     ) -> Result<Option<Self>> {
         let filter = spec.filter.as_ref().map(|factory| factory.create());
@@ -242,13 +242,12 @@ impl RegionScanner {
     }
 
     /// Goes on in `version`, if it was paused. After an error it is paused still.
-    /// REQUIRES: the version has what was visible at `read_view` in the one before; `spec` is the scan's, but
-    /// for its tier.
+    /// REQUIRES: the version has what was visible at `read_view` in the one before; `spec` is the scan's.
     pub(crate) fn resume(
         &mut self,
         version: &RegionVersion,
         spec: &ReadSpec,
-        read_view: ReadView,
+        read_view: (Reach, ReadView),
     ) -> Result<()> {
         let Some(paused) = &self.paused else {
             return Ok(());
@@ -557,7 +556,7 @@ fn open_parts(
     version: &RegionVersion,
     spec: &ReadSpec,
     judge: Option<&dyn Filter>,
-    read_view: ReadView,
+    read_view: (Reach, ReadView),
     rows: ReadRows<'_>,
 ) -> Result<Vec<Part>> {
     let mut parts = Vec::new();
@@ -582,7 +581,7 @@ fn open_part(
     spec: &ReadSpec,
     judge: Option<&dyn Filter>,
     place: usize,
-    read_view: ReadView,
+    read_view: (Reach, ReadView),
     rows: ReadRows<'_>,
     parts: &mut Vec<Part>,
 ) -> Result<()> {
@@ -603,7 +602,7 @@ fn open_part(
     parts.push(Part {
         place,
         essential: judge.is_none_or(|filter| filter.is_family_essential(&store.family.name)),
-        store: StoreScanner::over(sources, store, selection, spec, read_view, rows),
+        store: StoreScanner::over(sources, store, selection, spec, read_view.1, rows),
     });
     parts
         .last_mut()

@@ -32,6 +32,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::cell::OnShortage;
 use crate::clock::{Ahead, Clock};
 use crate::error::{Error, Result};
 use crate::fs::Vfs;
@@ -39,6 +40,7 @@ use crate::hfile::ReaderContext;
 use crate::id::{FileId, SeqId};
 use crate::memstore::ChunkPool;
 use crate::metrics::EventListener;
+use crate::op::ReadTier;
 use crate::schema::TableName;
 use crate::seeded;
 
@@ -88,6 +90,46 @@ pub(crate) struct ReadView {
     /// compactions keep such cells until the clock has reached them, since an older version would
     /// become visible if one were dropped.
     pub ahead: Ahead,
+}
+
+/// Where a read may look, and what it does where there is no memory for a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reach {
+    /// In memory only. A block that is not there fails the read with [`Error::NotInMemory`](crate::Error).
+    Memory,
+    /// Anywhere. It waits for memory.
+    Disk,
+    /// Anywhere. Without memory it fails at once, since others wait for the caller: it holds the lock of a row,
+    /// or reads ahead.
+    DiskAtOnce,
+}
+
+impl Reach {
+    /// The reach of a caller that holds no lock.
+    pub(crate) fn of(tier: ReadTier) -> Self {
+        match tier {
+            ReadTier::All => Self::Disk,
+            ReadTier::Memory => Self::Memory,
+        }
+    }
+
+    /// The reach of a caller that holds the lock of the row. It does not wait for memory, because a network
+    /// thread may be waiting for the lock.
+    pub(crate) fn under_lock(tier: ReadTier) -> Self {
+        match tier {
+            ReadTier::All => Self::DiskAtOnce,
+            ReadTier::Memory => Self::Memory,
+        }
+    }
+
+    /// The treatment of a shortage of memory.
+    pub(crate) fn on_shortage(self) -> OnShortage {
+        match self {
+            Self::Memory => OnShortage::Leave,
+            Self::Disk => OnShortage::Wait,
+            Self::DiskAtOnce => OnShortage::Refuse,
+        }
+    }
 }
 
 /// State shared by every store of the server.

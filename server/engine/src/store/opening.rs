@@ -16,17 +16,17 @@ use std::sync::Arc;
 
 use crate::Result;
 use crate::cache::Priority;
-use crate::cell::{CellCursor, Key, KeyBuf, OnShortage, is_from};
+use crate::cell::{CellCursor, Key, KeyBuf, is_from};
 use crate::hfile::{Access, BloomAnswer, Properties, ReadOptions};
 use crate::id::SeqId;
-use crate::op::{Columns, FamilySelection, ReadSpec, ReadTier, TimeRange};
+use crate::op::{Columns, FamilySelection, ReadSpec, TimeRange};
 use crate::schema::{BloomType, FamilyDescriptor, KeepDeletedCells};
 use crate::seeded;
 
 use super::block_read::BlockRead;
 use super::matcher::{Expiry, effective_range};
 use super::source::{ClippedCursor, LoadedCursor, Source, VisibleCursor};
-use super::{ReadView, StoreFile, StoreVersion};
+use super::{Reach, ReadView, StoreFile, StoreVersion};
 
 /// Rows for which a scanner will be used. Only a hint for leaving files out; the caller stops by
 /// itself.
@@ -53,6 +53,7 @@ pub(super) struct Opening<'a> {
     range: Option<TimeRange>,
     expiry: Expiry,
     spec: &'a ReadSpec,
+    reach: Reach,
     rows: ReadRows<'a>,
     /// For a single row: its beginning. Made when the first source is looked at.
     row_start: OnceCell<KeyBuf>,
@@ -65,6 +66,7 @@ impl<'a> Opening<'a> {
         version: &'a StoreVersion,
         selection: Option<&'a FamilySelection>,
         spec: &'a ReadSpec,
+        reach: Reach,
         now_ms: i64,
         rows: ReadRows<'a>,
     ) -> Self {
@@ -79,6 +81,7 @@ impl<'a> Opening<'a> {
             range: effective_range(family, spec),
             expiry: Expiry::of_read(family, spec, now_ms),
             spec,
+            reach,
             rows,
             row_start: OnceCell::new(),
             column_start: OnceCell::new(),
@@ -155,11 +158,7 @@ impl<'a> Opening<'a> {
         reads: &mut Vec<BlockRead>,
     ) {
         let ReadRows::One(row) = self.rows else { return };
-        let options = ReadOptions {
-            memory_only: false,
-            charge: Some(OnShortage::Refuse),
-            ..self.read_options()
-        };
+        let options = self.read_options();
         for file in &version.files {
             if !self.may_need(file, read_point) {
                 continue;
@@ -205,12 +204,8 @@ impl<'a> Opening<'a> {
             } else {
                 Priority::Single
             },
-            memory_only: self.spec.tier == ReadTier::Memory,
-            charge: Some(match self.spec.tier {
-                ReadTier::Memory => OnShortage::Leave,
-                ReadTier::All if self.spec.holds_lock => OnShortage::Refuse,
-                ReadTier::All => OnShortage::Wait,
-            }),
+            memory_only: self.reach == Reach::Memory,
+            charge: Some(self.reach.on_shortage()),
             access: match self.rows {
                 ReadRows::One(_) => Access::SingleRow,
                 ReadRows::Range { .. } => Access::Sequential,
@@ -309,11 +304,9 @@ pub(crate) fn missing_blocks(
     row: &[u8],
     reads: &mut Vec<BlockRead>,
 ) {
-    Opening::new(version, selection, spec, read_view.now_ms, ReadRows::One(row)).missing_blocks(
-        version,
-        read_view.read_point,
-        reads,
-    );
+    let (reach, rows) = (Reach::DiskAtOnce, ReadRows::One(row));
+    let opening = Opening::new(version, selection, spec, reach, read_view.now_ms, rows);
+    opening.missing_blocks(version, read_view.read_point, reads);
 }
 
 fn may_hold_family_tombstones(properties: &Properties) -> bool {

@@ -25,7 +25,7 @@ use super::matcher::{Decision, ReadMatcher};
 use super::merge::MergeCursor;
 use super::opening::{Opening, ReadRows};
 use super::source::Source;
-use super::{ReadView, StoreVersion};
+use super::{Reach, ReadView, StoreVersion};
 
 /// Limit of the cells still wanted of a row; counted down by [`StoreScanner::read_row`], over all
 /// families of the row.
@@ -88,10 +88,10 @@ impl Sources {
         version: &StoreVersion,
         selection: Option<&FamilySelection>,
         spec: &ReadSpec,
-        read_view: ReadView,
+        (reach, read_view): (Reach, ReadView),
         rows: ReadRows<'_>,
     ) -> Result<Self> {
-        Opening::new(version, selection, spec, read_view.now_ms, rows)
+        Opening::new(version, selection, spec, reach, read_view.now_ms, rows)
             .sources(version, read_view.read_point)
             .map(Self)
     }

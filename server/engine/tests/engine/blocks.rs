@@ -211,10 +211,7 @@ fn families_are_read_on_demand() {
 fn of_memory(reversed: bool) -> Scan {
     Scan {
         reversed,
-        spec: ReadSpec {
-            tier: ReadTier::Memory,
-            ..ReadSpec::default()
-        },
+        tier: ReadTier::Memory,
         ..Scan::default()
     }
 }
@@ -322,7 +319,7 @@ fn a_scan_of_memory_only_takes_no_filter_and_no_batch() {
     let rig = rig();
     let engine = rig.open();
     let mut with_filter = parsed("KeyOnlyFilter()");
-    with_filter.spec.tier = ReadTier::Memory;
+    with_filter.tier = ReadTier::Memory;
     let with_batch = Scan {
         batch: Some(2),
         ..of_memory(false)

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use basalt_engine::cell::CellBatch;
 use basalt_engine::fs::sim::{Errno, OpKind, SimFs, SimOptions, Times};
-use basalt_engine::op::{Columns, FamilySelection, Get, ReadSpec, ReadTier, Write};
+use basalt_engine::op::{Columns, FamilySelection, ReadSpec, ReadTier, Write};
 use basalt_engine::options::{Background, Options};
 use basalt_engine::{Engine, Error, Result};
 
@@ -82,12 +82,8 @@ fn wanted() -> Wanted {
 fn run(engine: &Engine, wanted: &Wanted, tier: ReadTier) -> (Vec<Vec<Shown>>, Result<()>) {
     let mut rows = Vec::new();
     for (row, spec) in wanted {
-        let get = Get {
-            row,
-            spec: ReadSpec { tier, ..spec.clone() },
-        };
         let mut found = CellBatch::new();
-        if let Err(error) = engine.get(&name("t"), &get, &mut found) {
+        if let Err(error) = engine.get_within(&name("t"), row, spec, tier, &mut found) {
             return (rows, Err(error));
         }
         rows.push(shown(&found));

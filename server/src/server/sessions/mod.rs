@@ -85,7 +85,7 @@ impl OpenScan {
     pub(crate) fn is_memory_only(&self) -> bool {
         match &self.scanner {
             Some(scanner) => scanner.is_memory_only(),
-            None => self.pending.scan.spec.tier == ReadTier::Memory,
+            None => self.pending.scan.tier == ReadTier::Memory,
         }
     }
 

@@ -254,18 +254,13 @@ impl Session for BasaltSession<'_> {
             .extend(keys.iter().map(|key| (*key, ReadSpec::default())));
         let mut ahead = if self.store.read_ahead { 0 } else { keys.len() };
         let mut done = 0;
-        while let Some((row, spec)) = self.gets.get_mut(done) {
-            spec.tier = if done < ahead {
+        while let Some((row, spec)) = self.gets.get(done) {
+            let tier = if done < ahead {
                 ReadTier::All
             } else {
                 ReadTier::Memory
             };
-            let get = Get {
-                row: &row[..],
-                spec: std::mem::take(spec),
-            };
-            let result = engine.get(table, &get, &mut self.batch);
-            *spec = get.spec;
+            let result = engine.get_within(table, row, spec, tier, &mut self.batch);
             if matches!(result, Err(basalt_engine::Error::NotInMemory)) {
                 self.batch.abandon_row();
                 ahead = done + engine.read_ahead(table, &self.gets[done..]);

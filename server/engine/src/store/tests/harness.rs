@@ -26,9 +26,9 @@ use crate::op::{FamilySelection, ReadSpec};
 use crate::schema::{FamilyDescriptor, TableName};
 use crate::store::compact::{CompactionJob, RateLimiter, run};
 use crate::store::{
-    Clip, FlushTarget, NewFile, ReadRows, ReadView, RowLimit, RowProgress, RowRange, Sources, StoreContext,
-    StoreFile, StoreScanner, StoreVersion, StripeLimits, Stripes, WrittenFile, create_store_dir, flush,
-    sync_names,
+    Clip, FlushTarget, NewFile, Reach, ReadRows, ReadView, RowLimit, RowProgress, RowRange, Sources,
+    StoreContext, StoreFile, StoreScanner, StoreVersion, StripeLimits, Stripes, WrittenFile,
+    create_store_dir, flush, sync_names,
 };
 
 pub(super) const NOW_MS: i64 = 10_000;
@@ -308,7 +308,8 @@ impl TestStore {
         read_view: ReadView,
         rows: ReadRows<'_>,
     ) -> StoreScanner {
-        self.try_open_at(selection, spec, read_view, rows).unwrap()
+        self.try_open_at(selection, spec, (Reach::Disk, read_view), rows)
+            .unwrap()
     }
 
     /// Opens a scanner at any read point, or returns the error.
@@ -316,10 +317,10 @@ impl TestStore {
         &self,
         selection: Option<&FamilySelection>,
         spec: &ReadSpec,
-        read_view: ReadView,
+        (reach, read_view): (Reach, ReadView),
         rows: ReadRows<'_>,
     ) -> Result<StoreScanner> {
-        let sources = Sources::of(&self.version, selection, spec, read_view, rows)?;
+        let sources = Sources::of(&self.version, selection, spec, (reach, read_view), rows)?;
         let mut scanner = StoreScanner::over(sources, &self.version, selection, spec, read_view, rows);
         scanner.go_to_begin(rows)?;
         Ok(scanner)

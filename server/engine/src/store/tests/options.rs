@@ -5,9 +5,9 @@ use std::sync::Arc;
 use super::harness::{NOBODY, TestStore, family};
 use crate::error::Error;
 use crate::id::SeqId;
-use crate::op::{Columns, FamilySelection, ReadSpec, ReadTier, TimeRange};
+use crate::op::{Columns, FamilySelection, ReadSpec, TimeRange};
 use crate::schema::{BloomType, Compression, DataBlockEncoding};
-use crate::store::{ReadRows, StoreScanner};
+use crate::store::{Reach, ReadRows, StoreScanner};
 
 /// Writes, flushes, and returns the cells that are in the file.
 fn cells_after_flush(options: &str, cells: &str) -> u64 {
@@ -219,15 +219,12 @@ fn a_read_from_memory_only_does_not_touch_the_disk() {
     let mut store = TestStore::new("");
     store.write_all("a/p/1/P");
     store.flush();
-    let memory = ReadSpec {
-        tier: ReadTier::Memory,
-        ..ReadSpec::default()
-    };
-    let open = |spec: &ReadSpec| store.try_open_at(None, spec, NOBODY, ReadRows::One(b"a"));
-    assert!(matches!(open(&memory), Err(Error::NotInMemory)));
-    assert!(open(&ReadSpec::default()).is_ok());
+    let spec = ReadSpec::default();
+    let open = |reach| store.try_open_at(None, &spec, (reach, NOBODY), ReadRows::One(b"a"));
+    assert!(matches!(open(Reach::Memory), Err(Error::NotInMemory)));
+    assert!(open(Reach::Disk).is_ok());
     let calls = store.disk.op_count();
-    let scanner = open(&memory).unwrap();
+    let scanner = open(Reach::Memory).unwrap();
     assert_eq!(
         (scanner.row(), store.disk.op_count()),
         (Some(b"a".as_slice()), calls)
