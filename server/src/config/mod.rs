@@ -27,8 +27,8 @@ pub(crate) use hosts::AllowedHosts;
 pub use layers::{Inputs, Loaded, Source};
 pub use print::{Format, print};
 pub use sections::{
-    Authenticate, Backup, BlockCache, Bulkload, ClientCertificates, Compaction, Config, Data, Disk, Flush,
-    Http, KeyVisualizer, Log, LogFull, Memory, Memstore, Metrics, Plaintext, Quota, Region, Rehearsal,
+    Authenticate, Backup, BlockCache, Bulkload, Changes, ClientCertificates, Compaction, Config, Data, Disk,
+    Flush, Http, KeyVisualizer, Log, LogFull, Memory, Memstore, Metrics, Plaintext, Quota, Region, Rehearsal,
     Replication, Requests, Rest, Row, Scanner, Security, Server, SlowLog, Store, Thrift, ThriftProtocol,
     ThriftTransport, Tls, UnknownUserCode, UserCode, UserFrom, Wal, WalSync,
 };

@@ -224,11 +224,18 @@ settings! {
 
     /// Replication to other clusters.
     replication: Replication {
-        /// Most bytes of the log that are kept for replication peers, disabled ones included.
+        /// Most bytes of the log that are kept for replication peers, disabled ones included, and for readers of
+        /// changes, which are removed when they have reached it.
         max_log_bytes: u64 = 10 << 30 => Range::at_least(16 << 20),
         /// What happens at `replication.max_log_bytes`: refuse (writes are refused until peers have caught
         /// up or are removed), drop (the peer that is furthest behind is removed).
         when_log_full: LogFull = LogFull::Refuse,
+    }
+
+    /// Streams of changes: docs/changes.md.
+    changes: Changes {
+        /// Most streams at a time. Further ones are refused.
+        max_streams: usize = 16 => Range::between(0, 1_000),
     }
 
     /// Bulk loads.

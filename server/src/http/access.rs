@@ -2,7 +2,7 @@
 //! right of an operator, whatever their path.
 //!
 //! Open to everybody are the answers of [`is_open`]: probes, which say nothing of tables, and Thrift's
-//! calls, each of which asks by itself.
+//! calls and the streams of changes, each of which asks by itself.
 //!
 //! A request is of the user in its header `Authorization` (`Basic` with password or token, `Bearer` with
 //! a token; inside TLS or on this machine), or of the certificate of its connection. A wrong login is
@@ -19,6 +19,7 @@ use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
+use super::changes;
 use crate::console::Site;
 use crate::security::{Caller, Login, Owner, Registered, Security, Stranger};
 use crate::server::Server;
@@ -124,7 +125,8 @@ fn is_open(method: &Method, path: &str) -> bool {
     match path {
         "/healthz" | "/readyz" => true,
         "/" | "/thrift1" | "/thrift2" => method == Method::POST,
-        _ => false,
+        changes::PATH => true,
+        path => path.starts_with("/changes/"),
     }
 }
 

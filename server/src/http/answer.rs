@@ -24,6 +24,7 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
+use super::changes;
 use crate::console::Site;
 use crate::limits::admission::{MemoryPermit, SlowClient};
 use crate::server::Server;
@@ -41,7 +42,8 @@ const SMALL: [&str; 2] = ["/healthz", "/readyz"];
 
 /// Answers a GET with its memory reserved; other requests reserve for themselves.
 pub(super) async fn reserved(State(site): State<Site>, request: Request, next: Next) -> Response {
-    if request.method() != Method::GET || SMALL.contains(&request.uri().path()) {
+    let path = request.uri().path();
+    if request.method() != Method::GET || SMALL.contains(&path) || changes::is_stream(path) {
         return next.run(request).await;
     }
     let peer = request.extensions().get::<SocketAddr>().map(SocketAddr::ip);

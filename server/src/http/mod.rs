@@ -23,6 +23,7 @@ mod access;
 mod answer;
 mod backup;
 mod body;
+mod changes;
 pub(crate) mod connection;
 mod guard;
 mod lines;
@@ -66,6 +67,7 @@ pub(crate) fn site(
         .route("/debug/pprof/profile", post(profile::profile))
         .merge(calls)
         .merge(backup::router())
+        .merge(changes::router())
         .merge(snapshots::router())
         .merge(testing::router())
         .merge(console::router())

@@ -3,7 +3,8 @@
 //! [`run`] starts a task for each peer, starts it again when the peer was changed, and ends it when it was
 //! removed. Once a second it measures the log that is kept for the peers, and acts when that has reached its
 //! limit (`replication.max_log_bytes`): writes are refused, or the peer that is furthest behind is removed, as
-//! `replication.when_log_full` says.
+//! `replication.when_log_full` says. Readers of changes are always removed at the limit: they belong to consumers,
+//! who must not be able to stop the writers.
 //!
 //! Peers are kept by [`crate::server::peers`]; `service::admin::peers` changes them.
 
@@ -16,6 +17,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use crate::config::LogFull;
 use crate::server::Server;
+use crate::server::changes::{NAMED, OWN};
 use crate::server::peers::Peer;
 use crate::service::Failure;
 
@@ -100,9 +102,11 @@ impl Supervisor {
 
     /// Measures the log that is kept for each peer, and acts at the limit.
     async fn bound_log(&mut self) -> Result<(), Failure> {
-        if self.sources.is_empty() && !self.refusing {
+        if self.server.engine().log_readers().is_empty() && !self.refusing {
+            self.server.changes().set_kept_bytes(0);
             return Ok(());
         }
+        self.server.on_pool(bound_readers).await?;
         let kept = self.server.on_pool(measure).await?;
         let worst = kept.into_iter().max_by_key(|(_, bytes)| *bytes);
         let settings = &self.server.config().replication;
@@ -148,6 +152,30 @@ impl Supervisor {
         });
         suspending.await
     }
+}
+
+/// Removes the readers of changes for which too much of the log is kept. Blocks.
+fn bound_readers(server: &Server) -> Result<(), Failure> {
+    let (engine, limit) = (server.engine(), server.config().replication.max_log_bytes);
+    let mut most = 0;
+    for reader in engine.log_readers() {
+        if !reader.name.starts_with(NAMED) && !reader.name.starts_with(OWN) {
+            continue;
+        }
+        let bytes = engine.log_bytes_from(reader.position)?;
+        if bytes <= limit {
+            most = most.max(bytes);
+            continue;
+        }
+        tracing::error!(
+            "{bytes} bytes of the log are kept for the reader \"{}\" of changes, more than replication.max_log_bytes: it is removed, and its consumer must begin with from=snapshot",
+            reader.name
+        );
+        engine.remove_log_reader(&reader.name)?;
+        server.changes().note_dropped();
+    }
+    server.changes().set_kept_bytes(most);
+    Ok(())
 }
 
 /// The bytes of the log that are kept for each peer. Blocks.

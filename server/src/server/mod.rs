@@ -25,11 +25,13 @@ use crate::observe::metrics::{Api, CallCount, Calls, Connections, MethodMetrics}
 use crate::observe::rates::Rates;
 use crate::observe::slow_log::SlowLog;
 use crate::security::{Access, Security};
+use changes::Changes;
 use peers::Peers;
 use replication::Sink;
 use sessions::Sessions;
 
 mod backups;
+pub(crate) mod changes;
 mod master;
 pub(crate) mod peers;
 pub(crate) mod replication;
@@ -72,6 +74,8 @@ pub(crate) struct Server {
     sink: Sink,
     /// The clusters that get the edits of this one.
     peers: Peers,
+    /// Streams of changes.
+    changes: Changes,
     /// Bounds the bulk loads that run at a time.
     bulk_loads: Arc<Semaphore>,
     backups: Backups,
@@ -122,6 +126,7 @@ impl Server {
             master: MasterState::new(started_ms(SystemTime::now())),
             sink: Sink::new(started_ms(started)),
             peers: Peers::load(&engine)?,
+            changes: Changes::load(&engine, config.changes.max_streams)?,
             bulk_loads: Arc::new(Semaphore::new(BULK_LOADS)),
             backups: Backups::new(),
             engine,
@@ -253,6 +258,11 @@ impl Server {
         &self.peers
     }
 
+    /// Streams of changes.
+    pub(crate) fn changes(&self) -> &Changes {
+        &self.changes
+    }
+
     /// A permit for each bulk load that may run now.
     pub(crate) fn bulk_loads(&self) -> &Arc<Semaphore> {
         &self.bulk_loads
@@ -303,6 +313,7 @@ impl Server {
         self.security.publish();
         self.backups.publish();
         self.peers.publish(self.engine.clock().wall_ms());
+        self.changes.publish();
         self.publish_counts();
         let (memstores, regions) = (self.config.memstore.total_bytes, self.config.metrics.max_regions);
         crate::observe::metrics::render(recorder, &self.engine, memstores, regions, &self.heat)

@@ -12,6 +12,7 @@ pub(crate) mod arguments;
 mod backend;
 mod call;
 pub(crate) mod cell_counts;
+pub(crate) mod changes;
 mod charge;
 mod describe;
 mod failure;

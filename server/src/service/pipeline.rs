@@ -154,6 +154,16 @@ fn may_read_whole(server: &Server, caller: &Caller, target: Target<'_>) -> Resul
     }
 }
 
+/// Fails unless the caller may read all cells of a table.
+pub(super) fn may_read_table(server: &Server, caller: &Caller, table: &TableName) -> Result<(), Failure> {
+    may_read_whole(server, caller, Target::Table(table))
+}
+
+/// Whether a list shows the caller what needs the right to read all of a table.
+pub(super) fn shows_table(server: &Server, caller: &Caller, table: &TableName) -> bool {
+    server.access().shows(caller, Action::Read, Target::Table(table))
+}
+
 /// Fails unless the caller may see what only operators see.
 pub(crate) fn may_operate(server: &Server, caller: &Caller) -> Result<(), Failure> {
     authorize(server, caller, Action::Admin, Target::Server).map(drop)

@@ -55,6 +55,17 @@ fn built(kind: &str, name: &str, program: &Path) -> PathBuf {
         .expect("no test panics while it builds");
     if built.insert(name.to_owned()) {
         let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+        // What cargo tells a test of its package would have build scripts run again that ask for it (that of
+        // `ring` does), and all that depends on them be built once more.
+        for (name, _) in std::env::vars_os() {
+            let name_of = name.to_string_lossy();
+            if ["CARGO_MANIFEST_", "CARGO_PKG_", "CARGO_BIN_"]
+                .iter()
+                .any(|begin| name_of.starts_with(begin))
+            {
+                cargo.env_remove(&name);
+            }
+        }
         // The whole workspace and a test are named so that dependencies get the features that `cargo test
         // --workspace` gave them: with others they would all be built once more.
         cargo.current_dir(workspace()).args([

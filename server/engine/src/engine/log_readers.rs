@@ -19,6 +19,17 @@ impl Engine {
         self.open_catalog()?.shared().wal.add_reader(name, note)
     }
 
+    /// As [`Self::add_log_reader`], at a position that the log still has ([`Self::first_log_position`]).
+    pub fn add_log_reader_at(&self, name: &str, note: &[u8], position: SeqId) -> Result<()> {
+        let wal = &self.open_catalog()?.shared().wal;
+        wal.add_reader_at(name, note, position)
+    }
+
+    /// The first position from which the log can be read now.
+    pub fn first_log_position(&self) -> Result<SeqId> {
+        self.open_catalog()?.shared().wal.first_kept()
+    }
+
     /// Replaces the note of a reader, durably.
     pub fn set_log_reader_note(&self, name: &str, note: &[u8]) -> Result<()> {
         self.open_catalog()?.shared().wal.set_reader_note(name, note)

@@ -224,9 +224,15 @@ impl Kept {
         self.state.lock().readers.values().cloned().collect()
     }
 
-    /// Adds a reader that begins where `end` says the log ends, and keeps the log from there on. `end` is
-    /// called when nothing is removed any more. Fails if there is a reader of that name.
-    pub(super) fn add(&self, name: &str, note: &[u8], end: impl FnOnce() -> Result<SeqId>) -> Result<SeqId> {
+    /// Adds a reader that begins where `begin` says, and keeps the log from there on. `begin` is called when
+    /// nothing is removed any more, with the oldest segment that was set aside. Fails if there is a reader of
+    /// that name.
+    pub(super) fn add(
+        &self,
+        name: &str,
+        note: &[u8],
+        begin: impl FnOnce(Option<u64>) -> Result<SeqId>,
+    ) -> Result<SeqId> {
         let mut state = self.state.lock();
         if state.readers.contains_key(name) {
             return Err(Error::InvalidArgument(format!(
@@ -235,7 +241,8 @@ impl Kept {
         }
         self.create_dir()?;
         self.floor.store(0, Ordering::Release);
-        let added = end().and_then(|position| {
+        let oldest = state.segments.first().map(|segment| segment.number);
+        let added = begin(oldest).and_then(|position| {
             let reader = LogReader {
                 name: name.to_owned(),
                 position,

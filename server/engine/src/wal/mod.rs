@@ -403,8 +403,46 @@ impl Wal {
     /// Adds a reader at the present end of the log, durably, and returns its position.
     /// REQUIRES: this thread holds no [`Appended`].
     pub(crate) fn add_reader(&self, name: &str, note: &[u8]) -> Result<SeqId> {
-        let end = || Ok(self.synced_end()?.last_seq.next());
+        let end = |_| Ok(self.synced_end()?.last_seq.next());
         self.shared.kept.add(name, note, end)
+    }
+
+    /// Adds a reader at a position that the log still has, durably. Fails if the log from there on is not kept,
+    /// or ends before it.
+    /// REQUIRES: this thread holds no [`Appended`].
+    pub(crate) fn add_reader_at(&self, name: &str, note: &[u8], position: SeqId) -> Result<()> {
+        let checked = |oldest| {
+            let end = self.synced_end()?.last_seq.next();
+            if position > end {
+                return Err(Error::InvalidArgument(format!(
+                    "the log ends before position {end}, and position {position} is behind that"
+                )));
+            }
+            let begin = self.begin(oldest)?;
+            if position < begin {
+                return Err(tail::not_kept(begin, position));
+            }
+            Ok(position)
+        };
+        self.shared.kept.add(name, note, checked).map(drop)
+    }
+
+    /// The sequence id of the first row that can be read.
+    pub(crate) fn first_kept(&self) -> Result<SeqId> {
+        self.begin(self.shared.kept.first_segment())
+    }
+
+    /// The sequence id of the first row of the oldest segment; `aside` is the oldest that was set aside.
+    fn begin(&self, aside: Option<u64>) -> Result<SeqId> {
+        let first = self.segments().0;
+        let oldest = aside.unwrap_or(first).min(first);
+        let Some(path) = self.shared.kept.find(oldest)? else {
+            return Err(Error::InvalidArgument(format!(
+                "segment {oldest} of the log is not kept any more"
+            )));
+        };
+        let header = reader::header_of(&*self.shared.vfs, &path)?.map_err(|bad| bad.into_error(&path))?;
+        Ok(header.first_seq)
     }
 
     /// Replaces the note of a reader, durably.

@@ -129,10 +129,7 @@ impl Tail {
             }
         }
         let begin = begin.unwrap_or(end.last_seq);
-        Err(Error::InvalidArgument(format!(
-            "the log is kept from position {begin} on, and position {} is before that",
-            self.next
-        )))
+        Err(not_kept(begin, self.next))
     }
 
     fn segment(&self, number: u64) -> Result<Reading> {
@@ -158,6 +155,13 @@ impl Tail {
             buffer: Vec::new(),
         })
     }
+}
+
+/// The refusal of a position before the log that is kept.
+pub(super) fn not_kept(begin: SeqId, position: SeqId) -> Error {
+    Error::InvalidArgument(format!(
+        "the log is kept from position {begin} on, and position {position} is before that"
+    ))
 }
 
 impl Reading {

@@ -118,6 +118,13 @@ metric_names! {
     counter PEERS_DROPPED = "basalt_replication_dropped_peers_total", Unit::Count,
         "Replication peers that were removed because the log that was kept for them had reached its limit.";
 
+    gauge CHANGE_STREAMS = "basalt_change_streams", Unit::Count, "Open streams of changes.";
+    counter CHANGE_RECORDS = "basalt_change_records_total", Unit::Count, "Records of all streams of changes.";
+    gauge CHANGE_KEPT_BYTES = "basalt_change_kept_log_bytes", Unit::Bytes,
+        "Bytes of the log, in whole segments, that are kept for the reader of changes that is furthest behind.";
+    counter CHANGE_READERS_DROPPED = "basalt_change_dropped_readers_total", Unit::Count,
+        "Readers of changes that were removed because the log that was kept for them had reached replication.max_log_bytes.";
+
     counter SLOW_CALLS = "basalt_slow_calls_total", Unit::Count,
         "Calls put into the slow log: slow ones and ones with large answers, by kind; a call may be both.";
 
