@@ -27,7 +27,7 @@ impl Engine {
 
     /// The first position from which the log can be read now.
     pub fn first_log_position(&self) -> Result<SeqId> {
-        self.open_catalog()?.shared().wal.first_kept()
+        self.open_catalog()?.shared().wal.first_position()
     }
 
     /// Replaces the note of a reader, durably.

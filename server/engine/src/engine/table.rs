@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use super::{Engine, Row, Rows, Scanner, read, write};
+use super::{Engine, Row, Rows, Scanner, write};
 use crate::cell::CellBatch;
 use crate::error::Result;
 use crate::op::{
@@ -47,7 +47,7 @@ impl Table {
     /// Reads one row; `None` if it has no cell that the request selects.
     pub fn get(&self, get: &Get<'_>) -> Result<Option<Row>> {
         let mut batch = CellBatch::new();
-        read::get(self.engine.open_catalog()?, &self.name, get, &mut batch)?;
+        self.engine.get(&self.name, get, &mut batch)?;
         Ok(Row::last_of(batch))
     }
 

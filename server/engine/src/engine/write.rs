@@ -60,7 +60,7 @@ pub(super) fn mutate(
             made.add_writes(mutation.row, &mutation.writes)?;
         }
         // This may be a network thread, which does not wait for memory.
-        let made = made.reserve(shared, OnShortage::Refuse)?;
+        let made = made.reserve(shared, Reach::DiskAtOnce.on_shortage())?;
         let groups = group(table, mutations.iter().map(|mutation| mutation.row));
         for group in &groups {
             check_room(shared, table, group.region)?;

@@ -428,7 +428,7 @@ impl Wal {
     }
 
     /// The sequence id of the first row that can be read.
-    pub(crate) fn first_kept(&self) -> Result<SeqId> {
+    pub(crate) fn first_position(&self) -> Result<SeqId> {
         self.begin(self.shared.kept.first_segment())
     }
 

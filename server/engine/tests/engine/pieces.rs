@@ -8,7 +8,7 @@ use std::time::Duration;
 use basalt_engine::cell::CellBatch;
 use basalt_engine::engine::{Fetched, RowsSeen, Scanner};
 use basalt_engine::filter::FilterSpec;
-use basalt_engine::op::{FetchLimits, ReadTier, Scan, Write};
+use basalt_engine::op::{FetchLimits, ReadSpec, ReadTier, Scan, Write};
 use basalt_engine::{Engine, Error, Result};
 
 use crate::rig::{Rig, Shown, apply, descriptor, mutation, name, put, scan, shown};

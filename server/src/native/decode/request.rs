@@ -7,7 +7,7 @@ use basalt_engine::cell::LATEST;
 use basalt_engine::filter::FilterSpec;
 use basalt_engine::id::{ORIGIN_CLUSTERS_MAX, Origin, Uuid};
 use basalt_engine::op::{
-    ColumnAppend, ColumnIncrement, ReadSpec, RowMutation, RowUpdate, Scan, TimeRange, Write, Writes,
+    ColumnAppend, ColumnIncrement, ReadSpec, ReadTier, RowMutation, RowUpdate, Scan, TimeRange, Write, Writes,
 };
 use basalt_engine::schema::{Cut, Durability};
 use basalt_engine::{Error, Result};
@@ -153,8 +153,8 @@ pub fn scan(scan: &messages::Scan, filter: Option<Arc<FilterSpec>>) -> Result<Sc
             cache_blocks: scan.cache_blocks.unwrap_or(true),
             filter,
             raw: flag(&scan.attribute, "_raw_").unwrap_or(false),
-            ..ReadSpec::default()
         },
+        tier: ReadTier::All,
     })
 }
 

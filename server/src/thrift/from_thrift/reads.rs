@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use basalt_engine::filter::FilterSpec;
-use basalt_engine::op::{FamilySelection, ReadSpec, Scan, TimeRange};
+use basalt_engine::op::{FamilySelection, ReadSpec, ReadTier, Scan, TimeRange};
 use basalt_idl::thrift2;
 use bytes::Bytes;
 
@@ -90,6 +90,7 @@ pub(in crate::thrift) fn scan(scan: &thrift2::TScan) -> Result<Scan, Failure> {
             raw: raw(&scan.attributes)?,
             ..ReadSpec::default()
         },
+        tier: ReadTier::All,
     })
 }
 
