@@ -56,6 +56,9 @@ pub(super) async fn authorize(State(site): State<Site>, mut request: Request, ne
         Err(text) => return unauthorized(&text),
     };
     let is_anonymous = caller.user().is_none();
+    if is_anonymous && site.server.security().authenticates() && changes::is_part(request.uri().path()) {
+        return unauthorized("Authentication is required");
+    }
     if !is_open(request.method(), request.uri().path())
         && let Err(refused) = pipeline::may_operate(&site.server, &caller)
     {
@@ -125,8 +128,7 @@ fn is_open(method: &Method, path: &str) -> bool {
     match path {
         "/healthz" | "/readyz" => true,
         "/" | "/thrift1" | "/thrift2" => method == Method::POST,
-        changes::PATH => true,
-        path => path.starts_with("/changes/"),
+        path => changes::is_part(path),
     }
 }
 

@@ -37,7 +37,7 @@ use crate::service::Failure;
 use crate::service::changes::{Form, Notation, Refusal, Start, Stream, Wanted, last, readers};
 
 /// The path of the stream; its readers are below.
-pub(super) const PATH: &str = "/changes";
+const PATH: &str = "/changes";
 
 /// Parameters behind the question mark.
 type Parameters = HashMap<String, String>;
@@ -51,6 +51,12 @@ pub(super) fn router() -> Router<Site> {
             "/changes/readers/{name}",
             put(create).post(advance).delete(remove),
         )
+}
+
+/// Whether a path is that of the stream or below it.
+pub(super) fn is_part(path: &str) -> bool {
+    path.strip_prefix(PATH)
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 /// Whether a path is that of the stream, whose answer has no end.

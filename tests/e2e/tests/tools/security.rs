@@ -484,3 +484,65 @@ fn changes_and_allowed_calls_are_in_the_audit_log() {
     assert_eq!(events(&log, "allowed", &[]), 0, "{log}");
     assert!(events(&log, "schema-change", &[]) >= 1, "{log}");
 }
+
+/// Goal: a stream of changes, and its readers, are for those who may read all of each table; a right that is taken
+/// ends the stream.
+#[test]
+fn changes_are_for_those_who_may_read_them() {
+    let secured = Secured::start(&[]);
+    let token = "--token @ada.token";
+    let data = secured.path("data");
+    administer(&data, &["user", "create", "bob"], "swordfish\n");
+    secured.says(
+        token,
+        &[
+            "create 't', 'f', 'g'",
+            "create 'other', 'f'",
+            "grant 'bob', 'R', 't'",
+            "grant 'bob', 'R', 'other', 'f'",
+        ],
+    );
+    let open = |login: &str, method: &str, path: &str| {
+        use std::io::{BufRead as _, BufReader, Write as _};
+        let mut socket = std::net::TcpStream::connect(secured.server.http).expect("the port is open");
+        let authorization = match login {
+            "" => String::new(),
+            login => format!(
+                "Authorization: Basic {}\r\n",
+                base64::Engine::encode(&base64::engine::general_purpose::STANDARD, login)
+            ),
+        };
+        let request = format!("{method} {path} HTTP/1.0\r\nHost: localhost\r\n{authorization}\r\n");
+        socket.write_all(request.as_bytes()).expect("it is sent");
+        let mut answer = BufReader::new(socket);
+        let mut status = String::new();
+        answer.read_line(&mut status).expect("a status");
+        (status.split(' ').nth(1).unwrap_or_default().to_owned(), answer)
+    };
+    let bob = "bob:swordfish";
+    for (login, method, path, expected) in [
+        ("", "GET", "/changes?tables=t", "401"),
+        ("bob:wrong", "GET", "/changes?tables=t", "401"),
+        // A right to one family of two is not enough for a stream of both.
+        (bob, "GET", "/changes?tables=other", "403"),
+        (bob, "GET", "/changes?tables=t,other", "403"),
+        (bob, "GET", "/changes?tables=absent", "403"),
+        (bob, "PUT", "/changes/readers/r?tables=other", "403"),
+        (bob, "PUT", "/changes/readers/r?tables=t", "201"),
+        ("", "GET", "/changes?reader=r", "401"),
+        ("", "DELETE", "/changes/readers/r", "401"),
+        (bob, "DELETE", "/changes/readers/r", "204"),
+        ("ada:open sesame", "GET", "/changes?tables=t,other", "200"),
+    ] {
+        assert_eq!(open(login, method, path).0, expected, "{login} {method} {path}");
+    }
+    let (status, answer) = open(bob, "GET", "/changes?tables=t");
+    assert_eq!(status, "200");
+    secured.says(token, &["revoke 'bob', 't'"]);
+    let last = std::io::BufRead::lines(answer).map_while(Result::ok).last();
+    let last = last.expect("a line");
+    assert!(
+        last.starts_with("{\"error\":") && last.contains("AccessDenied"),
+        "{last}"
+    );
+}
