@@ -19,7 +19,6 @@ use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
-use super::changes;
 use crate::console::Site;
 use crate::security::{Caller, Login, Owner, Registered, Security, Stranger};
 use crate::server::Server;
@@ -56,7 +55,7 @@ pub(super) async fn authorize(State(site): State<Site>, mut request: Request, ne
         Err(text) => return unauthorized(&text),
     };
     let is_anonymous = caller.user().is_none();
-    if is_anonymous && site.server.security().authenticates() && changes::is_part(request.uri().path()) {
+    if is_anonymous && site.server.security().authenticates() && is_of_changes(request.uri().path()) {
         return unauthorized("Authentication is required");
     }
     if !is_open(request.method(), request.uri().path())
@@ -128,8 +127,14 @@ fn is_open(method: &Method, path: &str) -> bool {
     match path {
         "/healthz" | "/readyz" => true,
         "/" | "/thrift1" | "/thrift2" => method == Method::POST,
-        path => changes::is_part(path),
+        path => is_of_changes(path),
     }
+}
+
+/// Whether a path is that of the stream of changes, or of its readers.
+fn is_of_changes(path: &str) -> bool {
+    path.strip_prefix("/changes")
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 #[cfg(test)]

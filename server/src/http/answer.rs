@@ -24,7 +24,6 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
-use super::changes;
 use crate::console::Site;
 use crate::limits::admission::{MemoryPermit, SlowClient};
 use crate::server::Server;
@@ -40,10 +39,13 @@ const LOOK: Duration = Duration::from_millis(50);
 /// Paths whose answers are a few lines: probes are answered whatever memory there is.
 const SMALL: [&str; 2] = ["/healthz", "/readyz"];
 
+/// The path whose answer has no end, and reserves piece by piece.
+const ENDLESS: &str = "/changes";
+
 /// Answers a GET with its memory reserved; other requests reserve for themselves.
 pub(super) async fn reserved(State(site): State<Site>, request: Request, next: Next) -> Response {
     let path = request.uri().path();
-    if request.method() != Method::GET || SMALL.contains(&path) || changes::is_stream(path) {
+    if request.method() != Method::GET || SMALL.contains(&path) || path == ENDLESS {
         return next.run(request).await;
     }
     let peer = request.extensions().get::<SocketAddr>().map(SocketAddr::ip);

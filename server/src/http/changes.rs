@@ -36,32 +36,18 @@ use crate::security::Caller;
 use crate::service::Failure;
 use crate::service::changes::{Form, Notation, Refusal, Start, Stream, Wanted, last, readers};
 
-/// The path of the stream; its readers are below.
-const PATH: &str = "/changes";
-
 /// Parameters behind the question mark.
 type Parameters = HashMap<String, String>;
 
 /// The routes of this module.
 pub(super) fn router() -> Router<Site> {
     Router::new()
-        .route(PATH, get(changes))
+        .route("/changes", get(changes))
         .route("/changes/readers", get(list))
         .route(
             "/changes/readers/{name}",
             put(create).post(advance).delete(remove),
         )
-}
-
-/// Whether a path is that of the stream or below it.
-pub(super) fn is_part(path: &str) -> bool {
-    path.strip_prefix(PATH)
-        .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-}
-
-/// Whether a path is that of the stream, whose answer has no end.
-pub(super) fn is_stream(path: &str) -> bool {
-    path == PATH
 }
 
 impl IntoResponse for Refusal {

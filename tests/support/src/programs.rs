@@ -57,13 +57,13 @@ fn built(kind: &str, name: &str, program: &Path) -> PathBuf {
         let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
         // What cargo tells a test of its package would have build scripts run again that ask for it (that of
         // `ring` does), and all that depends on them be built once more.
+        let is_of_package = |name: &str| {
+            let begins = ["CARGO_MANIFEST_", "CARGO_PKG_", "CARGO_BIN_"];
+            name == "OUT_DIR" || begins.iter().any(|begin| name.starts_with(begin))
+        };
         for (name, _) in std::env::vars_os() {
-            let name_of = name.to_string_lossy();
-            if ["CARGO_MANIFEST_", "CARGO_PKG_", "CARGO_BIN_"]
-                .iter()
-                .any(|begin| name_of.starts_with(begin))
-            {
-                cargo.env_remove(&name);
+            if is_of_package(&name.to_string_lossy()) {
+                cargo.env_remove(name);
             }
         }
         // The whole workspace and a test are named so that dependencies get the features that `cargo test

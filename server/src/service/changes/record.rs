@@ -14,10 +14,10 @@ use basalt_engine::engine::TailedEdit;
 use basalt_engine::schema::{Escaped, TableName};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::stream::Piece;
 use crate::limits::admission::{Memory, MemoryPermit};
 
 /// Bytes that a record takes while it is made, for each byte of its cells: base64 and the names, twice.
@@ -82,6 +82,14 @@ struct RecordCell {
     tags: Option<String>,
 }
 
+/// A part of a stream, with the memory for it.
+#[derive(Debug)]
+pub(crate) struct Piece {
+    pub(crate) bytes: Bytes,
+    /// Held until the next piece is asked for.
+    pub(crate) permit: MemoryPermit,
+}
+
 /// Collects the objects of a piece.
 #[derive(Debug)]
 pub(super) struct Writer {
@@ -115,13 +123,17 @@ impl Writer {
         self.records
     }
 
-    /// What was collected, if anything was.
-    pub(super) fn finish(mut self) -> Option<Piece> {
-        if self.bytes.is_empty() {
-            return None;
-        }
+    pub(super) fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
+    }
+
+    /// What was collected.
+    pub(super) fn finish(mut self) -> Piece {
         self.permit.set(self.bytes.len());
-        Some(Piece::new(self.bytes, self.permit))
+        Piece {
+            bytes: self.bytes.into(),
+            permit: self.permit,
+        }
     }
 
     /// Adds an object that is no record.

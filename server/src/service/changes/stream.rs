@@ -10,14 +10,12 @@ use basalt_engine::id::SeqId;
 use basalt_engine::op::{FetchLimits, ReadSpec, Scan};
 use basalt_engine::schema::TableName;
 use basalt_engine::{Error, engine::Fetched};
-use bytes::Bytes;
 use serde_json::json;
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::readers::{self, Held};
-use super::record::{Form, Notation, Writer};
+use super::record::{Form, Notation, Piece, Writer};
 use super::{Refusal, Start, check_tables};
-use crate::limits::admission::MemoryPermit;
 use crate::security::Caller;
 use crate::server::Server;
 use crate::service::{Failure, pipeline};
@@ -32,23 +30,6 @@ const LOOK: Duration = Duration::from_secs(5);
 const PIECE_BYTES: usize = 256 << 10;
 /// Longest time without memory for a record.
 const MEMORY_WAIT: Duration = Duration::from_secs(30);
-
-/// A part of a stream, with the memory for it.
-#[derive(Debug)]
-pub(crate) struct Piece {
-    pub(crate) bytes: Bytes,
-    /// Held until the next piece is asked for.
-    pub(crate) permit: MemoryPermit,
-}
-
-impl Piece {
-    pub(super) fn new(bytes: Vec<u8>, permit: MemoryPermit) -> Self {
-        Self {
-            bytes: bytes.into(),
-            permit,
-        }
-    }
-}
 
 /// The request of a stream.
 #[derive(Debug)]
@@ -169,9 +150,7 @@ impl Stream {
     fn noted(&self, note: &serde_json::Value) -> Piece {
         let mut writer = self.writer();
         writer.note(note);
-        writer
-            .finish()
-            .unwrap_or_else(|| Piece::new(Vec::new(), MemoryPermit::empty(self.server.admission().memory())))
+        writer.finish()
     }
 
     fn head(&self) -> Piece {
@@ -282,7 +261,7 @@ impl Stream {
 
     fn finished(&self, writer: Writer) -> Option<Piece> {
         self.server.changes().note_records(writer.records());
-        writer.finish()
+        (!writer.is_empty()).then(|| writer.finish())
     }
 
     /// Lets a stream without memory for its next record wait, but not for ever.

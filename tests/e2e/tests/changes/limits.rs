@@ -10,20 +10,55 @@ fn wrong_requests_are_refused_by_name() {
     for (method, path, status, text) in [
         ("GET", "/changes", 400, "no table is named"),
         ("GET", "/changes?tables=absent", 404, "absent"),
-        ("GET", "/changes?tables=hbase:meta", 400, "hbase:meta is a table of the system"),
-        ("GET", "/changes?tables=t&from=yesterday", 400, "from=yesterday is no position"),
-        ("GET", "/changes?tables=t&since=1", 400, "there is no parameter since"),
+        (
+            "GET",
+            "/changes?tables=hbase:meta",
+            400,
+            "hbase:meta is a table of the system",
+        ),
+        (
+            "GET",
+            "/changes?tables=t&from=yesterday",
+            400,
+            "from=yesterday is no position",
+        ),
+        (
+            "GET",
+            "/changes?tables=t&since=1",
+            400,
+            "there is no parameter since",
+        ),
         ("GET", "/changes?tables=t&bytes=hex", 400, "bytes=hex"),
         ("GET", "/changes?tables=t&from=99999999", 400, "is behind that"),
         ("GET", "/changes?reader=r", 404, "there is no reader r"),
         ("PUT", "/changes/readers/r", 400, "no table is named"),
-        ("PUT", "/changes/readers/a%20b?tables=t", 400, "the name of a reader"),
-        ("POST", "/changes/readers/r?position=1", 404, "there is no reader r"),
+        (
+            "PUT",
+            "/changes/readers/a%20b?tables=t",
+            400,
+            "the name of a reader",
+        ),
+        (
+            "POST",
+            "/changes/readers/r?position=1",
+            404,
+            "there is no reader r",
+        ),
         ("DELETE", "/changes/readers/r", 404, "there is no reader r"),
         ("PUT", "/changes/readers/r?tables=t", 201, "\"name\":\"r\""),
-        ("PUT", "/changes/readers/r?tables=t", 409, "there is a reader r already"),
+        (
+            "PUT",
+            "/changes/readers/r?tables=t",
+            409,
+            "there is a reader r already",
+        ),
         ("POST", "/changes/readers/r", 400, "position=POSITION is missing"),
-        ("POST", "/changes/readers/r?position=99999999", 400, "is behind that"),
+        (
+            "POST",
+            "/changes/readers/r?position=99999999",
+            400,
+            "is behind that",
+        ),
         ("GET", "/changes/readers", 200, "\"kept_bytes\""),
         ("DELETE", "/changes/readers/r", 204, ""),
     ] {
@@ -31,7 +66,11 @@ fn wrong_requests_are_refused_by_name() {
         // A body without a last line break.
         let mut body = String::new();
         std::io::Read::read_to_string(&mut answer.lines, &mut body).expect("a text");
-        assert_eq!((answer.status, body.contains(text)), (status, true), "{method} {path}: {body}");
+        assert_eq!(
+            (answer.status, body.contains(text)),
+            (status, true),
+            "{method} {path}: {body}"
+        );
     }
 }
 
@@ -78,7 +117,8 @@ fn a_consumer_that_does_not_read_costs_a_bounded_amount() {
     let value = "v".repeat(100_000);
     node.put(&table, "warm", &value);
     let before = node.server().resident_bytes();
-    let written = (0..800).map(|number| Put::new(format!("{number:04}").as_str()).cell("f", "q", value.as_str()));
+    let written =
+        (0..800).map(|number| Put::new(format!("{number:04}").as_str()).cell("f", "q", value.as_str()));
     let puts: Vec<_> = written.collect();
     for some in puts.chunks(20) {
         node.run(table.put_multiple(some.to_vec()));
@@ -107,5 +147,7 @@ fn streams_have_a_greatest_number() {
     assert!(third.rest().contains("changes.max_streams"));
     assert_eq!(node.server().metric("basalt_change_streams"), 2);
     open.clear();
-    until("the places are free again", || node.get("/changes?tables=t").status == 200);
+    until("the places are free again", || {
+        node.get("/changes?tables=t").status == 200
+    });
 }

@@ -97,7 +97,7 @@ impl Node {
     /// The lines of a stream from which this many records are wanted.
     fn records(&self, path: &str, wanted: usize) -> Vec<Value> {
         let mut stream = self.get(path);
-        assert_eq!(stream.status, 200, "{path}: {:?}", stream.next());
+        assert_eq!(stream.status, 200, "{path}");
         stream.records(wanted)
     }
 }

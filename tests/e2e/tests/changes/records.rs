@@ -44,7 +44,10 @@ fn records_say_what_was_written() {
     assert!(heartbeat["heartbeat"]["position"].as_u64().expect("a position") > position(&records[1]));
     // Base64 is the default, and a position is where it was.
     let again = node.records(&format!("/changes?tables=t&from={}", position(&records[1])), 1);
-    assert_eq!((row(&again[0]), position(&again[0])), ("cgE=", position(&records[1])));
+    assert_eq!(
+        (row(&again[0]), position(&again[0])),
+        ("cgE=", position(&records[1]))
+    );
 }
 
 /// A batch is one edit of the log: a stream may begin in the middle of it.
@@ -122,7 +125,8 @@ fn a_reader_gets_what_was_written_before_splits_and_drops() {
     let table = node.create("t");
     let made = Stream::send(node.http, "PUT", "/changes/readers/r?tables=t", "");
     assert_eq!(made.status, 201);
-    let puts = (0..500).map(|number| Put::new(format!("{number:04}").as_str()).cell("f", "q", "v".repeat(100)));
+    let puts =
+        (0..500).map(|number| Put::new(format!("{number:04}").as_str()).cell("f", "q", "v".repeat(100)));
     node.run(table.put_multiple(puts));
     node.run(node.cluster.flush_table("t"));
     node.run(node.cluster.split_region("t", "0250"));
