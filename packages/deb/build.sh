@@ -23,6 +23,9 @@ native=$programs
 SOURCE_DATE_EPOCH=$(git -C "$root" log -1 --format=%ct 2>/dev/null || date +%s)
 export SOURCE_DATE_EPOCH
 
+# The address of those who make the package: it must be one that others can write to.
+maintainer=${DEB_MAINTAINER:-The Basalt project <basalt-server@users.noreply.github.com>}
+
 tree=$(mktemp -d)
 trap 'rm -rf "$tree"' EXIT
 chmod 755 "$tree"
@@ -41,11 +44,20 @@ install -d "$tree/usr/share/doc/basalt/examples"
 help_files "$native" "$tree/usr/share" zsh/vendor-completions
 gzip -9n "$tree"/usr/share/man/man1/*
 (cd / && env -i "$native/basalt" config print) >"$tree/usr/share/doc/basalt/examples/basalt.toml"
-gzip -9nc "$root/CHANGELOG.md" >"$tree/usr/share/doc/basalt/changelog.gz"
+put 644 "$here/files/copyright" usr/share/doc/basalt/copyright
+put 644 "$here/files/lintian-overrides" usr/share/lintian/overrides/basalt
+gzip -9nc "$root/CHANGELOG.md" >"$tree/usr/share/doc/basalt/CHANGELOG.md.gz"
+# Debian's form, which names the version and its time.
+gzip -9nc >"$tree/usr/share/doc/basalt/changelog.gz" <<CHANGELOG
+basalt ($version) unstable; urgency=medium
+
+  * Version $version: CHANGELOG.md.gz has the changes.
+
+ -- $maintainer  $(date --utc --rfc-email --date="@$SOURCE_DATE_EPOCH")
+CHANGELOG
 # Licences of what the programs contain, if packages/dist/build.sh has collected them.
-cat "$root/LICENSE" >"$tree/usr/share/doc/basalt/copyright"
 licences=$root/target/dist/common/THIRD-PARTY-LICENSES.txt
-[ ! -e "$licences" ] || cat "$licences" >>"$tree/usr/share/doc/basalt/copyright"
+[ ! -e "$licences" ] || gzip -9nc "$licences" >"$tree/usr/share/doc/basalt/third-party.txt.gz"
 
 install -d "$tree/DEBIAN"
 for script in postinst prerm postrm; do put 755 "$here/files/$script" "DEBIAN/$script"; done
@@ -58,7 +70,7 @@ cat >"$tree/DEBIAN/control" <<CONTROL
 Package: basalt
 Version: $version
 Architecture: $architecture
-Maintainer: The Basalt project <basalt@localhost>
+Maintainer: $maintainer
 Section: database
 Priority: optional
 Depends: $depends

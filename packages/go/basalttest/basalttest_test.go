@@ -37,6 +37,32 @@ func TestServersHavePortsOfTheirOwnUntilTheTestEnds(t *testing.T) {
 	}
 }
 
+func TestEachTestReturnsToTheTemplate(t *testing.T) {
+	server := Start(t)
+	create := func(t testing.TB, table string) {
+		t.Helper()
+		server.Post(t, "/rest/"+table+"/schema", `{"name": "`+table+`", "ColumnSchema": [{"name": "f"}]}`)
+	}
+	fills := 0
+	restore := server.Template(t, func() {
+		fills++
+		create(t, "library")
+	})
+	for _, name := range []string{"first", "second"} {
+		t.Run(name, func(t *testing.T) {
+			restore(t)
+			if tables := strings.TrimSpace(server.send(t, http.MethodGet, "/rest/", "")); tables != "library" {
+				t.Fatalf("%q", tables)
+			}
+			create(t, "other")
+			server.send(t, http.MethodDelete, "/rest/library/schema", "")
+		})
+	}
+	if fills != 1 {
+		t.Fatal(fills)
+	}
+}
+
 func TestFaultsAreArmedAndCleared(t *testing.T) {
 	server := Start(t)
 	busy := Fault{Method: "Get", Fault: "region_too_busy", Calls: 3, Table: "t"}

@@ -1,3 +1,3 @@
-module basalt/basalttest
+module github.com/basalt-server/basalt/packages/go/basalttest
 
 go 1.21

@@ -3,8 +3,8 @@ module basalt/sample
 go 1.26
 
 require (
-	basalt/basalttest v0.0.0
+	github.com/basalt-server/basalt/packages/go/basalttest v0.0.0
 	github.com/apache/thrift v0.25.0
 )
 
-replace basalt/basalttest => ../basalttest
+replace github.com/basalt-server/basalt/packages/go/basalttest => ../basalttest

@@ -5,7 +5,7 @@ import (
 	"reflect"
 	"testing"
 
-	"basalt/basalttest"
+	"github.com/basalt-server/basalt/packages/go/basalttest"
 )
 
 // open returns a connection to an empty server of the test's own, with the table.

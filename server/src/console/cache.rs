@@ -9,7 +9,7 @@ use crate::server::Server;
 
 /// In the order of the cache's figures, with the guaranteed share of each.
 const PRIORITIES: [(&str, &str, &str); 3] = [
-    ("single access", "25 %", "blocks that were read once"),
+    ("single access", "25 %", "new blocks; when room is needed, those read again move on"),
     ("multi access", "50 %", "blocks that were read again"),
     ("in memory", "25 %", "blocks of IN_MEMORY families"),
 ];
@@ -30,7 +30,7 @@ pub(super) fn page(server: &Server, _params: &Params) -> Made {
             span { b { (show::count(hits)) } " hits" }
             span { b { (show::count(cache.misses)) } " misses, read from disk" }
         }
-        table {
+        div.wide { table {
             caption { "Blocks by priority, since the start" }
             thead { tr {
                 th scope="col" { "priority" } th scope="col" { "what" } th.n scope="col" { "its right" } th.n scope="col" { "bytes" } th scope="col" { "of the cache" }
@@ -59,7 +59,7 @@ pub(super) fn page(server: &Server, _params: &Params) -> Made {
                     td.n { "-" } td.n { "not counted" } td.n { "-" }
                 }
             }
-        }
+        } }
         table {
             caption { "Other figures, since the start" }
             tbody {

@@ -303,7 +303,7 @@ pub(super) fn listed(findings: &[Finding]) -> Markup {
             article.finding {
                 h3 { (finding.what) ": " (finding.range) }
                 p { b { (finding.share) ". " } (finding.consequence) }
-                p { b { "Cure: " } (finding.cure) " " span.quiet { "See " (finding.see) "." } }
+                p { b { "Cure: " } (finding.cure) " " span.quiet { "(" (finding.see) ")" } }
             }
         }
     }

@@ -42,7 +42,7 @@ pub(super) fn section(server: &Server, table: &TableName) -> Markup {
         p {
             "Of the last " (show::duration(Duration::from_secs_f64(hot.seconds().floor()))) ". "
             "Counters are kept for " (heat::COUNTERS) " rows of each kind; a figure is too high by at most its error. "
-            (sampling("reads", reads)) (sampling("writes", writes))
+            (sampling(reads, writes))
         }
         section.columns {
             @for (heading, of_this) in by_share { (of_kind(heading, of_this, &hot, layout)) }
@@ -51,12 +51,17 @@ pub(super) fn section(server: &Server, table: &TableName) -> Markup {
 }
 
 /// Says so if not each row was counted.
-fn sampling(kind: &str, hot: &HotKind) -> Markup {
-    let every = hot.total / hot.samples.max(1.0);
+fn sampling(reads: &HotKind, writes: &HotKind) -> Markup {
+    let sampled: Vec<String> = [("reads", reads), ("writes", writes)]
+        .into_iter()
+        .map(|(kind, hot)| (kind, hot.total / hot.samples.max(1.0)))
+        .filter(|(_, every)| *every > 1.005)
+        .map(|(kind, every)| format!("one in {every:.1} {kind}"))
+        .collect();
     html! {
-        @if every > 1.005 {
-            "One of " (format!("{every:.1}")) " " (kind) " was counted (" code { "key_visualizer.sample_every" }
-            ", and fewer under load), so their figures are estimates. "
+        @if !sampled.is_empty() {
+            "The server counts " (sampled.join(" and ")) " (" code { "key_visualizer.sample_every" }
+            ", and fewer under load), so these figures are estimates. "
         }
     }
 }

@@ -29,7 +29,7 @@ pub(super) fn page(server: &Server, _params: &Params) -> Made {
             (verdict::verdict(server, &stats, &note, &steps))
         }
         p.quiet {
-            span #live-time data-live { "As of " (show::time(server.heat().now_ms())) "." } " "
+            span #live-time data-live { "As of " (show::time(server.heat().now_ms())) "." } " The figure of each curve is of the last minute. "
             a href="/" { "Refresh" } " " span #live-state aria-live="polite" {}
         }
         section #live-curves.curves data-live aria-label="The last ten minutes" { (curves(&steps)) }
@@ -137,7 +137,7 @@ fn facts(server: &Server, stats: &[RegionStats]) -> Markup {
                 "up since",
                 html! { (show::moment(server.started())) " (" (show::duration(server.uptime())) ")" },
             ),
-            ("Main port", html! { (server.main_address()) }),
+            ("main port", html! { (server.main_address()) }),
             (
                 "connections",
                 html! {

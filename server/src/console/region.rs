@@ -86,7 +86,7 @@ pub(super) fn region_named(
 
 fn stores(version: &RegionVersion) -> Markup {
     html! {
-        table {
+        div.wide { table {
             caption { "Stores" }
             thead { tr {
                 th scope="col" { "family" } th.n scope="col" { "memstore" } th.n scope="col" { "cells in it" } th.n scope="col" { "being flushed" }
@@ -106,7 +106,7 @@ fn stores(version: &RegionVersion) -> Markup {
                     }
                 }
             }
-        }
+        } }
     }
 }
 

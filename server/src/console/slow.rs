@@ -210,7 +210,7 @@ fn groups(records: &[Arc<Record>]) -> Vec<(Common, Group)> {
 fn grouped(server: &Server, groups: &[(Common, Group)], params: &Params) -> Markup {
     html! {
         div.wide { table {
-            caption { "By shape: requests that differ in values only, those that took most time together first" }
+            caption { "By shape: requests that differ in values only, those that took most time together first; waits, bytes from disk and rows are sums" }
             thead { tr {
                 th scope="col" { "method" } th scope="col" { "table" } th scope="col" { "shape" } th.n scope="col" { "requests" }
                 th.n scope="col" { "median" } th.n scope="col" { "longest" } th.n scope="col" { "waited" } th.n scope="col" { "from disk" }

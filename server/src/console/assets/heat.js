@@ -97,10 +97,8 @@
       const style = getComputedStyle(box);
       const text = style.getPropertyValue("--text").trim(), quiet = style.getPropertyValue("--quiet").trim();
       context.font = "12px ui-monospace, 'DejaVu Sans Mono', monospace";
-      const labels = data.rows.map((row, at) => {
-        if (row.table && (at === 0 || data.rows[at - 1].table !== row.table)) return row.table;
-        return row.start_fields || keyName(row.start, "first key");
-      });
+      const namesTable = (at) => data.rows[at].table && (at === 0 || data.rows[at - 1].table !== data.rows[at].table);
+      const labels = data.rows.map((row, at) => namesTable(at) ? row.table : row.start_fields || keyName(row.start, "first key"));
       const widest = labels.reduce((most, label) => Math.max(most, context.measureText(label.slice(0, 60)).width), 0);
       const left = Math.min(LEFT_MAX, width / 3, Math.ceil(widest) + 14);
       place = { left, width: Math.max(width - left - RIGHT, 10), height: Math.max(height - TOP - BOTTOM, 10) };
@@ -139,10 +137,15 @@
       context.fillStyle = text;
       context.textBaseline = "middle";
       context.textAlign = "right";
+      const LABEL_STEP = 17;
+      const middles = labels.map((_, row) => data.rows.length > 24 ? y(row) + 6 : (y(row) + y(row + 1)) / 2);
+      const tables = middles.filter((_, row) => namesTable(row));
       let lowest = -Infinity;
       labels.forEach((label, row) => {
-        const middle = data.rows.length > 24 ? y(row) + 6 : (y(row) + y(row + 1)) / 2;
-        if (middle - lowest >= 17 && middle <= TOP + place.height) {
+        const middle = middles[row];
+        // A key leaves the room to the name of the next table.
+        const hides = !namesTable(row) && tables.some((name) => name > middle && name - middle < LABEL_STEP);
+        if (!hides && middle - lowest >= LABEL_STEP && middle <= TOP + place.height) {
           lowest = middle;
           context.fillText(shortened(context, label, left - 10), left - 6, middle);
         }

@@ -10,7 +10,7 @@ import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.api.parallel.ResourceLock;
 
 /**
- * Each test of the class gets an empty server as a parameter, in the form that it asks for: see {@link
+ * Each test of the class gets a server as a parameter, which is empty or has the tables of {@link #template}, in the form that it asks for: see {@link
  * BasaltExtension}. Such tests do not run beside each other in one JVM.
  */
 @Documented
@@ -25,4 +25,7 @@ public @interface BasaltTest {
    * superuser, which needs HBase's client 2.6 or newer.
    */
   boolean secure() default false;
+
+  /** Creates and fills tables once; before each test of the class the server returns to them. By default it is empty. */
+  Class<? extends BasaltTemplate> template() default BasaltTemplate.Empty.class;
 }

@@ -132,6 +132,16 @@ public final class BasaltServer implements AutoCloseable {
     return controls.faultsLeft();
   }
 
+  /** As {@link Controls#keepTemplate}. */
+  public void keepTemplate() {
+    controls.keepTemplate();
+  }
+
+  /** As {@link Controls#resetToTemplate}. */
+  public void resetToTemplate() {
+    controls.resetToTemplate();
+  }
+
   /** As {@link Controls#post}. */
   public String post(String path, String json) {
     return controls.post(path, json);

@@ -41,6 +41,16 @@ public final class Controls {
     post("/test/reset", "{}");
   }
 
+  /** Keeps all user tables and namespaces as they are, in place of an earlier template. */
+  public void keepTemplate() {
+    post("/test/template", "{}");
+  }
+
+  /** Returns to the template: tables, namespaces and snapshots are as they were when it was kept. Takes milliseconds. */
+  public void resetToTemplate() {
+    post("/test/reset", "{\"template\": true}");
+  }
+
   /** Moves the server's wall clock forward: cells expire, and data gets older, without waiting. */
   public void advanceClock(Duration time) {
     post("/test/clock", "{\"advance_ms\": " + time.toMillis() + "}");
