@@ -240,6 +240,18 @@ PEERS = [
         (total("basalt_replication_dropped_peers_total"), "peers dropped"),
         description="Batches that peers have made durable, attempts that failed and are repeated, and peers that were removed.",
     ),
+    graph(
+        "Changes", "short",
+        (total("basalt_change_records_total"), "records"),
+        (summed("basalt_change_streams"), "streams"),
+        (total("basalt_change_dropped_readers_total"), "readers dropped"),
+        description="Records of streams of changes a second, open streams, and readers that were removed at the limit of the log.",
+    ),
+    graph(
+        "Log kept for changes", "bytes",
+        (summed("basalt_change_kept_log_bytes"), "kept"),
+        description="Log that is kept for the reader of changes that is furthest behind.",
+    ),
 ]
 
 ROWS = [
