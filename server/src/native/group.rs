@@ -27,6 +27,7 @@ use super::request;
 use super::state::Connection;
 use crate::limits::admission::Class;
 use crate::server::Server;
+use crate::service::arguments::check_cell_rights;
 use crate::service::group::{self as groups, GroupDone, Step};
 use crate::service::reads::FilterMemory;
 use crate::service::writes;
@@ -53,6 +54,9 @@ pub(super) async fn apply(
     let server = &connection.server;
     let memory = Arc::clone(server.admission().memory());
     let cells = CellBatch::charged_to(memory as Arc<dyn Budget>);
+    for mutation in &group.mutations {
+        check_cell_rights(server, request::attribute_names(mutation))?;
+    }
     check_rows(&group)?;
     group.mutations.retain(|mutation| !is_empty_put(mutation));
     if group.mutations.is_empty() && group.conditions.is_empty() {

@@ -28,6 +28,7 @@ use super::reply::{CellBlock, Reply, exception_pair};
 use super::single::LaterGets;
 use super::state::Connection;
 use super::{coprocessor, region, request, single};
+use crate::service::arguments::check_cell_rights;
 use crate::service::{Call, Failure, writes};
 
 /// A group of a call.
@@ -352,6 +353,9 @@ async fn begin(
     mutations: Arc<Vec<Box<MutationProto>>>,
     cells: Bytes,
 ) -> Result<Option<Commit>, Failure> {
+    for mutation in mutations.iter() {
+        check_cell_rights(&connection.server, request::attribute_names(mutation))?;
+    }
     let origin = mutations
         .first()
         .map(|mutation| request::origin(mutation))

@@ -14,6 +14,7 @@ use super::peer::Codec;
 use super::reply::{CellBlock, Reply, empty};
 use super::state::Connection;
 use super::{region, request};
+use crate::service::arguments::check_cell_rights;
 use crate::service::reads::{self, FilterMemory};
 use crate::service::{Call, Failure, writes};
 
@@ -141,6 +142,7 @@ async fn mutate_decoded(
     cells: Bytes,
     reply: &mut Reply,
 ) -> Result<(), Failure> {
+    check_cell_rights(&connection.server, request::attribute_names(&message.mutation))?;
     let row = request::row(&message.mutation)?.clone();
     let region = region::serving(connection, &message.region, Some(&row))?;
     let mut block = connection.cell_block(connection.peer.codec);

@@ -9,6 +9,7 @@ use basalt_engine::schema::TableName;
 use bytes::Bytes;
 
 use super::Failure;
+use crate::server::Server;
 
 /// A thread does not keep a longer name.
 const KEEP_NAME_BYTES: usize = 256;
@@ -33,6 +34,26 @@ pub(crate) fn table(name: Option<&Bytes>) -> Result<TableName, Failure> {
             Ok(table)
         }
     })
+}
+
+/// Fails if a mutation with these attributes asks for rights to its cells alone, or for labels on them, where users
+/// have rights: its client relies on what is not kept. The first text is HBase's, without cell features
+/// (`AccessController.prePut`); without rights at all it ignores both, too.
+pub(crate) fn check_cell_rights<'n>(
+    server: &Server,
+    attributes: impl IntoIterator<Item = &'n str>,
+) -> Result<(), Failure> {
+    if !server.security().authenticates() {
+        return Ok(());
+    }
+    for attribute in attributes {
+        match attribute {
+            "acl" => return Err(Failure::do_not_retry("Cell ACLs cannot be persisted")),
+            "VISIBILITY" => return Err(Failure::do_not_retry("Visibility labels cannot be persisted")),
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 /// A row key: present, not empty, not longer than HBase allows.

@@ -203,6 +203,11 @@ pub fn ttl(mutation: &MutationProto) -> Result<Option<i64>> {
     Ok(Some(i64::from_be_bytes(bytes)))
 }
 
+/// The names of a mutation's attributes.
+pub fn attribute_names(mutation: &MutationProto) -> impl Iterator<Item = &str> {
+    mutation.attribute.iter().map(|attribute| attribute.name.as_str())
+}
+
 /// The attribute with the clusters that a mutation has passed, as it was sent.
 pub fn origin_bytes(mutation: &MutationProto) -> Option<&Bytes> {
     attribute(&mutation.attribute, "_cs.id")

@@ -6,7 +6,7 @@ use std::process::{Command, Output, Stdio};
 
 use basalt_client::native::{Cluster, ClusterOptions, Registry};
 use basalt_client::security::{Login, Security, Tls};
-use basalt_client::{Error, Get, Put};
+use basalt_client::{Error, FamilySchema, Get, Increment, Put, TableSchema};
 use basalt_test_support::{Server, administer, binary};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
@@ -262,6 +262,59 @@ fn the_load_generator_logs_in() {
         assert!(output.status.success(), "{options}: {output:?}");
         assert!(logins(&secured.audit_log(), means, "") >= 2, "{options}");
     }
+}
+
+/// Goal: rights to single cells and labels on them, which are not kept, are refused where users rely on rights; without
+/// users they are ignored, as HBase does without access control.
+#[test]
+fn rights_of_single_cells_are_refused() {
+    let secured = Secured::start(&[]);
+    secured.says("--token @ada.token", &["create 't', 'f'"]);
+    let login = Login::token_file(secured.path("ada.token")).expect("a token");
+    let options = secured.native("rpc", Security::none().login(login));
+    let runtime = Runtime::new().expect("a runtime");
+    let put = || Put::new("r").cell("f", "q", "v");
+    runtime.block_on(async {
+        let cluster = Cluster::connect(options).await.expect("a login");
+        let table = cluster.table("t").expect("a name");
+        for (attribute, words) in [("acl", "Cell ACLs"), ("VISIBILITY", "Visibility labels")] {
+            let with = || put().attribute(attribute, "x");
+            let alone = table.put(with()).await.expect_err("it is refused");
+            let together = table
+                .put_multiple([put(), with()])
+                .await
+                .expect_err("it is refused");
+            let increment = Increment::new("r").column("f", "n", 1).attribute(attribute, "x");
+            let counted = table.increment(increment).await.expect_err("it is refused");
+            for error in [alone, together, counted] {
+                assert!(
+                    error
+                        .to_string()
+                        .contains(&format!("{words} cannot be persisted")),
+                    "{error}"
+                );
+            }
+        }
+        table
+            .put(put().attribute("mine", "x"))
+            .await
+            .expect("another attribute");
+    });
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let open = Server::start(&dir.path().join("data"), &[]);
+    runtime.block_on(async {
+        let registry = Registry::bootstrap(&open.thrift.to_string()).expect("an address");
+        let cluster = Cluster::new(ClusterOptions::new(registry));
+        let schema = TableSchema::new("t")
+            .expect("a name")
+            .family(FamilySchema::new("f"));
+        cluster.create_table(schema).await.expect("a table");
+        let table = cluster.table("t").expect("a name");
+        table
+            .put(put().attribute("acl", "x"))
+            .await
+            .expect("it is ignored");
+    });
 }
 
 /// Goal: the library's native client logs in by token and by certificate, through both registries.
