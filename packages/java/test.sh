@@ -77,7 +77,9 @@ with_junit() {
   <artifactId>junit-$junit</artifactId>
   <version>1</version>
   <properties>
-    <maven.compiler.release>11</maven.compiler.release>
+    <!-- Plugins of older versions of Maven do not know "release". -->
+    <maven.compiler.source>11</maven.compiler.source>
+    <maven.compiler.target>11</maven.compiler.target>
     <project.build.sourceEncoding>UTF-8</project.build.sourceEncoding>
   </properties>
   <repositories><repository><id>published</id><url>file:$made/published</url></repository></repositories>
