@@ -9,7 +9,11 @@ use crate::server::Server;
 
 /// In the order of the cache's figures, with the guaranteed share of each.
 const PRIORITIES: [(&str, &str, &str); 3] = [
-    ("single access", "25 %", "new blocks; when room is needed, those read again move on"),
+    (
+        "single access",
+        "25 %",
+        "new blocks; when room is needed, those read again move on",
+    ),
     ("multi access", "50 %", "blocks that were read again"),
     ("in memory", "25 %", "blocks of IN_MEMORY families"),
 ];
