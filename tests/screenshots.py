@@ -10,9 +10,9 @@
 3. Takes the pictures in a headless Chromium, and checks each page: no error in the console, no wider than its window,
    a contrast of at least 4.5 to 1. A page that fails is named, and the exit code is 1.
 
-Pictures go to `pages/NAME-LOOK.png` and `incident-*.png` below the folder. With pngquant they have a palette, which makes
-them a third of the size. `--assets server/src/console/assets` shows style sheet and scripts as they are in the tree,
-without a build. Needs Chromium.
+Pictures go to `pages/NAME-LOOK.png` and `incident-*.png` below the folder. With pngquant they have a palette, which
+makes them a third of the size. `--assets server/src/console/assets` shows style sheet and scripts as they are in the
+tree, without a build. Needs Chromium.
 """
 
 import argparse
@@ -127,7 +127,8 @@ class Chromium:
         kinds = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
         headers = [{"name": "Content-Type", "value": kinds[file.suffix]}]
         body = base64.b64encode(file.read_bytes()).decode()
-        self.send("Fetch.fulfillRequest", requestId=paused["requestId"], responseCode=200, responseHeaders=headers, body=body)
+        answer = {"requestId": paused["requestId"], "responseCode": 200, "responseHeaders": headers, "body": body}
+        self.send("Fetch.fulfillRequest", **answer)
 
     def call(self, method, **params):
         number = self.send(method, **params)
@@ -296,7 +297,7 @@ def pages(browser, server, rehearsal):
     return {name: f"{server.origin}{address}" for name, address in own.items()} | {"rehearsal": f"{rehearsal.origin}/"}
 
 
-def flaws(browser, look):
+def flaws(browser):
     """What is wrong with the page that is open."""
     wide = browser.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
     found = [f"{wide} pixels wider than its window"] if wide > 0 else []
@@ -313,7 +314,7 @@ def take(browser, wanted, out):
             browser.open(address)
             if "/heat" in address:
                 browser.wait_until("document.getElementById('heat').dataset.loaded === 'true'")
-            found += [f"{name}-{look}: {flaw}" for flaw in flaws(browser, look)]
+            found += [f"{name}-{look}: {flaw}" for flaw in flaws(browser)]
             if look not in CHECKED_ONLY:
                 tall = browser.evaluate("document.documentElement.scrollHeight")
                 browser.picture(out / f"{name}-{look}.png", width, min(tall, height_max))

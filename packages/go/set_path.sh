@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Names the repository in the path of the Go module: packages/go/set_path.sh github.com/OWNER/NAME
 #
-# `go get` fetches a module from the repository that its path begins with, so a fork that publishes the module of its own, or a
-# repository that has moved, needs another path. Changes go.mod, the sample's import and the pages.
+# `go get` fetches a module from the repository that its path begins with, so a repository that has moved, or a fork that
+# publishes the module, needs another path. Changes go.mod, the sample and the README.
 set -euo pipefail
 repository=${1:?usage: $0 github.com/OWNER/NAME}
 cd "$(dirname "$0")"

@@ -78,6 +78,7 @@ with_junit() {
   <artifactId>junit-$junit</artifactId>
   <version>1</version>
   <properties>
+    <!-- Plugins of older versions of Maven do not know "release". -->
     <maven.compiler.source>11</maven.compiler.source>
     <maven.compiler.target>11</maven.compiler.target>
     <project.build.sourceEncoding>UTF-8</project.build.sourceEncoding>
