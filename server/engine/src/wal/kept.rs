@@ -197,9 +197,13 @@ impl Kept {
         self.floor.load(Ordering::Acquire) <= last_seq.0
     }
 
-    /// Links a segment of the log here, durably, before the caller removes it there.
+    /// Links a segment of the log here, durably, before the caller removes it there; unless the readers for which
+    /// it was wanted are gone, since nothing would remove it then.
     pub(super) fn set_aside(&self, segment: OldSegment) -> Result<()> {
         let mut state = self.state.lock();
+        if state.floor() > segment.last_seq.0 {
+            return Ok(());
+        }
         let (from, to) = (
             segment_path(&self.wal_dir, segment.number),
             segment_path(&self.dir, segment.number),
