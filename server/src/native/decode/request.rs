@@ -118,7 +118,6 @@ pub fn read_of(get: &messages::Get, filter: Option<Arc<FilterSpec>>) -> Result<R
         cache_blocks: get.cache_blocks.unwrap_or(true),
         filter,
         raw: flag(&get.attribute, "_raw_").unwrap_or(false),
-        ..ReadSpec::default()
     };
     // One cell proves that the row exists. A filter may need all cells.
     if get.existence_only == Some(true) && spec.filter.is_none() && spec.family_limit.is_none() {

@@ -85,7 +85,10 @@ impl Stream {
         })?;
         let (asked_by, own) = (Arc::clone(caller), Arc::clone(server));
         let beginning = server
-            .on_pool(move |_| Ok(begin(&own, &asked_by, wanted.tables, wanted.from, wanted.reader)))
+            .on_pool(move |_| {
+                let reader = wanted.reader.as_deref();
+                Ok(begin(&own, &asked_by, wanted.tables, wanted.from, reader))
+            })
             .await?;
         let Begun {
             tables,
@@ -220,15 +223,14 @@ impl Stream {
         let Some(table) = self.present.front().cloned() else {
             return Ok(None);
         };
-        let scanner = match self.scanner.take() {
-            Some(scanner) => scanner,
-            None => {
-                let scanned = table.clone();
-                let opening = self
-                    .server
-                    .on_pool(move |server| Ok(server.engine().scan(&scanned, all_rows())?));
-                opening.await?
-            }
+        let scanner = if let Some(scanner) = self.scanner.take() {
+            scanner
+        } else {
+            let scanned = table.clone();
+            let opening = self
+                .server
+                .on_pool(move |server| Ok(server.engine().scan(&scanned, all_rows())?));
+            opening.await?
         };
         let mut writer = self.writer();
         let reading = self.server.on_pool(move |_| {
@@ -299,26 +301,19 @@ fn begin(
     caller: &Caller,
     mut tables: Vec<TableName>,
     from: Option<Start>,
-    reader: Option<String>,
+    reader: Option<&str>,
 ) -> Result<Begun, Refusal> {
-    let named = match &reader {
-        Some(name) => {
-            let named = readers::find(server, name)?;
-            if tables.is_empty() {
-                tables.clone_from(&named.tables);
-            }
-            check_tables(server, caller, &tables)?;
-            if let Some(other) = tables.iter().find(|table| !named.tables.contains(table)) {
-                let text = format!("the reader {name} is not of table {other}");
-                return Err(Failure::illegal_argument(text).into());
-            }
-            Some(named)
-        }
-        None => {
-            check_tables(server, caller, &tables)?;
-            None
-        }
-    };
+    let named = reader.map(|name| readers::find(server, name)).transpose()?;
+    if let Some(named) = named.as_ref().filter(|_| tables.is_empty()) {
+        tables.clone_from(&named.tables);
+    }
+    check_tables(server, caller, &tables)?;
+    if let Some(named) = &named
+        && let Some(other) = tables.iter().find(|table| !named.tables.contains(table))
+    {
+        let text = format!("the reader {} is not of table {other}", named.name);
+        return Err(Failure::illegal_argument(text).into());
+    }
     let (from, held, position) = match (named, from) {
         // The log is kept for the named reader from its position on.
         (Some(named), None) => (Start::Position(named.position.0), None, named.position),

@@ -113,7 +113,7 @@ impl Stream {
     fn send(address: SocketAddr, method: &str, path: &str, headers: &str) -> Self {
         let mut socket = TcpStream::connect(address).expect("the port is open");
         socket
-            .set_read_timeout(Some(Duration::from_secs(60)))
+            .set_read_timeout(Some(Duration::from_mins(1)))
             .expect("a time");
         let request = format!("{method} {path} HTTP/1.0\r\nHost: localhost\r\n{headers}\r\n");
         socket.write_all(request.as_bytes()).expect("it is sent");
