@@ -4,7 +4,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use basalt_engine::cell::CellBatch;
+use basalt_engine::cell::{Budget, CellBatch};
 use basalt_engine::engine::{LogTail, Scanner};
 use basalt_engine::id::SeqId;
 use basalt_engine::op::{FetchLimits, ReadSpec, Scan};
@@ -233,9 +233,10 @@ impl Stream {
             opening.await?
         };
         let mut writer = self.writer();
+        let memory = Arc::clone(self.server.admission().memory());
         let reading = self.server.on_pool(move |_| {
             let mut scanner = scanner;
-            let mut batch = CellBatch::new();
+            let mut batch = CellBatch::charged_to(memory as Arc<dyn Budget>);
             let limits = FetchLimits {
                 results: usize::MAX,
                 bytes: PIECE_BYTES,

@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 
 use basalt_engine::cell::LATEST;
 use basalt_engine::op::TimeRange;
+use basalt_idl::thrift2;
 use bytes::Bytes;
 
 use crate::service::Failure;
-pub(super) use crate::service::arguments::{check_row, has_regex, row, select, table};
+pub(super) use crate::service::arguments::{check_cell_rights, check_row, has_regex, row, select, table};
 
 mod puts;
 mod reads;
@@ -17,6 +18,9 @@ mod writes;
 pub(super) use puts::Puts;
 pub(super) use reads::{filter, get, positive, scan, versions};
 pub(super) use writes::{delete, durability, put, row_mutations, write_family};
+
+/// The attribute with the visibility of a mutation's cells (HBase: `VisibilityConstants`).
+pub(super) const VISIBILITY: &str = "VISIBILITY";
 
 /// Attributes of an operation.
 pub(super) type Attributes = Option<BTreeMap<Bytes, Bytes>>;
@@ -59,6 +63,18 @@ pub(super) fn time_range(min: i64, max: i64) -> Result<TimeRange, Failure> {
         )));
     }
     Ok(TimeRange { min, max })
+}
+
+/// The names of attributes that are texts.
+pub(super) fn names(attributes: &Attributes) -> impl Iterator<Item = &str> {
+    let names = attributes.iter().flat_map(BTreeMap::keys);
+    names.filter_map(|name| str::from_utf8(name).ok())
+}
+
+/// The names of a put's attributes, its visibility among them, which HBase keeps as one.
+pub(super) fn names_of_put(put: &thrift2::TPut) -> impl Iterator<Item = &str> {
+    let labels = put.cell_visibility.as_ref().map(|_| VISIBILITY);
+    names(&put.attributes).chain(labels)
 }
 
 /// The `_ttl` attribute: 8 bytes of big-endian milliseconds.

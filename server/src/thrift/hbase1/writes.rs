@@ -12,7 +12,7 @@ use bytes::Bytes;
 use super::given;
 use crate::service::group::Group;
 use crate::service::{Failure, writes};
-use crate::thrift::from_thrift::{self, Attributes, split_column, ttl, write_time};
+use crate::thrift::from_thrift::{self, Attributes, check_cell_rights, names, split_column, ttl, write_time};
 use crate::thrift::handlers::{Context, Result};
 
 #[expect(refining_impl_trait, reason = "handlers name the type of their answer")]
@@ -65,6 +65,7 @@ impl WriteHandlers for Context<'_> {
         let mut put = args.mput.unwrap_or_default();
         // The mutation's isDelete is ignored: it is always a put.
         put.is_delete = false;
+        check_cell_rights(self.server, names(&args.attributes))?;
         let ttl_ms = ttl(&args.attributes)?;
         let arguments = (table, row, family, qualifier, args.value, [put]);
         let done = writes::group(
@@ -153,6 +154,7 @@ impl Context<'_> {
         attributes: Attributes,
     ) -> Result<()> {
         let table = from_thrift::table(table.as_ref())?;
+        check_cell_rights(self.server, names(&attributes))?;
         let ttl_ms = ttl(&attributes)?;
         let arguments = Arc::new((row, mutations.unwrap_or_default()));
         row_parts(arguments.0.as_ref(), &arguments.1, timestamp, ttl_ms)?;
@@ -176,6 +178,7 @@ impl Context<'_> {
         attributes: Attributes,
     ) -> Result<()> {
         let table = from_thrift::table(table.as_ref())?;
+        check_cell_rights(self.server, names(&attributes))?;
         let ttl_ms = ttl(&attributes)?;
         let batches = batches.unwrap_or_default();
         writes::apply(self.server, &mut self.call, table, batches, move |batches| {

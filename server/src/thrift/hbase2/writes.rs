@@ -9,13 +9,16 @@ use bytes::Bytes;
 
 use crate::service::group::Group;
 use crate::service::{Failure, writes};
-use crate::thrift::from_thrift::{self, Puts, returns_results};
+use crate::thrift::from_thrift::{
+    self, Puts, VISIBILITY, check_cell_rights, names, names_of_put, returns_results,
+};
 use crate::thrift::handlers::{Context, Result};
 
 #[expect(refining_impl_trait, reason = "handlers name the type of their answer")]
 impl WriteHandlers for Context<'_> {
     async fn put(&mut self, args: args::Put) -> Result<()> {
         let table = from_thrift::table(Some(&args.table))?;
+        check_cell_rights(self.server, names_of_put(&args.tput))?;
         pin!(writes::apply(
             self.server,
             &mut self.call,
@@ -29,6 +32,7 @@ impl WriteHandlers for Context<'_> {
     /// Applies puts in any form; [`Context::put_usual`] applies most.
     async fn putMultiple(&mut self, args: args::PutMultiple) -> Result<()> {
         let table = from_thrift::table(Some(&args.table))?;
+        check_cell_rights(self.server, args.tputs.iter().flat_map(names_of_put))?;
         pin!(writes::apply(
             self.server,
             &mut self.call,
@@ -59,6 +63,7 @@ impl WriteHandlers for Context<'_> {
     async fn mutateRow(&mut self, args: args::MutateRow) -> Result<()> {
         let table = from_thrift::table(Some(&args.table))?;
         let table_default = writes::default_durability(self.server, &table);
+        check_cell_rights(self.server, names_of_row(&args.trow_mutations))?;
         writes::apply(
             self.server,
             &mut self.call,
@@ -70,6 +75,7 @@ impl WriteHandlers for Context<'_> {
     }
 
     async fn checkAndPut(&mut self, args: args::CheckAndPut) -> Result<bool> {
+        check_cell_rights(self.server, names_of_put(&args.tput))?;
         let done = writes::group(self.server, &mut self.call, CellBatch::new(), args, |args| {
             let check = equal(&args.family, &args.qualifier, args.value.as_ref());
             Group::of_check(&args.table, &args.row, &check, from_thrift::put(&args.tput)?)
@@ -92,6 +98,7 @@ impl WriteHandlers for Context<'_> {
 
     async fn checkAndMutate(&mut self, args: args::CheckAndMutate) -> Result<bool> {
         let table_default = writes::default_durability(self.server, &from_thrift::table(Some(&args.table))?);
+        check_cell_rights(self.server, names_of_row(&args.row_mutations))?;
         let done = writes::group(self.server, &mut self.call, CellBatch::new(), args, move |args| {
             let check = Check {
                 op: compare_op(args.compare_operator)?,
@@ -105,6 +112,8 @@ impl WriteHandlers for Context<'_> {
 
     async fn increment(&mut self, args: args::Increment) -> Result<CellBatch> {
         let returns = returns_results(args.tincrement.return_results, &args.tincrement.attributes)?;
+        let labels = args.tincrement.cell_visibility.as_ref().map(|_| VISIBILITY);
+        check_cell_rights(self.server, names(&args.tincrement.attributes).chain(labels))?;
         let cells = self.call.take_batch();
         let done = pin!(writes::group(self.server, &mut self.call, cells, args, |args| {
             let increment = &args.tincrement;
@@ -130,6 +139,8 @@ impl WriteHandlers for Context<'_> {
 
     async fn append(&mut self, args: args::Append) -> Result<CellBatch> {
         let returns = returns_results(args.tappend.return_results, &args.tappend.attributes)?;
+        let labels = args.tappend.cell_visibility.as_ref().map(|_| VISIBILITY);
+        check_cell_rights(self.server, names(&args.tappend.attributes).chain(labels))?;
         let cells = self.call.take_batch();
         let done = writes::group(self.server, &mut self.call, cells, args, |args| {
             let append = &args.tappend;
@@ -161,6 +172,15 @@ impl Context<'_> {
         ))
         .await
     }
+}
+
+/// The names of the attributes of all puts of a row.
+fn names_of_row(mutations: &thrift2::TRowMutations) -> impl Iterator<Item = &str> {
+    let puts = mutations.mutations.iter().filter_map(|mutation| match mutation {
+        thrift2::TMutation::Put(put) => Some(put),
+        thrift2::TMutation::DeleteSingle(_) => None,
+    });
+    puts.flat_map(names_of_put)
 }
 
 /// The check that a column has a value, or is absent when no value is given.

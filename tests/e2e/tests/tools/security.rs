@@ -6,7 +6,7 @@ use std::process::{Command, Output, Stdio};
 
 use basalt_client::native::{Cluster, ClusterOptions, Registry};
 use basalt_client::security::{Login, Security, Tls};
-use basalt_client::{Error, FamilySchema, Get, Increment, Put, TableSchema};
+use basalt_client::{Client, Error, FamilySchema, Get, Increment, PoolOptions, Put, TableSchema};
 use basalt_test_support::{Server, administer, binary};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
@@ -299,6 +299,29 @@ fn rights_of_single_cells_are_refused() {
             .put(put().attribute("mine", "x"))
             .await
             .expect("another attribute");
+
+        // Thrift sends attributes apart from the cells.
+        let certificate = Tls::with_certificate(secured.ca(), secured.path("client-ada.pem"));
+        let mut options = PoolOptions::default();
+        options.connection.security = Security::none().tls(certificate.expect("a certificate"));
+        let client = Client::new(secured.target(), options).expect("an address");
+        let table = client.table("t").expect("a name");
+        for (attribute, words) in [("acl", "Cell ACLs"), ("VISIBILITY", "Visibility labels")] {
+            let with = || put().attribute(attribute, "x");
+            let alone = table.put(with()).await.expect_err("it is refused");
+            let together = table
+                .put_multiple([put(), with()])
+                .await
+                .expect_err("it is refused");
+            for error in [alone, together] {
+                assert!(
+                    error
+                        .to_string()
+                        .contains(&format!("{words} cannot be persisted")),
+                    "{error}"
+                );
+            }
+        }
     });
     let dir = tempfile::tempdir().expect("a temporary folder");
     let open = Server::start(&dir.path().join("data"), &[]);
