@@ -115,7 +115,7 @@ final class Commands {
       case "digest":
         return Cells.digest(connection(words), words.get(1), words.contains("raw"));
       case "cells":
-        return String.join(" ; ", Cells.first(connection(words), words.get(1), 1000));
+        return String.join(" ; ", Cells.first(connection(words), words.get(1), 5000));
       case "differences":
         return differences(words);
       case "await_equal":
