@@ -22,7 +22,7 @@ impl Engine {
     /// Pins one read point over all tables, snapshots and namespaces, with the files that make it; they stay on
     /// the disk until the pin is dropped. A directory with copies of them, in which
     /// `Restore` writes the manifest, is a database with exactly the rows up to
-    /// [`Pin::position`].
+    /// `Pin::position`.
     ///
     /// Everything acknowledged before the call is in it. Writers wait for one sync of the log; the call
     /// takes as long, and a copy of the manifest. Dropping a pin may remove files.
