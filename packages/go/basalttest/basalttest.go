@@ -155,7 +155,7 @@ func (s *Server) Reset(t testing.TB) {
 	s.Post(t, "/test/reset", "{}")
 }
 
-// Template calls fill, which creates and fills tables, and keeps what the server has then. The function that it returns
+// Template calls fill, which creates and fills tables, and keeps them as the template. The function that it returns
 // brings that back, within milliseconds: call it at the start of each test that shares the server.
 func (s *Server) Template(t testing.TB, fill func()) func(t testing.TB) {
 	t.Helper()

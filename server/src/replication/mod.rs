@@ -4,7 +4,7 @@
 //! removed. Once a second it measures the log that is kept for the peers, and acts when that has reached its
 //! limit (`replication.max_log_bytes`): writes are refused, or the peer that is furthest behind is removed, as
 //! `replication.when_log_full` says. Readers of changes are always removed at the limit: they belong to consumers,
-//! who must not be able to stop the writers.
+//! which must not be able to stop the writers.
 //!
 //! Peers are kept by [`crate::server::peers`]; `service::admin::peers` changes them.
 

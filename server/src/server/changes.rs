@@ -1,4 +1,4 @@
-//! Streams of changes: how many there may be, and what was sent.
+//! Streams of changes: their number, their readers, their figures.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -159,7 +159,7 @@ pub(super) fn may_read_table(server: &Server, caller: &Caller, table: &TableName
     may_read_whole(server, caller, Target::Table(table))
 }
 
-/// Whether a list shows the caller what needs the right to read all of a table.
+/// Whether a list shows the caller the things that need the right to read a table.
 pub(super) fn shows_table(server: &Server, caller: &Caller, table: &TableName) -> bool {
     server.access().shows(caller, Action::Read, Target::Table(table))
 }

@@ -4,7 +4,7 @@
 //!
 //! - a named one ([`readers`]), which its consumer makes, moves forward and removes, and which outlives streams and
 //!   restarts;
-//! - otherwise one of the stream's own, which moves with what was sent and ends with it.
+//! - otherwise one of the stream's own, which moves with the sent records and ends with the stream.
 //!
 //! 1. [`Stream::open`] checks rights, tables and position, and adds the stream's reader.
 //! 2. [`Stream::next`] returns pieces: a head, the present rows if the stream begins with them, then what the log
@@ -40,7 +40,7 @@ pub(crate) enum Start {
     Now,
     /// At the next row with this sequence id or a greater one.
     Position(u64),
-    /// With the rows that the tables have now; then at what was written since.
+    /// With the present rows of the tables, and then their changes.
     Snapshot,
 }
 

@@ -3,7 +3,7 @@
 //! A named reader has the name `changes NAME` in the engine, and its tables as the note; a stream's own reader has
 //! the name `stream NUMBER` and no note. Those are left behind by a crash, and removed at the start.
 //!
-//! Whoever may read all tables of a named reader may use, move and remove it.
+//! A user with the right to read all tables of a named reader may use, move and remove it.
 
 use std::sync::Arc;
 
@@ -141,7 +141,7 @@ pub(crate) fn create(
     })
 }
 
-/// Moves a reader forward; what is before is not kept for it any more. Returns its position. Blocks.
+/// Moves a reader forward; the log before that is not kept for it any more. Returns its position. Blocks.
 pub(crate) fn advance(
     server: &Arc<Server>,
     caller: &Caller,

@@ -127,7 +127,7 @@ impl Writer {
         self.bytes.is_empty()
     }
 
-    /// What was collected.
+    /// The collected objects.
     pub(super) fn finish(mut self) -> Piece {
         self.permit.set(self.bytes.len());
         Piece {
@@ -143,7 +143,7 @@ impl Writer {
     }
 
     /// Adds the rows of an edit from the position `from` on, if it is of a table that is wanted. Fails where there
-    /// is no memory for them ([`Error::CallMemory`]): what was added is whole.
+    /// is no memory for them ([`Error::CallMemory`]): the records that were added are whole.
     pub(super) fn take(&mut self, from: u64, tailed: &TailedEdit<'_>) -> Result<(), Error> {
         let edit = &tailed.edit;
         let first = edit.first_seq().0;

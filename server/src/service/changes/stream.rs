@@ -194,7 +194,7 @@ impl Stream {
         Ok(())
     }
 
-    /// What the log has from the position on; `None` if that is nothing for this stream.
+    /// The records from the position on; `None` if there are none for this stream.
     async fn changes(&mut self) -> Result<Option<Piece>, Failure> {
         let tail = match self.tail.take() {
             Some(tail) => tail,
@@ -337,7 +337,7 @@ fn begin(
     })
 }
 
-/// All that a table has, without what is deleted.
+/// All versions of all cells of a table, without deleted ones.
 fn all_rows() -> Scan {
     Scan {
         spec: ReadSpec {
