@@ -6,11 +6,12 @@
 
 use std::sync::Arc;
 
-use super::{Engine, Row, Rows, Scanner, write};
+use super::{Engine, Row, Rows, Scanner, read, write};
 use crate::cell::CellBatch;
 use crate::error::Result;
 use crate::op::{
-    Check, ColumnAppend, ColumnIncrement, Delete, Get, GroupUpdate, Put, RowMutation, RowUpdate, Scan,
+    Check, ColumnAppend, ColumnIncrement, Delete, Get, GroupUpdate, Put, ReadTier, RowMutation, RowUpdate,
+    Scan,
 };
 use crate::schema::{Durability, TableName};
 use crate::wal::Commit;
@@ -47,7 +48,8 @@ impl Table {
     /// Reads one row; `None` if it has no cell that the request selects.
     pub fn get(&self, get: &Get<'_>) -> Result<Option<Row>> {
         let mut batch = CellBatch::new();
-        self.engine.get(&self.name, get, &mut batch)?;
+        let catalog = self.engine.open_catalog()?;
+        read::get(catalog, &self.name, get.row, &get.spec, ReadTier::All, &mut batch)?;
         Ok(Row::last_of(batch))
     }
 
