@@ -2,11 +2,11 @@
 //!
 //! `hotspot`, `ids`, `family`, `orders`, `twibase`, `pe`, `ycsb` and `verify` load or read a server
 //! through its Thrift interfaces or native RPC, which may be Basalt's or a real HBase's. `report`
-//! runs all but `verify` and makes one report of them. `model` measures a schema that a file describes. `compare` puts two of their reports side by
-//! side. `engine` opens Basalt's storage engine in this process and runs RocksDB's `db_bench`
-//! benchmarks on it. `policies` simulates compaction policies. `roundtrip` sends ready-made calls,
-//! side by side with a bare TCP echo and another server, as fast as they are answered or at one
-//! rate, and `overload` sends more of them than the server can answer.
+//! runs all but `verify` and makes one report of them. `model` measures a schema that a file describes.
+//! `compare` puts two of their reports side by side. `engine` opens Basalt's storage engine in this process and
+//! runs RocksDB's `db_bench` benchmarks on it. `roundtrip` sends ready-made calls, side by side with a bare TCP
+//! echo and another server, as fast as they are answered or at one rate, and `overload` sends more of them than
+//! the server can answer.
 //!
 //! [`basalt_lab`], the schema lab, has the experiments, `report`, `model` and `verify`; [`basalt_load`], the load
 //! generator, has the other workloads.
@@ -18,8 +18,8 @@ use std::process::ExitCode;
 use basalt_load::engine::{self, BasaltArguments};
 use basalt_load::error::{Error, Result};
 use basalt_load::load::interrupt;
+use basalt_load::workload::compare;
 use basalt_load::workload::roundtrip::{self, overload};
-use basalt_load::workload::{compare, policies};
 use basalt_load::{exit, output};
 use clap::{CommandFactory as _, Parser, Subcommand};
 use clap_complete::Shell;
@@ -44,7 +44,6 @@ enum Workload {
     Verify(basalt_lab::verify::Arguments),
     Compare(compare::Arguments),
     Engine(Box<BasaltArguments>),
-    Policies(policies::Arguments),
     Roundtrip(Box<roundtrip::Arguments>),
     Overload(Box<overload::Arguments>),
     /// Print completions for a shell.
@@ -71,10 +70,6 @@ fn main() -> ExitCode {
         Workload::Engine(arguments) => {
             interrupt::exit_at_ctrl_c(PROGRAM);
             engine::run_basalt(&arguments)
-        }
-        Workload::Policies(arguments) => {
-            interrupt::exit_at_ctrl_c(PROGRAM);
-            policies::run(&arguments)
         }
         Workload::Roundtrip(arguments) => on_runtime(roundtrip::run(*arguments)),
         Workload::Overload(arguments) => on_runtime(overload::run(*arguments)),

@@ -2,7 +2,7 @@
 //!
 //! | module | purpose |
 //! | --- | --- |
-//! | [`workload`] | the commands that put load on a server, and `compare` and `policies`: an `Arguments` and a `run` each |
+//! | [`workload`] | the commands that put load on a server, and `compare`: an `Arguments` and a `run` each |
 //! | [`engine`] | the command `engine`: RocksDB's `db_bench` for storage engines, also for those of `bench/rivals` |
 //! | [`load`] | the load core: operations at a pace, their latencies, Ctrl-C |
 //! | [`target`], [`session`], [`tables`] | a server, calls on the rows of a table, and calls about tables, over each of HBase's interfaces |

@@ -6,12 +6,6 @@ pub use crate::checksum::{crc32, crc32c, crc32c_append};
 pub use crate::codec::Cursor;
 pub use crate::memstore::Memstore;
 
-/// The choice of files to compact: a pure function.
-pub mod compaction {
-    pub use crate::store::compact::{CompactionState, FileView, Pick, choose, precedence};
-    pub use crate::store::{RowRange, Stripe, StripeLimits, Stripes};
-}
-
 /// Store files.
 pub mod hfile {
     pub use crate::hfile::{Access, ReadOptions, Reader, ReaderContext, Writer, WriterOptions, dump};

@@ -53,7 +53,7 @@ pub(crate) async fn run(server: Arc<Server>, stop: CancellationToken) {
     if server.config().backup.url.is_empty() {
         return;
     }
-    server.backups().begin_continuous();
+    server.copies().backups.begin_continuous();
     let mut shipper = Shipper::new(server);
     let mut ticks = tokio::time::interval(PERIOD);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -120,7 +120,7 @@ impl Shipper {
     fn new(server: Arc<Server>) -> Self {
         let now = Instant::now();
         Self {
-            run: server.start_code().to_string(),
+            run: server.instance().start_code().to_string(),
             server,
             vault: None,
             hold: None,
@@ -149,7 +149,7 @@ impl Shipper {
                 }
             }
             Err(error) => {
-                self.server.backups().note_log_failure();
+                self.server.copies().backups.note_log_failure();
                 if self
                     .complained
                     .is_none_or(|last| last.elapsed() >= COMPLAINT_PERIOD)
@@ -181,7 +181,7 @@ impl Shipper {
         self.ship(&vault, &point).await?;
         self.note_seen(&vault, &point).await?;
         if self.is_covered() {
-            self.server.backups().note_covered(point.wall_ms);
+            self.server.copies().backups.note_covered(point.wall_ms);
         }
         if self.is_due() {
             self.begin_backup(&vault).await?;
@@ -264,7 +264,7 @@ impl Shipper {
         };
         // A task that was cancelled belongs to a server that stops.
         let Ok(made) = running.made.await else { return };
-        self.server.backups().note(&made);
+        self.server.copies().backups.note(&made);
         if made.is_ok() {
             self.covered = Some(running.turns);
         } else {
@@ -296,7 +296,7 @@ impl Shipper {
                 .take_while(|(number, turn)| *number == turn.number);
             let count = together.count();
             let written = vault.put_turns(&self.run, &self.turns[..count]).await?;
-            self.server.backups().note_log_bytes(written);
+            self.server.copies().backups.note_log_bytes(written);
             self.turns.drain(..count);
         }
         Ok(())
@@ -375,7 +375,7 @@ impl Shipper {
                 })
             })?;
         let written = vault.put_piece(piece, path, length, &bytes).await?;
-        self.server.backups().note_log_bytes(written);
+        self.server.copies().backups.note_log_bytes(written);
         Ok(())
     }
 

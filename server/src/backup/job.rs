@@ -80,7 +80,7 @@ impl Job {
         caller: Arc<Caller>,
     ) -> Result<Made, Refusal> {
         let made = self.attempt(&server, &caller).await;
-        server.backups().note(&made);
+        server.copies().backups.note(&made);
         made
     }
 
@@ -88,7 +88,7 @@ impl Job {
         if self.wanted.to.is_empty() {
             return Err(Refusal::NoPlace);
         }
-        let running = server.backups().running();
+        let running = server.copies().backups.running();
         let _place = running.try_acquire().map_err(|_| Refusal::Running)?;
         let vault = open(server, &self.wanted.to, &self.wanted.key_file).await?;
         let call = AdminCall::new(server, caller);
@@ -103,7 +103,7 @@ impl Job {
         };
         let (server, progress) = (Arc::clone(server), Arc::clone(&self.progress));
         // Positions of such a backup go with a log that is shipped to the same URL.
-        let run = server.start_code().to_string();
+        let run = server.instance().start_code().to_string();
         copy_pin(server, Arc::new(vault), pin, run, options, progress).await
     }
 }

@@ -1,11 +1,11 @@
 //! The block cache, by priority, and the bloom filters that keep reads away from files.
 
+use basalt_engine::Engine;
 use maud::html;
 
 use super::frame::Place;
 use super::paging::Params;
 use super::{Made, Page, show};
-use crate::server::Server;
 
 /// In the order of the cache's figures, with the guaranteed share of each.
 const PRIORITIES: [(&str, &str, &str); 3] = [
@@ -19,13 +19,13 @@ const PRIORITIES: [(&str, &str, &str); 3] = [
 ];
 
 #[expect(clippy::unnecessary_wraps, reason = "all pages have this form")]
-pub(super) fn page(server: &Server, _params: &Params) -> Made {
-    let cache = server.engine().cache_usage();
-    let counters = server.engine().counters();
+pub(super) fn page(engine: &Engine, _params: &Params) -> Made {
+    let cache = engine.cache_usage();
+    let counters = engine.counters();
     let hits: u64 = cache.hits.iter().sum();
     let used: u64 = cache.bytes.iter().sum::<u64>() + cache.pinned_bytes;
     let (used, capacity) = (used as f64, cache.capacity_bytes as f64);
-    let handles = server.engine().handle_usage();
+    let handles = engine.handle_usage();
     let (asked, skipped) = (counters.bloom_checks.get(), counters.bloom_skips.get());
     let body = html! {
         p.figures {

@@ -12,7 +12,7 @@ use super::{Made, Page, Refusal, region, show};
 use crate::server::Server;
 
 pub(super) fn page(server: &Server, region: &str, file: &str, params: &Params) -> Made {
-    let (stats, version) = region::region_named(server, region)?;
+    let (stats, version) = region::region_named(server.engine(), region)?;
     let found = version.stores.iter().find_map(|store| {
         let file = store.files.iter().find(|own| own.id().to_string() == file)?;
         Some((&store.family, file))

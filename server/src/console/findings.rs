@@ -4,6 +4,7 @@
 //! A finding is made anew for each page, from the last hour and from what store files say about
 //! themselves. Rules of thumb for schemas are in `basalt_types::schema::rules_of_thumb`.
 
+use basalt_engine::Engine;
 use basalt_engine::engine::RegionStats;
 use basalt_engine::schema::TableName;
 use basalt_engine::schema::rules_of_thumb::{self, Contents, KeyLengths};
@@ -13,6 +14,7 @@ use super::frame::Place;
 use super::paging::Params;
 use super::{Made, Page, Refusal, hot_rows, show};
 use crate::observe::heat::{Axis, Kind, Motion, Query, motion};
+use crate::observe::load::boundaries;
 use crate::server::Server;
 
 /// Tables that the page of all tables looks at: those with most load.
@@ -57,7 +59,7 @@ pub(super) fn of_table(server: &Server, table: &TableName) -> Result<Vec<Finding
     let (descriptor, _) = server.engine().describe_table(table)?;
     let stats = server.engine().table_region_stats(table)?;
     let mut findings = Vec::new();
-    if server.heat().is_on() {
+    if server.load().heat.is_on() {
         findings.extend(of_motion(server, table));
         findings.extend(hot_rows(server, table));
     }
@@ -72,7 +74,7 @@ pub(super) fn of_table(server: &Server, table: &TableName) -> Result<Vec<Finding
             .unwrap_or(0),
         ..Contents::default()
     };
-    of_files(server, &stats, &mut findings, &mut contents);
+    of_files(server.engine(), &stats, &mut findings, &mut contents);
     let broken = rules_of_thumb::of_descriptor(&descriptor, stats.len());
     for broken in broken.into_iter().chain(rules_of_thumb::of_contents(&contents)) {
         findings.push(Finding {
@@ -89,7 +91,7 @@ pub(super) fn of_table(server: &Server, table: &TableName) -> Result<Vec<Finding
 
 /// Sequential and salted keys.
 fn of_motion(server: &Server, table: &TableName) -> Option<Finding> {
-    let heat = server.heat();
+    let heat = &server.load().heat;
     let now_ms = heat.now_ms();
     let query = Query {
         table: table.clone(),
@@ -102,7 +104,7 @@ fn of_motion(server: &Server, table: &TableName) -> Option<Finding> {
         rows_max: ROWS,
         columns_max: COLUMNS,
     };
-    let picture = heat.picture(&query, &server.boundaries(table));
+    let picture = heat.picture(&query, &boundaries(server.engine(), table));
     let total: f64 = picture.totals.iter().sum();
     if total < REQUESTS_MIN {
         return None;
@@ -148,7 +150,7 @@ fn of_motion(server: &Server, table: &TableName) -> Option<Finding> {
 }
 
 fn hot_rows(server: &Server, table: &TableName) -> Vec<Finding> {
-    let hot = server.heat().hot_rows(table);
+    let hot = server.load().heat.hot_rows(table);
     let mut findings = Vec::new();
     for (kind, consequence, cure) in [
         (
@@ -211,12 +213,12 @@ fn filtered(stats: &[RegionStats]) -> Option<Finding> {
 }
 
 /// Tombstones and large rows, as store files say; adds figures for rules of thumb.
-fn of_files(server: &Server, stats: &[RegionStats], findings: &mut Vec<Finding>, contents: &mut Contents) {
+fn of_files(engine: &Engine, stats: &[RegionStats], findings: &mut Vec<Finding>, contents: &mut Contents) {
     let mut run: Option<(u64, Markup)> = None;
     let mut share: Option<(f64, Finding)> = None;
     let mut largest: Option<(u64, Markup)> = None;
     for region in stats {
-        let Some((_, version)) = server.engine().region_view(&region.region.encoded_name) else {
+        let Some((_, version)) = engine.region_view(&region.region.encoded_name) else {
             continue;
         };
         for file in version.stores.iter().flat_map(|store| &store.files) {
@@ -313,7 +315,8 @@ pub(super) fn listed(findings: &[Finding]) -> Markup {
 #[expect(clippy::unnecessary_wraps, reason = "all pages have this form")]
 pub(super) fn page(server: &Server, _params: &Params) -> Made {
     let mut tables: Vec<TableName> = server
-        .heat()
+        .load()
+        .heat
         .tables()
         .into_iter()
         .map(|(table, _)| table)

@@ -40,7 +40,7 @@ const COMPARED: [(&str, &str); 3] = [
 ];
 
 pub(super) fn page(server: &Server, params: &Params) -> Made {
-    let body = if !server.heat().is_on() {
+    let body = if !server.load().heat.is_on() {
         html! { p { "The key visualizer is off: " code { "key_visualizer.bytes" } " is 0." } }
     } else if params.get("table").is_none() {
         choice(server, params)
@@ -62,7 +62,7 @@ pub(super) fn page(server: &Server, params: &Params) -> Made {
 fn choice(server: &Server, params: &Params) -> Markup {
     let all = server.engine().tables();
     let there: BTreeSet<&TableName> = all.iter().map(|(table, _)| &table.name).collect();
-    let mut busy = server.heat().tables();
+    let mut busy = server.load().heat.tables();
     busy.retain(|(name, _)| there.contains(name));
     let is_busy = |name: &TableName| busy.iter().any(|(other, _)| other == name);
     let quiet = there
@@ -89,7 +89,7 @@ fn choice(server: &Server, params: &Params) -> Markup {
             ))
             script src="/assets/heat.js" {}
         }
-        @if busy.is_empty() { p.quiet { "Nothing was read or written since " (show::time(server.heat().oldest_ms())) "." } } @else {
+        @if busy.is_empty() { p.quiet { "Nothing was read or written since " (show::time(server.load().heat.oldest_ms())) "." } } @else {
             h2 { "Busy tables" }
             ul { @for (name, requests) in busy.iter().take(LISTED * 5) { (entry(name, Some(*requests))) } }
         }

@@ -7,6 +7,7 @@ use serde::Serialize;
 use super::paging::Params;
 use super::{Made, Refusal, table};
 use crate::observe::heat::{Axis, Kind, Picture, Query};
+use crate::observe::load::boundaries;
 use crate::server::Server;
 
 /// Raised when a field changes its meaning.
@@ -83,7 +84,7 @@ pub(super) struct Asked {
 
 /// Reads the parameters `table`, `kind`, `axis`, `start`, `end`, `from`, `to`, `rows` and `columns`.
 pub(super) fn asked(server: &Server, params: &Params) -> Made<Asked> {
-    let heat = server.heat();
+    let heat = &server.load().heat;
     if !heat.is_on() {
         return Err(Refusal::NotFound(
             "The key visualizer is off: key_visualizer.bytes is 0.".to_owned(),
@@ -139,7 +140,7 @@ impl Asked {
     /// The picture.
     pub(super) fn picture(&self, server: &Server) -> Picture {
         let boundaries: Vec<Vec<u8>> = self.regions.iter().map(|region| region.start.clone()).collect();
-        server.heat().picture(&self.query, &boundaries)
+        server.load().heat.picture(&self.query, &boundaries)
     }
 
     /// The region of the row's first key, and the number of regions with keys in the row.
@@ -199,7 +200,7 @@ fn bounded(params: &Params, name: &str, default: i64, most: i64) -> Made<usize> 
 
 /// The answer to `/api/heat` without a table: the busiest tables, one below the other, with the same columns.
 fn data_of_all(server: &Server, params: &Params) -> Made<Data> {
-    let heat = server.heat();
+    let heat = &server.load().heat;
     if params.get("start").or(params.get("end")).is_some() {
         return Err(Refusal::BadRequest("start and end need a table".to_owned()));
     }
@@ -237,7 +238,7 @@ fn data_of_all(server: &Server, params: &Params) -> Made<Data> {
         columns_max: columns,
     };
     let queries: Vec<Query> = tables.iter().cloned().map(query).collect();
-    let pictures = heat.pictures(&queries, |table| server.boundaries(table));
+    let pictures = heat.pictures(&queries, |table| boundaries(server.engine(), table));
     let mut data = Data {
         format: FORMAT,
         table: String::new(),
@@ -290,7 +291,7 @@ fn data_of_all(server: &Server, params: &Params) -> Made<Data> {
 
 /// The answer to `/api/heat`.
 pub(super) fn data(server: &Server, params: &Params) -> Made<Data> {
-    if params.get("table").is_none() && server.heat().is_on() {
+    if params.get("table").is_none() && server.load().heat.is_on() {
         return data_of_all(server, params);
     }
     let asked = asked(server, params)?;
@@ -321,8 +322,8 @@ pub(super) fn data(server: &Server, params: &Params) -> Made<Data> {
         axis: query.axis.as_str(),
         start: escape(&query.start),
         end: escape(&query.end),
-        now_ms: server.heat().now_ms(),
-        open_ms: server.heat().open_ms(),
+        now_ms: server.load().heat.now_ms(),
+        open_ms: server.load().heat.open_ms(),
         from_ms: picture.from_ms,
         step_ms: picture.step_ms,
         columns: picture.columns,

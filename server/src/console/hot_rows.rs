@@ -19,13 +19,13 @@ pub(super) fn address(table: &TableName) -> String {
 
 /// The rows that most requests go to, reads and writes side by side.
 pub(super) fn section(server: &Server, table: &TableName) -> Markup {
-    if !server.heat().is_on() {
+    if !server.load().heat.is_on() {
         return html! {
             h2 #hot-rows { "Hot rows" }
             p.quiet { "They are not counted: " code { "key_visualizer.bytes" } " is 0." }
         };
     }
-    let hot = server.heat().hot_rows(table);
+    let hot = server.load().heat.hot_rows(table);
     let [reads, writes] = &hot.kinds;
     let layout = server
         .engine()

@@ -1,5 +1,6 @@
 //! Flushes and compactions: the running ones with their progress, and the last ones.
 
+use basalt_engine::Engine;
 use basalt_engine::engine::Work;
 use basalt_engine::jobs::{ENDED_MAX, EndedJob, JobEnd, JobInfo, RunningJob};
 use maud::{Markup, html};
@@ -15,7 +16,7 @@ pub(super) fn page(server: &Server, _params: &Params) -> Made {
     let jobs = server.engine().jobs();
     let queues = server.engine().queues();
     let body = html! {
-        (paused(server))
+        (paused(server.engine()))
         p.figures {
             span { b { (queues.flushes) } " flushes, " b { (queues.compactions) } " compactions and " b { (queues.splits) } " splits wait or run" }
         }
@@ -30,7 +31,7 @@ pub(super) fn page(server: &Server, _params: &Params) -> Made {
 }
 
 /// A line on top for each work that is paused.
-pub(super) fn paused(server: &Server) -> Markup {
+pub(super) fn paused(engine: &Engine) -> Markup {
     let works = [
         (
             Work::Flushes,
@@ -43,7 +44,7 @@ pub(super) fn paused(server: &Server) -> Markup {
     ];
     html! {
         @for (work, text) in works {
-            @if server.engine().is_paused(work) { p.alarm role="status" { (text) } }
+            @if engine.is_paused(work) { p.alarm role="status" { (text) } }
         }
     }
 }
@@ -53,7 +54,7 @@ fn subject(server: &Server, info: &JobInfo) -> Markup {
     let table = info.table.to_string();
     html! {
         th scope="row" { (info.kind.as_str()) }
-        td { (table_link(server, &table)) }
+        td { (table_link(server.engine(), &table)) }
         td {
             @match server.engine().encoded_name(info.region) {
                 Some(name) => a href=(show::path(&["regions", &name])) { code { (name) } },

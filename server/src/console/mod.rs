@@ -147,11 +147,20 @@ pub(crate) fn router() -> Router<Site> {
             named(|server, names, params| file::page(server, names[0], names[1], params)),
         )
         .route("/findings", list(findings::page))
-        .route("/cache", list(cache::page))
+        .route(
+            "/cache",
+            list(|server, params| cache::page(server.engine(), params)),
+        )
         .route("/jobs", list(jobs::page))
         .route("/slow", list(slow::page))
-        .route("/settings", list(settings::page))
-        .route("/threads", list(threads::page))
+        .route(
+            "/settings",
+            list(|server, params| settings::page(server.settings(), params)),
+        )
+        .route(
+            "/threads",
+            list(|server, params| threads::page(server.config(), params)),
+        )
         .route("/heat", list(heat::page))
         .route("/api/heat", get(heat_json))
         .route("/assets/style.css", asset(CSS, include_str!("assets/style.css")))

@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use basalt_engine::Engine;
 use basalt_engine::engine::RegionStats;
 use maud::{Markup, html};
 
@@ -21,15 +22,15 @@ const LISTED: usize = 10;
 #[expect(clippy::unnecessary_wraps, reason = "all pages have this form")]
 pub(super) fn page(server: &Server, _params: &Params) -> Made {
     let stats = server.engine().region_stats();
-    let note = server.rates().since();
-    let calls = note.calls(server.call_counts());
-    let steps = server.rates().recent().steps();
+    let note = server.load().rates.since();
+    let calls = note.calls(server.load().call_counts());
+    let steps = server.load().rates.recent().steps();
     let body = html! {
         div #live-verdict data-live {
             (verdict::verdict(server, &stats, &note, &steps))
         }
         p.quiet {
-            span #live-time data-live { "As of " (show::time(server.heat().now_ms())) "." } " The figure of each curve is of the last minute. "
+            span #live-time data-live { "As of " (show::time(server.load().heat.now_ms())) "." } " The figure of each curve is of the last minute. "
             a href="/" { "Refresh" } " " span #live-state aria-live="polite" {}
         }
         section #live-curves.curves data-live aria-label="The last ten minutes" { (curves(&steps)) }
@@ -46,7 +47,7 @@ pub(super) fn page(server: &Server, _params: &Params) -> Made {
             (facts(server, &stats))
             (memory(server, &steps))
             (log(server))
-            (background(server))
+            (background(server.engine()))
         }
         script src="/assets/live.js" {}
     };
@@ -123,7 +124,7 @@ fn facts(server: &Server, stats: &[RegionStats]) -> Markup {
     let dir = &server.config().data.dir;
     let absolute = std::path::absolute(dir).unwrap_or_else(|_| dir.clone());
     let system = rustix::system::uname();
-    let connections = server.connections();
+    let connections = &server.load().connections;
     pairs(
         "Server",
         &[
@@ -135,9 +136,9 @@ fn facts(server: &Server, stats: &[RegionStats]) -> Markup {
             ),
             (
                 "up since",
-                html! { (show::moment(server.started())) " (" (show::duration(server.uptime())) ")" },
+                html! { (show::moment(server.instance().started())) " (" (show::duration(server.instance().uptime())) ")" },
             ),
-            ("main port", html! { (server.main_address()) }),
+            ("main port", html! { (server.instance().main_address()) }),
             (
                 "connections",
                 html! {
@@ -190,7 +191,7 @@ fn memory(server: &Server, steps: &[Step]) -> Markup {
         (
             "key visualizer and hot rows",
             "key_visualizer.bytes",
-            server.heat().used_bytes() as u64,
+            server.load().heat.used_bytes() as u64,
             config.key_visualizer.bytes as u64,
         ),
         ("nonces", "a share of memory.total_bytes", nonces, nonces_limit),
@@ -300,8 +301,7 @@ fn log(server: &Server) -> Markup {
     )
 }
 
-fn background(server: &Server) -> Markup {
-    let engine = server.engine();
+fn background(engine: &Engine) -> Markup {
     let (queues, counters) = (engine.queues(), engine.counters());
     let compactions = counters.minor_compactions.get() + counters.major_compactions.get();
     let mut rows = vec![

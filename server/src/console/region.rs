@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use basalt_engine::Engine;
 use basalt_engine::engine::{RegionStats, RegionVersion, StoreFile, refusal};
 use basalt_engine::id::RegionId;
 use basalt_engine::schema::Escaped;
@@ -13,10 +14,11 @@ use super::{Made, Page, Refusal, show};
 use crate::server::Server;
 
 pub(super) fn page(server: &Server, name: &str, params: &Params) -> Made {
-    let (stats, version) = region_named(server, name)?;
+    let (stats, version) = region_named(server.engine(), name)?;
     let region = &stats.region;
     let [reads, writes] = server
-        .rates()
+        .load()
+        .rates
         .since()
         .region(region.id, stats.reads, stats.writes);
     let table = region.table.to_string();
@@ -69,14 +71,11 @@ pub(super) fn page(server: &Server, name: &str, params: &Params) -> Made {
 
 /// The region of that encoded name, or of that id, which log lines have.
 pub(super) fn region_named(
-    server: &Server,
+    engine: &Engine,
     name: &str,
 ) -> Result<(RegionStats, Arc<RegionVersion>), Refusal> {
-    let of_id = name
-        .parse()
-        .ok()
-        .and_then(|id| server.engine().encoded_name(RegionId(id)));
-    let found = server.engine().region_view(of_id.as_deref().unwrap_or(name));
+    let of_id = name.parse().ok().and_then(|id| engine.encoded_name(RegionId(id)));
+    let found = engine.region_view(of_id.as_deref().unwrap_or(name));
     found.ok_or_else(|| {
         Refusal::NotFound(format!(
             "There is no region {name}. It may have been split, merged or dropped."

@@ -35,7 +35,7 @@ pub(super) fn section(server: &Server, rehearsal: &Rehearsal, stats: &[RegionSta
     }
     let load = |of: &Regions| of.rates[0] + of.rates[1];
     let all: f64 = regions.iter().map(load).sum();
-    let uptime = server.uptime().as_secs_f64().max(1.0);
+    let uptime = server.instance().uptime().as_secs_f64().max(1.0);
     html! {
         h2 #rehearsal { "Rehearsal" }
         p { "This one server presents itself as " (servers.len()) " virtual servers, each with " (rehearsal.limits()) "." }

@@ -12,6 +12,7 @@ use axum::Extension;
 use axum::extract::{Path, Query, State};
 use axum::http::Uri;
 use axum::response::Response;
+use basalt_engine::Engine;
 use basalt_engine::cell::CellBatch;
 use basalt_engine::filter::FilterSpec;
 use basalt_engine::op::{Columns, FamilySelection, Scan, TimeRange};
@@ -68,7 +69,7 @@ pub(super) async fn handler(
     let read: Made<(Asked, Found)> = read.await;
     answer(site, move |server| {
         let (asked, found) = read?;
-        page(server, &asked, &found, &params)
+        page(server.engine(), &asked, &found, &params)
     })
     .await
 }
@@ -172,9 +173,9 @@ async fn find(server: &Arc<Server>, caller: Arc<Caller>, asked: &Asked) -> Made<
     })
 }
 
-fn page(server: &Server, asked: &Asked, found: &Found, params: &Params) -> Made {
+fn page(engine: &Engine, asked: &Asked, found: &Found, params: &Params) -> Made {
     let name = asked.table.to_string();
-    let (descriptor, _) = server.engine().describe_table(&asked.table)?;
+    let (descriptor, _) = engine.describe_table(&asked.table)?;
     let layout = descriptor.key_layout();
     let last = found.batch.rows().last();
     let next = last

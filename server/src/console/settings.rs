@@ -6,11 +6,11 @@ use super::frame::Place;
 use super::paging::Params;
 use super::{Made, Page};
 use crate::config::Config;
-use crate::server::Server;
+use crate::server::Settings;
 
 #[expect(clippy::unnecessary_wraps, reason = "all pages have this form")]
-pub(super) fn page(server: &Server, _params: &Params) -> Made {
-    let settings = server.in_force().settings();
+pub(super) fn page(settings: &Settings, _params: &Params) -> Made {
+    let settings = settings.in_force().settings();
     let defaults = Config::default().settings();
     let rows: Vec<_> = settings.iter().zip(&defaults).collect();
     let changed = rows.iter().filter(|(own, default)| own != default).count();

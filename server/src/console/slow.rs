@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use basalt_engine::Engine;
 use maud::{Markup, html};
 
 use super::frame::Place;
@@ -19,7 +20,7 @@ const GROUPS: usize = 20;
 const METHODS: usize = 12;
 
 pub(super) fn page(server: &Server, params: &Params) -> Made {
-    let config = &server.in_force().slow_log;
+    let config = &server.settings().in_force().slow_log;
     let kind = match params.get("kind") {
         None | Some("slow") => Kind::Slow,
         Some("large") => Kind::Large,
@@ -29,7 +30,7 @@ pub(super) fn page(server: &Server, params: &Params) -> Made {
             )));
         }
     };
-    let all = server.slow_log().find(&Query {
+    let all = server.load().slow_log.find(&Query {
         kind,
         combine: Combine::All,
         region: None,
@@ -91,7 +92,7 @@ pub(super) fn page(server: &Server, params: &Params) -> Made {
         @if is_chosen {
             p {
                 "Only " @if let Some(method) = params.get("method") { code { (method) } " " }
-                @if let Some(table) = params.get("table") { "of table " (table_link(server, table)) " " }
+                @if let Some(table) = params.get("table") { "of table " (table_link(server.engine(), table)) " " }
                 @if let Some(shape) = shape { code { (shape) } " " }
                 "· " a href=(to(params.get("kind").unwrap_or_default())) { "all of them" }
             }
@@ -125,8 +126,9 @@ pub(super) fn page(server: &Server, params: &Params) -> Made {
 
 /// The lower of both thresholds of each method that has one by percentile, the slowest first.
 fn thresholds(server: &Server) -> Vec<(String, Duration)> {
-    let fixed = Duration::from_millis(server.in_force().slow_log.threshold_ms);
+    let fixed = Duration::from_millis(server.settings().in_force().slow_log.threshold_ms);
     let mut thresholds: Vec<(String, Duration)> = server
+        .load()
         .slow_thresholds()
         .into_iter()
         .map(|(api, method, threshold)| (format!("{} {method}", api.as_str()), threshold.min(fixed)))
@@ -143,7 +145,7 @@ fn row(server: &Server, record: &Record) -> Markup {
             td.n { (record.request) }
             td.n { (show::duration(record.took)) }
             th scope="row" { (record.method) }
-            td { @if let Some(table) = &record.table { (table_link(server, table)) } }
+            td { @if let Some(table) = &record.table { (table_link(server.engine(), table)) } }
             td { code.long { (record.arguments) } }
             td.n { (show::duration(record.waited)) }
             td.n { (show::bytes(record.disk_bytes)) }
@@ -152,14 +154,14 @@ fn row(server: &Server, record: &Record) -> Markup {
             td.n { (show::bytes(record.answer_bytes)) }
             td.when { (show::time(began_ms)) }
             td { (record.client) @if !record.user.is_empty() { ", " (record.user) } }
-            td { @if let Some(region) = &record.encoded_name { (region_link(server, region)) } }
+            td { @if let Some(region) = &record.encoded_name { (region_link(server.engine(), region)) } }
         }
     }
 }
 
 /// A region by its encoded name, with a link to its page while there is one.
-fn region_link(server: &Server, name: &str) -> Markup {
-    let is_there = server.engine().region_view(name).is_some();
+fn region_link(engine: &Engine, name: &str) -> Markup {
+    let is_there = engine.region_view(name).is_some();
     html! {
         @if is_there { a href=(show::path(&["regions", name])) { code { (name) } } } @else { code { (name) } " " span.quiet { "(gone)" } }
     }
@@ -220,7 +222,7 @@ fn grouped(server: &Server, groups: &[(Common, Group)], params: &Params) -> Mark
                 @for ((method, table, shape), group) in groups.iter().take(GROUPS) {
                     tr {
                         th scope="row" { (method) }
-                        td { @if let Some(table) = table { (table_link(server, table)) } }
+                        td { @if let Some(table) = table { (table_link(server.engine(), table)) } }
                         td {
                             a href=(params.with(&[
                                 ("shape", shape), ("method", method), ("table", table.as_deref().unwrap_or_default()), ("page", ""),

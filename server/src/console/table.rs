@@ -1,5 +1,6 @@
 //! One table: its schema, its hot rows, and its regions.
 
+use basalt_engine::Engine;
 use basalt_engine::schema::{TableDescriptor, TableName};
 use basalt_idl::describe;
 use maud::{Markup, html};
@@ -14,7 +15,7 @@ pub(super) fn page(server: &Server, name: &str, params: &Params) -> Made {
     let table = table_named(name)?;
     let (descriptor, state) = server.engine().describe_table(&table)?;
     let stats = server.engine().table_region_stats(&table)?;
-    let note = server.rates().since();
+    let note = server.load().rates.since();
     let sum = |figure: fn(&basalt_engine::engine::RegionStats) -> u64| stats.iter().map(figure).sum::<u64>();
     let name = table.to_string();
     let findings = findings::of_table(server, &table)?;
@@ -53,9 +54,8 @@ pub(super) fn page(server: &Server, name: &str, params: &Params) -> Made {
 }
 
 /// A table's name, with a link to its page while the table exists.
-pub(super) fn table_link(server: &Server, name: &str) -> Markup {
-    let is_there =
-        TableName::parse(name.as_bytes()).is_ok_and(|table| server.engine().describe_table(&table).is_ok());
+pub(super) fn table_link(engine: &Engine, name: &str) -> Markup {
+    let is_there = TableName::parse(name.as_bytes()).is_ok_and(|table| engine.describe_table(&table).is_ok());
     html! {
         @if is_there { a href=(show::path(&["tables", name])) { (name) } } @else { (name) " " span.quiet { "(gone)" } }
     }

@@ -34,7 +34,7 @@ struct Sums {
 }
 
 pub(super) fn page(server: &Server, params: &Params) -> Made {
-    let note = server.rates().since();
+    let note = server.load().rates.since();
     let mut sums: HashMap<TableName, Sums> = HashMap::new();
     for region in server.engine().region_stats() {
         let rates = note.region(region.region.id, region.reads, region.writes);

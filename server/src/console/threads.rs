@@ -9,8 +9,8 @@ use maud::{Markup, html};
 use super::frame::Place;
 use super::paging::{PAGE_ROWS, Params};
 use super::{Made, Page, show};
+use crate::config::Config;
 use crate::console::profile::{FREQUENCY_DEFAULT, FREQUENCY_MAX, SECONDS_DEFAULT, SECONDS_MAX};
-use crate::server::Server;
 
 /// Where Linux tells about the threads of this process.
 const TASKS: &str = "/proc/self/task";
@@ -56,9 +56,9 @@ fn threads() -> io::Result<Vec<Thread>> {
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "all pages have this form")]
-pub(super) fn page(server: &Server, _params: &Params) -> Made {
+pub(super) fn page(config: &Config, _params: &Params) -> Made {
     let body = html! {
-        (profile(server.config().http.profiles))
+        (profile(config.http.profiles))
         h2 { "Threads" }
         @match threads() {
             Ok(threads) => (list(&threads)),

@@ -78,7 +78,7 @@ pub(super) fn verdict(server: &Server, stats: &[RegionStats], note: &Note, steps
 /// Problems that the server itself reports.
 fn of_state(server: &Server) -> Vec<Problem> {
     let mut problems = Vec::new();
-    if !server.is_ready() {
+    if !server.instance().is_ready() {
         problems.push(problem(
             "Calls are not accepted: the server is starting or stopping.",
             html! {},
@@ -144,7 +144,7 @@ fn of_limits(server: &Server) -> Vec<Problem> {
         ),
         (
             "Clients have opened",
-            server.connections().main.open.get() as u64,
+            server.load().connections.main.open.get() as u64,
             config.server.max_connections as u64,
             "server.max_connections",
         ),
@@ -199,7 +199,7 @@ fn of_requests(minute: &[Step]) -> Vec<Problem> {
 
 fn hot_rows(server: &Server) -> Vec<Problem> {
     let mut problems = Vec::new();
-    for (name, kinds) in server.heat().hottest() {
+    for (name, kinds) in server.load().heat.hottest() {
         if name.is_system() || server.engine().describe_table(&name).is_err() {
             continue;
         }

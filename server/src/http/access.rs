@@ -80,7 +80,7 @@ pub(crate) fn caller_of<'s>(
     let header = request.headers().get(header::AUTHORIZATION).cloned();
     let peer = request.extensions().get::<SocketAddr>().copied();
     async move {
-        let login = login(server, sender, header).await?;
+        let login = login(server.security(), sender, header).await?;
         let owner = login
             .as_ref()
             .map_or(Owner::Http, |login| server.security().http_owner(login));
@@ -90,11 +90,10 @@ pub(crate) fn caller_of<'s>(
 
 /// The login of a request; `None` without one, and on a server without logins.
 async fn login(
-    server: &Server,
+    security: &Arc<Security>,
     sender: Option<Sender>,
     header: Option<HeaderValue>,
 ) -> Result<Option<Login>, String> {
-    let security = server.security();
     if !security.authenticates() {
         return Ok(None);
     }
@@ -189,7 +188,7 @@ mod tests {
         let descriptor = TableDescriptor::new(table, vec![FamilyDescriptor::new(b"f")]);
         engine.create_table(descriptor, Vec::new()).unwrap();
         let server = Arc::new(crate::rig::server_of(engine, config, 4).with_access(access));
-        server.set_ready(true);
+        server.instance().set_ready(true);
         let recorder = metrics_exporter_prometheus::PrometheusBuilder::new()
             .build_recorder()
             .handle();

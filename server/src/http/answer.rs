@@ -27,6 +27,7 @@ use tokio_util::task::AbortOnDropHandle;
 use crate::console::Site;
 use crate::limits::admission::{MemoryPermit, SlowClient};
 use crate::server::Server;
+use crate::service::regions;
 
 /// Memory of a page: its text as it grows, and the text that is sent. Lists are cut into pages.
 const PAGE_BYTES: u64 = 512 << 10;
@@ -92,7 +93,7 @@ fn bytes_of(server: &Server, path: &str) -> u64 {
         return PAGE_BYTES;
     }
     let shown = server.config().metrics.max_regions as u64;
-    PAGE_BYTES + REGION_SERIES_BYTES * shown.min(server.region_count())
+    PAGE_BYTES + REGION_SERIES_BYTES * shown.min(regions::count(server))
 }
 
 /// Ends a connection whose client does not read a large answer while other calls need its memory.

@@ -88,7 +88,7 @@ async fn receive_all(
         let Some(frame) = frame else { break };
         // Frames without data are trailers, which mean nothing here.
         let Ok(data) = frame?.into_data() else { continue };
-        server.connections().received_bytes.add(data.len() as u64);
+        server.load().connections.received_bytes.add(data.len() as u64);
         let is_all = total == 0 && data.len() as u64 == claimed;
         total += data.len();
         if total > most {

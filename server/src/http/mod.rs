@@ -36,7 +36,7 @@ pub(crate) use body::{NotReceived, receive};
 
 /// Puts the guard around a router: no route of it is reached without it.
 pub(crate) fn guarded(server: &Server, router: Router) -> Router {
-    let guard = Arc::new(guard::Guard::new(server.allowed_hosts().clone()));
+    let guard = Arc::new(guard::Guard::new(server.settings().allowed_hosts().clone()));
     router.layer(axum::middleware::from_fn_with_state(guard, guard::guard))
 }
 
@@ -114,7 +114,7 @@ async fn metrics(State(site): State<Site>) -> Response {
 /// 200 while calls are accepted, 503 before and after. A server with suspended writes or damaged
 /// regions is ready, because it answers reads. The text has a line for each problem.
 async fn ready(State(site): State<Site>) -> Response {
-    if !site.server.is_ready() {
+    if !site.server.instance().is_ready() {
         let text = "not ready: the server is starting or stopping\n";
         return (StatusCode::SERVICE_UNAVAILABLE, text).into_response();
     }

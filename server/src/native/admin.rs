@@ -89,7 +89,7 @@ impl pb::AdminServiceHandlers for AdminCall {
     fn get_server_info(&self, _: pb::GetServerInfoRequest) -> Result<pb::GetServerInfoResponse> {
         cluster::ask(self, |server| pb::GetServerInfoResponse {
             server_info: pb::ServerInfo {
-                server_name: server_name(server),
+                server_name: server_name(server.instance()),
                 webui_port: Some(u32::from(server.config().http.listen.port())),
             },
         })

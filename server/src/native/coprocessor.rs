@@ -28,13 +28,13 @@ use bytes::Bytes;
 use super::reply::{Reply, endpoint_answer};
 use super::state::Connection;
 use super::{aggregate, arguments, load, multi_row, region, request, rights, tokens};
-use crate::server::Server;
+use crate::security::Security;
 use crate::service::admin::cluster;
 use crate::service::{Call, Failure};
 
 /// The endpoints of all regions in HBase's list of loaded ones: the names of their classes, sorted.
-pub(super) fn loaded(server: &Server) -> impl Iterator<Item = &'static str> {
-    let with_users = server.security().authenticates();
+pub(super) fn loaded(security: &Security) -> impl Iterator<Item = &'static str> {
+    let with_users = security.authenticates();
     let all = [
         ("AccessController", with_users),
         ("AggregateImplementation", true),

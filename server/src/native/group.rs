@@ -55,7 +55,7 @@ pub(super) async fn apply(
     let memory = Arc::clone(server.admission().memory());
     let cells = CellBatch::charged_to(memory as Arc<dyn Budget>);
     for mutation in &group.mutations {
-        check_cell_rights(server, request::attribute_names(mutation))?;
+        check_cell_rights(server.security(), request::attribute_names(mutation))?;
     }
     check_rows(&group)?;
     group.mutations.retain(|mutation| !is_empty_put(mutation));

@@ -48,7 +48,7 @@ async fn of_master(
                     let name = schema::table_name(name);
                     bytes += name.map_or(0, |name| listing::bytes(server, Listing::Table(&name)));
                 }
-                return listing::reserve_bytes(server, bytes, reply.permit(server)).await;
+                return listing::reserve_bytes(server, bytes, reply.permit(server.admission())).await;
             }
             Listing::Tables
         }
@@ -61,7 +61,12 @@ async fn of_master(
             let Ok(table) = schema::table_name(&call.table_name) else {
                 return Ok(());
             };
-            return listing::reserve(server, Listing::RegionsOf(&table), reply.permit(server)).await;
+            return listing::reserve(
+                server,
+                Listing::RegionsOf(&table),
+                reply.permit(server.admission()),
+            )
+            .await;
         }
         Of::GetClusterStatus | Of::Balance => Listing::Cluster,
         Of::GetNamespaceDescriptor | Of::ListNamespaceDescriptors | Of::ListNamespaces => Listing::Namespaces,
@@ -69,7 +74,7 @@ async fn of_master(
         Of::IsProcedureDone => Listing::Copy(parameter.len()),
         _ => return Ok(()),
     };
-    listing::reserve(server, listing, reply.permit(server)).await
+    listing::reserve(server, listing, reply.permit(server.admission())).await
 }
 
 async fn of_admin(
@@ -92,5 +97,5 @@ async fn of_admin(
         Of::GetLogEntries | Of::GetSlowLogResponses | Of::GetLargeLogResponses => Listing::SlowLog,
         _ => return Ok(()),
     };
-    listing::reserve(server, listing, reply.permit(server)).await
+    listing::reserve(server, listing, reply.permit(server.admission())).await
 }

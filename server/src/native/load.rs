@@ -17,7 +17,6 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use basalt_engine::Error;
 use basalt_engine::engine::{LoadFile, RegionInfo};
 use basalt_idl::native::messages::bulk_load_h_file_request::FamilyPath;
 use basalt_idl::native::messages::region_specifier::RegionSpecifierType;
@@ -32,7 +31,7 @@ use super::reply::endpoint_answer;
 use super::staging::Staging;
 use super::state::Connection;
 use super::{region, request, schema};
-use crate::server::Server;
+use crate::config::Config;
 use crate::service::Failure;
 use crate::service::admin::{cluster, regions};
 
@@ -136,15 +135,11 @@ async fn load_files(
             family_path.len()
         )));
     }
-    let _permit = server
-        .bulk_loads()
-        .acquire()
-        .await
-        .map_err(|_| Error::ShuttingDown)?;
+    let _permit = server.admission().bulk_load().await;
     let (admin, gone) = (connection.admin(), Arc::clone(&connection.sender.gone));
     server
         .on_pool(move |server| {
-            let files = files(server, &family_path)?;
+            let files = files(server.config(), &family_path)?;
             let loaded = regions::load(&admin, &region, region::name(&specifier), &files, &gone)?;
             if let Some(cells) = loaded {
                 let (name, count) = (&region.encoded_name, files.len());
@@ -156,8 +151,8 @@ async fn load_files(
 }
 
 /// The files of a call, if all of them may be read.
-fn files(server: &Server, family_path: &[FamilyPath]) -> Result<Vec<LoadFile>, Failure> {
-    let staging = Staging::of(server.config())?;
+fn files(config: &Config, family_path: &[FamilyPath]) -> Result<Vec<LoadFile>, Failure> {
+    let staging = Staging::of(config)?;
     let file = |family: &Bytes, path: PathBuf| LoadFile {
         family: family.to_vec(),
         path,

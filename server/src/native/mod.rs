@@ -34,10 +34,10 @@
 //! contains no engine logic: it converts requests and calls the same functions as the Thrift
 //! services.
 
+use crate::server::Instance;
 use crate::service::remote::messages as schema;
 use basalt_idl::native::messages::ServerName;
 
-use crate::server::Server;
 use crate::service::admin::cluster;
 use crate::service::{AdminCall, Failure};
 use decode::arguments;
@@ -102,11 +102,11 @@ fn unsupported(call: &AdminCall, method: &'static str) -> Failure {
 }
 
 /// Host, port and start code under which clients know this server.
-pub(crate) fn server_name(server: &Server) -> ServerName {
-    let (host, port) = server.advertised();
+pub(crate) fn server_name(instance: &Instance) -> ServerName {
+    let (host, port) = instance.advertised();
     ServerName {
         host_name: host.to_owned(),
         port: Some(u32::from(port)),
-        start_code: Some(server.start_code().unsigned_abs()),
+        start_code: Some(instance.start_code().unsigned_abs()),
     }
 }

@@ -354,7 +354,7 @@ async fn begin(
     cells: Bytes,
 ) -> Result<Option<Commit>, Failure> {
     for mutation in mutations.iter() {
-        check_cell_rights(&connection.server, request::attribute_names(mutation))?;
+        check_cell_rights(connection.server.security(), request::attribute_names(mutation))?;
     }
     let origin = mutations
         .first()

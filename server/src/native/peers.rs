@@ -6,7 +6,7 @@ use basalt_idl::native::messages::{self as pb, replication_state::State};
 use bytes::Bytes;
 
 use super::schema;
-use crate::server::peers::{Peer, PeerConfig, SourceLoad, TableFamilies};
+use crate::server::copies::peers::{Peer, PeerConfig, SourceLoad, TableFamilies};
 use crate::service::admin::peers;
 use crate::service::{AdminCall, Failure};
 

@@ -30,14 +30,14 @@ impl pb::ClientMetaServiceHandlers for AdminCall {
 
     fn get_active_master(&self, _: pb::GetActiveMasterRequest) -> Result<pb::GetActiveMasterResponse> {
         cluster::ask(self, |server| pb::GetActiveMasterResponse {
-            server_name: Some(server_name(server)),
+            server_name: Some(server_name(server.instance())),
         })
     }
 
     fn get_masters(&self, _: pb::GetMastersRequest) -> Result<pb::GetMastersResponse> {
         cluster::ask(self, |server| pb::GetMastersResponse {
             master_servers: vec![pb::GetMastersResponseEntry {
-                server_name: server_name(server),
+                server_name: server_name(server.instance()),
                 is_active: true,
             }],
         })
@@ -50,7 +50,7 @@ impl pb::ClientMetaServiceHandlers for AdminCall {
         cluster::ask(self, |server| pb::GetMetaRegionLocationsResponse {
             meta_locations: vec![pb::RegionLocation {
                 region_info: meta_region(),
-                server_name: Some(server_name(server)),
+                server_name: Some(server_name(server.instance())),
                 seq_num: -1,
             }],
         })
@@ -58,7 +58,7 @@ impl pb::ClientMetaServiceHandlers for AdminCall {
 
     fn get_bootstrap_nodes(&self, _: pb::GetBootstrapNodesRequest) -> Result<pb::GetBootstrapNodesResponse> {
         cluster::ask(self, |server| pb::GetBootstrapNodesResponse {
-            server_name: vec![server_name(server)],
+            server_name: vec![server_name(server.instance())],
         })
     }
 }
@@ -79,7 +79,7 @@ impl pb::BootstrapNodeServiceHandlers for AdminCall {
         _: pb::GetAllBootstrapNodesRequest,
     ) -> Result<pb::GetAllBootstrapNodesResponse> {
         cluster::ask(self, |server| pb::GetAllBootstrapNodesResponse {
-            node: vec![server_name(server)],
+            node: vec![server_name(server.instance())],
         })
     }
 }

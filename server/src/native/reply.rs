@@ -14,7 +14,7 @@ use prost::Message;
 
 use super::compress;
 use super::peer::Codec;
-use crate::limits::admission::{Class, MemoryPermit};
+use crate::limits::admission::{Admission, Class, MemoryPermit};
 use crate::server::Server;
 use crate::service::{Failure, Kind};
 
@@ -75,9 +75,9 @@ impl Reply {
     }
 
     /// The reservation for an answer without cells, to be made before the answer is.
-    pub(super) fn permit(&mut self, server: &Server) -> &mut MemoryPermit {
+    pub(super) fn permit(&mut self, admission: &Admission) -> &mut MemoryPermit {
         self.permit
-            .get_or_insert_with(|| MemoryPermit::empty(server.admission().memory()))
+            .get_or_insert_with(|| MemoryPermit::empty(admission.memory()))
     }
 
     /// A message and its cell block.

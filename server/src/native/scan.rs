@@ -241,7 +241,7 @@ pub(super) fn discard(connection: &Connection, id: u64) {
 
 fn close_session(connection: &Connection, id: u64) {
     if let Ok(id) = session_id(id) {
-        scans::close(&connection.server, &connection.sender.caller, id);
+        scans::close(connection.server.sessions(), &connection.sender.caller, id);
     }
 }
 

@@ -142,7 +142,10 @@ async fn mutate_decoded(
     cells: Bytes,
     reply: &mut Reply,
 ) -> Result<(), Failure> {
-    check_cell_rights(&connection.server, request::attribute_names(&message.mutation))?;
+    check_cell_rights(
+        connection.server.security(),
+        request::attribute_names(&message.mutation),
+    )?;
     let row = request::row(&message.mutation)?.clone();
     let region = region::serving(connection, &message.region, Some(&row))?;
     let mut block = connection.cell_block(connection.peer.codec);

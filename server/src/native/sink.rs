@@ -35,7 +35,7 @@ use super::reply::Reply;
 use super::request;
 use super::staging::Staging;
 use super::state::Connection;
-use crate::server::replication::{Applied, Dropped};
+use crate::server::copies::sink::{Applied, Dropped};
 use crate::service::sink::{self, Piece};
 use crate::service::{Call, Failure, writes};
 
@@ -58,12 +58,12 @@ pub(super) async fn answer(
     sink::enter(server, call.caller())?;
     match apply_all(connection, call, arrived).await {
         Ok(applied) => {
-            server.sink().applied(applied, sink::wall_ms(server));
+            server.copies().sink.applied(applied, sink::wall_ms(server));
             reply.message(&ReplicateWalEntryResponse {});
             Ok(())
         }
         Err(failure) => {
-            server.sink().failed();
+            server.copies().sink.failed();
             tracing::warn!(
                 "a batch of a replication source is refused, which will send it again: {}",
                 failure.message()
@@ -104,7 +104,7 @@ async fn apply_all(
                 if cell.qualifier == BULK_LOAD {
                     applied.files += pieces.load(&batch, &target, cell.value).await?;
                 } else {
-                    connection.server.sink().dropped(Dropped::Marker);
+                    connection.server.copies().sink.dropped(Dropped::Marker);
                 }
                 continue;
             }
@@ -197,7 +197,7 @@ impl Pieces<'_, '_> {
     async fn add(&mut self, target: &Target, row: Option<Row>) -> Result<(), Failure> {
         let Some(row) = row else { return Ok(()) };
         if target.table.is_system() {
-            self.connection.server.sink().dropped(Dropped::SystemTable);
+            self.connection.server.copies().sink.dropped(Dropped::SystemTable);
             return Ok(());
         }
         let is_full = |piece: &Building| {
@@ -251,13 +251,7 @@ impl Pieces<'_, '_> {
         let (table, gone) = (target.table.clone(), Arc::clone(&self.connection.sender.gone));
         let files = load.files(batch, &target.table);
         let count = files.len() as u64;
-        let _permit = self
-            .connection
-            .server
-            .bulk_loads()
-            .acquire()
-            .await
-            .map_err(|_| basalt_engine::Error::ShuttingDown)?;
+        let _permit = self.connection.server.admission().bulk_load().await;
         self.connection
             .server
             .on_pool(move |server| {

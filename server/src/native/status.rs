@@ -20,6 +20,7 @@ use bytes::Bytes;
 
 use super::{coprocessor, peers, schema, server_name};
 use crate::cluster::HBASE_VERSION;
+use crate::observe::load::Load;
 use crate::server::Server;
 use crate::service::admin::{cluster, regions, tables};
 use crate::service::{AdminCall, Failure};
@@ -40,7 +41,7 @@ pub(super) fn cluster(call: &AdminCall) -> Result<pb::ClusterStatus, Failure> {
         cluster_id: Some(pb::ClusterId {
             cluster_id: cluster::cluster_id(call)?,
         }),
-        master: Some(server_name(server)),
+        master: Some(server_name(server.instance())),
         balancer_on: Some(cluster::is_on(call, Switch::Balancer)?),
         master_info_port: Some(i32::from(server.config().http.listen.port())),
         table_region_states_count: tables(call)?,
@@ -98,9 +99,9 @@ fn load(
     let used = status.memstore_bytes + status.cache_bytes;
     let max = config.memstore.total_bytes + config.block_cache.bytes;
     let requests = if servers == 1 {
-        Requests::of_calls(server)
+        Requests::of_calls(server.load())
     } else {
-        Requests::of_regions(server, regions)
+        Requests::of_regions(server.load(), regions)
     };
     Ok(pb::ServerLoad {
         number_of_requests: Some(requests.per_second as u64),
@@ -111,8 +112,8 @@ fn load(
         region_loads: system.into_iter().chain(region_loads(call, regions)?).collect(),
         repl_load_sink: Some(replication_sink(server)),
         repl_load_source: peers::loads(call),
-        coprocessors: coprocessor::loaded(server).map(loaded).collect(),
-        report_start_time: Some(server.start_code().unsigned_abs()),
+        coprocessors: coprocessor::loaded(server.security()).map(loaded).collect(),
+        report_start_time: Some(server.instance().start_code().unsigned_abs()),
         report_end_time: Some(status.wall_ms),
         info_server_port: Some(u32::from(config.http.listen.port())),
         ..pb::ServerLoad::default()
@@ -122,11 +123,11 @@ fn load(
 /// The figures of the replication sink. As in HBase, the time of the last edit is the start until there is
 /// one.
 fn replication_sink(server: &Server) -> pb::ReplicationLoadSink {
-    let load = server.sink().load();
+    let load = server.copies().sink.load();
     pb::ReplicationLoadSink {
         age_of_last_applied_op: load.age_ms,
         time_stamps_of_last_applied_op: load.written_ms,
-        timestamp_started: Some(server.start_code().unsigned_abs()),
+        timestamp_started: Some(server.instance().start_code().unsigned_abs()),
         total_ops_processed: Some(load.operations),
     }
 }
@@ -140,8 +141,8 @@ struct Requests {
 
 impl Requests {
     /// The calls of all protocols.
-    fn of_calls(server: &Server) -> Self {
-        let calls = server.rates().since().calls(server.call_counts());
+    fn of_calls(load: &Load) -> Self {
+        let calls = load.rates.since().calls(load.call_counts());
         Self {
             total: calls.iter().map(|call| call.calls).sum(),
             per_second: calls.iter().map(|call| call.calls_per_second).sum(),
@@ -149,8 +150,8 @@ impl Requests {
     }
 
     /// Reads and writes of the regions of a virtual server, which has no calls of its own.
-    fn of_regions(server: &Server, regions: &[RegionStats]) -> Self {
-        let since = server.rates().since();
+    fn of_regions(load: &Load, regions: &[RegionStats]) -> Self {
+        let since = load.rates.since();
         let rates = regions
             .iter()
             .flat_map(|stats| since.region(stats.region.id, stats.reads, stats.writes));

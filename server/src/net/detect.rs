@@ -18,7 +18,7 @@ use rustls::ServerConfig;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-use crate::security::Login;
+use crate::security::{Login, Security};
 use crate::server::Server;
 use crate::socket::Socket;
 
@@ -71,7 +71,7 @@ pub(super) async fn first(
         match count {
             0 if received.is_empty() => return Err(NotDetected::Closed),
             0 => return Ok(Detected::Unknown),
-            count => server.connections().received_bytes.add(count as u64),
+            count => server.load().connections.received_bytes.add(count as u64),
         }
     }
 }
@@ -91,12 +91,11 @@ pub(super) async fn encrypt(
 
 /// The login of a client certificate; `None` without one, and on a server without logins.
 pub(super) fn certificate_login(
-    server: &Server,
+    security: &Security,
     socket: &Socket,
     port: &'static str,
     peer: SocketAddr,
 ) -> Result<Option<Login>, String> {
-    let security = server.security();
     let certificate = socket.peer_certificate().filter(|_| security.authenticates());
     let Some(certificate) = certificate else {
         return Ok(None);

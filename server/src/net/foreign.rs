@@ -192,7 +192,7 @@ pub(super) async fn refuse(
     protocol: ForeignProtocol,
     stop: &CancellationToken,
 ) {
-    server.connections().protocol_errors.increment(1);
+    server.load().connections.protocol_errors.increment(1);
     let limit = Duration::from_millis(server.config().server.message_timeout_ms);
     socket.send_and_close(&protocol.reply(), limit, stop).await;
 }

@@ -160,7 +160,7 @@ async fn turn_away(
         foreign::end(server, socket, stop).await;
         return None;
     }
-    let login = detect::certificate_login(server, &socket, port, peer)
+    let login = detect::certificate_login(server.security(), &socket, port, peer)
         .inspect_err(|why| closed(why))
         .ok()?;
     #[cfg(feature = "thrift")]

@@ -136,7 +136,7 @@ impl MainPort {
             Box::pin(foreign::end(server, socket, stop)).await;
             return Ok(());
         }
-        let mut login = detect::certificate_login(server, &socket, "main", peer)?;
+        let mut login = detect::certificate_login(server.security(), &socket, "main", peer)?;
         #[cfg(feature = "thrift")]
         if detected == Detected::Sasl && server.security().authenticates() {
             let shaken = thrift::sasl::authenticate(server, &mut socket, &mut received, login.as_ref());
@@ -176,7 +176,7 @@ impl MainPort {
     /// Logs a handshake that has failed.
     fn note_handshake(&self, peer: SocketAddr, error: &std::io::Error) -> String {
         let text = format!("the TLS handshake has failed: {error}");
-        self.server.connections().protocol_errors.increment(1);
+        self.server.load().connections.protocol_errors.increment(1);
         self.foreign_log
             .note(peer, "main", Some(ForeignProtocol::Tls), &text);
         text

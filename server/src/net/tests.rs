@@ -51,7 +51,7 @@ impl Port {
             max_connections,
             setting: "server.max_connections",
             descriptors_end,
-            port: server.connections().main.clone(),
+            port: server.load().connections.main.clone(),
             strangers,
         };
         let accepting = tokio::spawn(serve(listener, Arc::clone(&server), tasks.clone(), stop.clone()));

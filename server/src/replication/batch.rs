@@ -12,7 +12,7 @@ use basalt_engine::id::{RegionId, SeqId};
 use basalt_engine::schema::{FamilyDescriptor, TableName};
 use basalt_engine::{Engine, Error};
 
-use crate::server::peers::{PeerConfig, Unsent};
+use crate::server::copies::peers::{PeerConfig, Unsent};
 
 /// An edit with cells for the peer.
 #[derive(Clone, Debug)]

@@ -6,7 +6,7 @@
 //! `replication.when_log_full` says. Readers of changes are always removed at the limit: they belong to consumers,
 //! which must not be able to stop the writers.
 //!
-//! Peers are kept by [`crate::server::peers`]; `service::admin::peers` changes them.
+//! Peers are kept by [`crate::server::copies::peers`]; `service::admin::peers` changes them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,8 +17,8 @@ use tokio_util::task::AbortOnDropHandle;
 
 use crate::config::LogFull;
 use crate::server::Server;
-use crate::server::changes::{NAMED, OWN};
-use crate::server::peers::Peer;
+use crate::server::copies::changes::{NAMED, OWN};
+use crate::server::copies::peers::Peer;
 use crate::service::Failure;
 
 mod batch;
@@ -33,7 +33,7 @@ const WHO: &str = "replication";
 /// Ships to all peers until the server stops.
 pub(crate) async fn run(server: Arc<Server>, stop: CancellationToken) {
     let mut supervisor = Supervisor {
-        changes: server.peers().changes(),
+        changes: server.copies().peers.changes(),
         server,
         sources: BTreeMap::new(),
         refusing: false,
@@ -78,7 +78,7 @@ struct Supervisor {
 impl Supervisor {
     /// Makes the tasks those of the present peers.
     fn adjust(&mut self, stop: &CancellationToken) {
-        let peers = self.server.peers().all();
+        let peers = self.server.copies().peers.all();
         self.sources.retain(|id, running| {
             let stays = peers.iter().any(|peer| Arc::ptr_eq(peer, &running.peer));
             if !stays {
@@ -103,7 +103,7 @@ impl Supervisor {
     /// Measures the log that is kept for each peer, and acts at the limit.
     async fn bound_log(&mut self) -> Result<(), Failure> {
         if self.server.engine().log_readers().is_empty() && !self.refusing {
-            self.server.changes().set_kept_bytes(0);
+            self.server.copies().changes.set_kept_bytes(0);
             return Ok(());
         }
         self.server.on_pool(bound_readers).await?;
@@ -135,11 +135,11 @@ impl Supervisor {
                     "replication: {bytes} bytes of the log are kept for peer {id}, more than replication.max_log_bytes: the peer is removed, and lacks what was written since; copy the tables before it is added again"
                 );
                 let removing = self.server.on_pool(move |server| {
-                    let peers = server.peers();
+                    let peers = &server.copies().peers;
                     Ok(peers.change(|| peers.remove(server.engine(), &id))?)
                 });
                 removing.await?;
-                self.server.peers().note_dropped();
+                self.server.copies().peers.note_dropped();
                 Ok(())
             }
         }
@@ -172,9 +172,9 @@ fn bound_readers(server: &Server) -> Result<(), Failure> {
             reader.name
         );
         engine.remove_log_reader(&reader.name)?;
-        server.changes().note_dropped();
+        server.copies().changes.note_dropped();
     }
-    server.changes().set_kept_bytes(most);
+    server.copies().changes.set_kept_bytes(most);
     Ok(())
 }
 
@@ -182,7 +182,7 @@ fn bound_readers(server: &Server) -> Result<(), Failure> {
 fn measure(server: &Server) -> Result<Vec<(Arc<Peer>, u64)>, Failure> {
     let readers = server.engine().log_readers();
     let mut kept = Vec::new();
-    for peer in server.peers().all() {
+    for peer in server.copies().peers.all() {
         let name = peer.reader();
         let Some(reader) = readers.iter().find(|reader| reader.name == name) else {
             continue;

@@ -24,7 +24,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::batch::{self, Batch, Edit};
 use crate::server::Server;
-use crate::server::peers::{Peer, Shipped, Unsent};
+use crate::server::copies::peers::{Peer, Shipped, Unsent};
 use crate::service::{Failure, remote};
 
 /// Time between two looks at a log that has nothing new.

@@ -190,7 +190,7 @@ async fn serve(mut asked: Request, route: Route, request: HttpRequest) -> Respon
     };
     // A scan that is answered in chunks settles its call at its end.
     if let Content::Whole(bytes) = &reply.body {
-        server.connections().sent_bytes.add(bytes.len() as u64);
+        server.load().connections.sent_bytes.add(bytes.len() as u64);
         let method = asked.method.described();
         let end = End {
             failed,

@@ -99,7 +99,7 @@ async fn scan_of(asked: &Request, model: ScannerModel) -> Result<Scan> {
 pub(super) async fn fetch(asked: &mut Request, id: &str) -> Result<Reply> {
     let (id, batch) = read_id(id)?;
     let media = asked.accepted(Media::CELLS)?;
-    let table = scans::table_of(asked.server(), &asked.sender.caller, id)?;
+    let table = scans::table_of(asked.server().sessions(), &asked.sender.caller, id)?;
     let found = asked.ask(|call| tables::find(call, &table))?;
     match found {
         None => return Err(Refusal::not_found(format!("there is no table {table}"))),
@@ -146,7 +146,7 @@ pub(super) async fn fetch(asked: &mut Request, id: &str) -> Result<Reply> {
 /// Ends a scanner.
 pub(super) fn close(asked: &Request, id: &str) -> Result<Reply> {
     let (id, _) = read_id(id)?;
-    if scans::close(asked.server(), &asked.sender.caller, id) {
+    if scans::close(asked.server().sessions(), &asked.sender.caller, id) {
         Ok(Reply::empty(StatusCode::OK))
     } else {
         Err(Refusal::not_found("there is no such scanner"))

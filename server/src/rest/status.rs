@@ -46,7 +46,7 @@ fn nodes(call: &AdminCall) -> Result<Vec<Node>, Failure> {
     let (server, status) = (call.server(), cluster::status(call)?);
     let placement = server.placement();
     let config = server.config();
-    let calls = server.rates().since().calls(server.call_counts());
+    let calls = server.load().rates.since().calls(server.load().call_counts());
     let requests: f64 = calls.iter().map(|call| call.calls_per_second).sum();
     let count = placement.servers().len() as u64;
     let mut nodes: Vec<Node> = placement

@@ -100,9 +100,13 @@ impl Reader {
 
 impl Drop for Reader {
     fn drop(&mut self) {
-        scans::close(&self.server, &self.sender.caller, self.id);
+        scans::close(self.server.sessions(), &self.sender.caller, self.id);
         if self.settles {
-            self.server.connections().sent_bytes.add(self.answer_bytes as u64);
+            self.server
+                .load()
+                .connections
+                .sent_bytes
+                .add(self.answer_bytes as u64);
             let mut call = Call::new(&self.sender, &mut self.kept, self.began);
             self.about.describe(&mut call);
             let (failed, message) = match &self.failed {

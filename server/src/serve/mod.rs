@@ -259,7 +259,7 @@ async fn serve(
     if server.controls().is_none() {
         let path = server.config().data.dir.join("key-visualizer");
         let is_there = |table: &TableName| server.engine().describe_table(table).is_ok();
-        server.heat().keep_in(path, is_there);
+        server.load().heat.keep_in(path, is_there);
     }
     if let Some(rehearsal) = server.admission().capacity().rehearsal() {
         tracing::warn!("{rehearsal}");
@@ -281,7 +281,7 @@ async fn serve(
         let (supervisor, stop) = (Arc::clone(&supervisor), stop.clone());
         async move { supervisor.watch(stop).await }
     });
-    let (config, connections) = (server.config(), server.connections());
+    let (config, connections) = (server.config(), &server.load().connections);
     let strangers = server.security().strangers();
     let http = net::Listener {
         socket: ports.http,
@@ -327,7 +327,7 @@ async fn serve(
     // The signals that mean a clean stop. Until they are caught, they end the process at once.
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
-    server.set_ready(true);
+    server.instance().set_ready(true);
     let line = ephemeral::line(
         main_address,
         http_address,
@@ -362,7 +362,7 @@ async fn serve(
     drop(listen_file);
     supervisor.stopping();
     tracing::info!("stopping: no new connections, calls in hand are finished");
-    server.set_ready(false);
+    server.instance().set_ready(false);
     stop.cancel();
     for port in accepting {
         port.await?;
@@ -374,7 +374,7 @@ async fn serve(
             "calls still running after {DRAIN:?} are abandoned"
         );
     }
-    server.close_load();
+    server.load().close(server.engine());
     server.sessions().close_all();
     Ok(code.unwrap_or(ExitCode::SUCCESS))
 }

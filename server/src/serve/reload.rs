@@ -38,12 +38,12 @@ impl Reload {
     fn take_over(&self, server: &Server) -> Result<String, ConfigError> {
         let config = Config::load(&self.inputs)?.config;
         config.validate()?;
-        let before = server.in_force();
+        let before = server.settings().in_force();
         let (taken, waiting) = differences(&before, &config);
         if config.log.filter != before.log.filter {
             (self.set_filter)(&config.log.filter)?;
         }
-        server.take_over(&config);
+        server.settings().take_over(&config, server.load());
         Ok(describe(&taken, &waiting))
     }
 }

@@ -22,7 +22,7 @@ impl Server {
             .disk()
             .suspended
             .map(|why| format!("disk space: {why}"));
-        let (used, limit) = (self.engine.memstore_bytes(), self.config.memstore.total_bytes);
+        let (used, limit) = (self.engine.memstore_bytes(), self.config().memstore.total_bytes);
         let full = (used >= limit).then(|| {
             format!("writes are refused until flushes have freed memory: memstores have {used} bytes, memstore.total_bytes is {limit}")
         });

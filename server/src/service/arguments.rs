@@ -9,7 +9,7 @@ use basalt_engine::schema::TableName;
 use bytes::Bytes;
 
 use super::Failure;
-use crate::server::Server;
+use crate::security::Security;
 
 /// A thread does not keep a longer name.
 const KEEP_NAME_BYTES: usize = 256;
@@ -40,10 +40,10 @@ pub(crate) fn table(name: Option<&Bytes>) -> Result<TableName, Failure> {
 /// have rights: its client relies on rights that are not kept. The first text is HBase's, without cell features
 /// (`AccessController.prePut`); without rights at all it ignores both, too.
 pub(crate) fn check_cell_rights<'n>(
-    server: &Server,
+    security: &Security,
     attributes: impl IntoIterator<Item = &'n str>,
 ) -> Result<(), Failure> {
-    if !server.security().authenticates() {
+    if !security.authenticates() {
         return Ok(());
     }
     for attribute in attributes {

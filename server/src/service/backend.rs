@@ -16,6 +16,7 @@ use basalt_engine::schema::{
 };
 
 use super::{Failure, remote};
+use crate::cluster::Placement;
 use crate::server::Server;
 
 /// A table's descriptor and state.
@@ -213,9 +214,9 @@ impl<'s> Backend<'s> {
     }
 
     /// The server that has a region, for clients.
-    pub(super) fn server_of(self, server: &Server, region: &RegionInfo) -> Result<ServerName, Failure> {
+    pub(super) fn server_of(self, placement: &Placement, region: &RegionInfo) -> Result<ServerName, Failure> {
         match self {
-            Self::Local(_) => Ok(server.placement().server_of(region.id).clone()),
+            Self::Local(_) => Ok(placement.server_of(region.id).clone()),
             Self::Remote(cluster) => remote::admin::server_of(cluster, region),
         }
     }

@@ -4,14 +4,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use basalt_engine::Engine;
 use basalt_engine::Error;
 use basalt_engine::schema::{Escaped, TableName};
 use tokio::time::{Instant, sleep_until};
 
 use super::Failure;
+use crate::cluster::Placement;
 use crate::ephemeral::faults::{Call, Faults, Kind, ScanPosition};
 use crate::security::Owner;
-use crate::server::Server;
+use crate::server::{Instance, Server};
 
 /// Interval at which a delayed call checks whether the server stops.
 const LOOK: Duration = Duration::from_millis(50);
@@ -55,14 +57,14 @@ pub(crate) async fn carry_out(server: &Arc<Server>, faults: &Faults, call: Call)
         Kind::RegionTooBusy => Some(fails(too_busy(server, &call))),
         Kind::NotServingRegion => Some(fails(not_serving(server, &call))),
         Kind::Delay(delay) => {
-            wait(server, delay).await;
+            wait(server.instance(), delay).await;
             None
         }
         Kind::DropConnection => Some(Consequence::DropsConnection),
         Kind::DropReply => Some(Consequence::DropsReply),
         Kind::Split(row) => {
             change_region(server, call, move |server, scan| {
-                split(server, &scan, row.as_deref())
+                split(server.engine(), &scan, row.as_deref())
             })
             .await
         }
@@ -71,9 +73,9 @@ pub(crate) async fn carry_out(server: &Arc<Server>, faults: &Faults, call: Call)
 }
 
 /// Waits for this time, or until the server stops.
-async fn wait(server: &Server, delay: Duration) {
+async fn wait(instance: &Instance, delay: Duration) {
     let end = Instant::now() + delay;
-    while server.is_ready() && Instant::now() < end {
+    while instance.is_ready() && Instant::now() < end {
         sleep_until(end.min(Instant::now() + LOOK)).await;
     }
 }
@@ -100,11 +102,11 @@ async fn change_region(
 
 /// Splits the region of a scan at `row`, or where [`ScanPosition::split_row`] says. The region may be
 /// gone since the fault was found to match: another call has then changed it.
-fn split(server: &Server, scan: &ScanPosition, row: Option<&[u8]>) -> Result<(), Failure> {
+fn split(engine: &Engine, scan: &ScanPosition, row: Option<&[u8]>) -> Result<(), Failure> {
     let Some(row) = scan.split_row(row) else {
         return Ok(());
     };
-    match server.engine().split_region(scan.region.id, Some(&row)) {
+    match engine.split_region(scan.region.id, Some(&row)) {
         Ok(_) | Err(Error::NoSuchRegion(_)) => Ok(()),
         Err(error) => Err(error.into()),
     }
@@ -124,7 +126,7 @@ fn too_busy(server: &Server, call: &Call) -> Failure {
     Failure::busy(format!(
         "Over memstore limit, table={}, server={}: a fault that a test asked for",
         call.table,
-        name(server)
+        name(server.placement())
     ))
 }
 
@@ -136,10 +138,10 @@ fn not_serving(server: &Server, call: &Call) -> Failure {
     };
     Failure::not_serving(format!(
         "{region} is not online on {}: a fault that a test asked for",
-        name(server)
+        name(server.placement())
     ))
 }
 
-fn name(server: &Server) -> String {
-    server.placement().servers()[0].to_string()
+fn name(placement: &Placement) -> String {
+    placement.servers()[0].to_string()
 }

@@ -12,7 +12,7 @@ use basalt_engine::schema::TableName;
 use basalt_engine::seeded;
 
 use super::Failure;
-use crate::limits::admission::{Busy, MemoryPermit, Purpose};
+use crate::limits::admission::{Admission, Busy, MemoryPermit, Purpose};
 use crate::server::Server;
 
 /// Memory of an answer that is not reserved.
@@ -80,7 +80,7 @@ pub(crate) fn bytes(server: &Server, listing: Listing<'_>) -> u64 {
             let owners = server.admission().capacity().list_quotas().len() as u64;
             ENTRY_BYTES * LIMITS_OF_OWNER * owners
         }
-        Listing::SlowLog => TEXT_COPIES * server.slow_log().bytes(),
+        Listing::SlowLog => TEXT_COPIES * server.load().slow_log.bytes(),
         Listing::Copy(bytes) => 2 * bytes as u64,
     }
 }
@@ -120,10 +120,10 @@ pub(crate) async fn reserve_bytes(
         return Ok(());
     }
     let reserved = permit.add(bytes, Purpose::Serve).await;
-    reserved.map_err(|busy| refused(server, busy))
+    reserved.map_err(|busy| refused(server.admission(), busy))
 }
 
-fn refused(server: &Server, busy: Busy) -> Failure {
-    server.admission().count(busy);
+fn refused(admission: &Admission, busy: Busy) -> Failure {
+    admission.count(busy);
     busy.into()
 }

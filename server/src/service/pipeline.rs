@@ -385,8 +385,11 @@ pub(crate) struct End<'a> {
 pub(crate) fn settle(server: &Server, call: &Call<'_>, method: Method, end: End<'_>) {
     let took = call.began().elapsed();
     count(server, method, took, end.failed);
-    let tail = server.method(method.api, method.number).map(MethodMetrics::tail);
-    let remarkable = server.slow_log().judge(took, end.answer_bytes, tail);
+    let tail = server
+        .load()
+        .method(method.api, method.number)
+        .map(MethodMetrics::tail);
+    let remarkable = server.load().slow_log.judge(took, end.answer_bytes, tail);
     if end.failed.is_some() || remarkable.is_some() {
         show(server, call, method, end, took, remarkable);
     }
@@ -394,8 +397,8 @@ pub(crate) fn settle(server: &Server, call: &Call<'_>, method: Method, end: End<
 
 /// Counts an answered call.
 pub(crate) fn count(server: &Server, method: Method, took: Duration, failed: Option<&'static str>) {
-    server.rates().recent().took(took);
-    if let Some(metrics) = server.method(method.api, method.number) {
+    server.load().rates.recent().took(took);
+    if let Some(metrics) = server.load().method(method.api, method.number) {
         metrics.answered(took);
         if let Some(class) = failed {
             metrics.failed(class);
@@ -414,7 +417,7 @@ fn show(
     remarkable: Option<Remarkable>,
 ) {
     // Only a call that is logged needs a number.
-    let request = server.next_request();
+    let request = server.load().next_request();
     let (service, name) = (method.service, method.name);
     let client = call.caller().address().map(|address| address.to_string());
     let user = call.caller().user().map(ToString::to_string);
@@ -465,7 +468,7 @@ fn show(
         large = remarkable.large,
         "call is in the slow log"
     );
-    server.slow_log().add(Record {
+    server.load().slow_log.add(Record {
         request,
         remarkable,
         began_ms: began_ms(took),

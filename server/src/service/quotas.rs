@@ -9,6 +9,7 @@ use basalt_engine::filter::JavaRegex;
 use basalt_engine::schema::TableName;
 
 use super::Failure;
+use crate::limits::admission::Admission;
 use crate::limits::capacity::{Limit, Owner, Setting, Settings, ThrottleType, TimeUnit, UserScope};
 use crate::server::Server;
 
@@ -16,6 +17,17 @@ use crate::server::Server;
 const SCOPE_CLUSTER: i32 = 1;
 /// HBase's number of a limit for one server.
 const SCOPE_MACHINE: i32 = 2;
+
+/// The other types of limits of HBase 2.6.4.
+const OTHER_TYPES: [(i32, &str); 7] = [
+    (7, "REQUEST_CAPACITY_UNIT"),
+    (8, "WRITE_CAPACITY_UNIT"),
+    (9, "READ_CAPACITY_UNIT"),
+    (10, "ATOMIC_READ_SIZE"),
+    (11, "ATOMIC_REQUEST_NUMBER"),
+    (12, "ATOMIC_WRITE_SIZE"),
+    (13, "REQUEST_HANDLER_USAGE_MS"),
+];
 
 /// A change of a quota, as a client asks for it.
 #[derive(Debug, Default)]
@@ -92,7 +104,7 @@ fn remove_for(server: &Server, owner: Owner) -> Result<(), Failure> {
 /// Quotas of owners that match. HBase's rules (`QuotaTableUtil.makeFilter`): with a user's pattern, those of
 /// users, narrowed by patterns for their tables or namespaces; without, those of tables or else of
 /// namespaces.
-pub(crate) fn list(server: &Server, wanted: Wanted<'_>) -> Result<Vec<Listed>, Failure> {
+pub(crate) fn list(admission: &Admission, wanted: Wanted<'_>) -> Result<Vec<Listed>, Failure> {
     let pattern = |text: Option<&str>| {
         let text = text.filter(|text| !text.is_empty());
         text.map(JavaRegex::whole).transpose()
@@ -121,7 +133,7 @@ pub(crate) fn list(server: &Server, wanted: Wanted<'_>) -> Result<Vec<Listed>, F
         Owner::Namespace(name) => table.is_none() && is(&namespace, name),
     };
     let mut listed = Vec::new();
-    for quota in server.admission().capacity().list_quotas() {
+    for quota in admission.capacity().list_quotas() {
         if is_wanted(&quota.owner) {
             let one = |(kind, setting): (&ThrottleType, &Setting)| Listed {
                 owner: quota.owner.clone(),
@@ -153,10 +165,13 @@ fn owner(change: Change) -> Result<Owner, Failure> {
 }
 
 fn throttle_type(kind: i32) -> Result<ThrottleType, Failure> {
-    ThrottleType::ALL
-        .into_iter()
-        .find(|known| *known as i32 == kind)
-        .ok_or_else(|| Failure::illegal_argument(format!("unknown throttle type {kind}")))
+    let known = ThrottleType::ALL.into_iter().find(|known| *known as i32 == kind);
+    known.ok_or_else(|| match OTHER_TYPES.iter().find(|(number, _)| *number == kind) {
+        Some((_, name)) => Failure::do_not_retry(format!(
+            "limits of type {name} are not supported; those of numbers of requests and of bytes are, for reads, writes or both"
+        )),
+        None => Failure::illegal_argument(format!("unknown throttle type {kind}")),
+    })
 }
 
 /// The limit, if there is one.
@@ -184,4 +199,22 @@ fn setting(change: &Change) -> Result<Option<Setting>, Failure> {
         limit: Limit { amount, unit },
         is_cluster,
     }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn types_are_known_by_number_or_refused_by_name() {
+        for kind in ThrottleType::ALL {
+            assert_eq!(throttle_type(kind as i32).unwrap(), kind);
+        }
+        for (number, name) in OTHER_TYPES {
+            let refused = throttle_type(number).unwrap_err();
+            assert!(refused.message().contains(name), "{refused:?}");
+        }
+        let refused = throttle_type(14).unwrap_err();
+        assert_eq!(refused.message(), "unknown throttle type 14");
+    }
 }

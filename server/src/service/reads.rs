@@ -116,7 +116,10 @@ impl Gets {
     /// Records the next get, whose row is in the batch behind the first `before` rows if it was found.
     fn end_get(&mut self, server: &Server, before: usize) -> Result<(), Failure> {
         let (row, _) = &self.wanted[self.found.rows.len()];
-        server.record_read(&self.table, row, &self.found.batch, before);
+        server
+            .load()
+            .heat
+            .record_read(&self.table, row, &self.found.batch, before);
         let is_there = self.found.batch.row_count() > before;
         self.found.rows.push(is_there.then_some(before));
         if self.found.batch.data_bytes() > self.max_bytes {

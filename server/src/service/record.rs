@@ -7,22 +7,20 @@ use basalt_engine::schema::TableName;
 
 use super::group::{Group, Step};
 use super::sizes::{mutation_bytes, replicated_bytes, update_bytes};
-use crate::observe::heat::Request;
-use crate::server::Server;
+use crate::observe::heat::{Heat, Request};
 
-impl Server {
+impl Heat {
     /// Records rows that were written.
     pub(crate) fn record_writes(&self, table: &TableName, mutations: &[RowMutation<'_>]) {
-        self.heat()
-            .record(table, Request::Write, mutations.len(), |index| {
-                let mutation = &mutations[index];
-                (mutation.row, mutation_bytes(mutation))
-            });
+        self.record(table, Request::Write, mutations.len(), |index| {
+            let mutation = &mutations[index];
+            (mutation.row, mutation_bytes(mutation))
+        });
     }
 
     /// Records rows of a replication source that were written.
     pub(crate) fn record_replicated(&self, table: &TableName, rows: &[ReplicatedRow<'_>]) {
-        self.heat().record(table, Request::Write, rows.len(), |index| {
+        self.record(table, Request::Write, rows.len(), |index| {
             let row = &rows[index];
             (row.row, replicated_bytes(row))
         });
@@ -32,10 +30,9 @@ impl Server {
     /// `cells` are the new cells of its updates.
     pub(crate) fn record_group(&self, group: &Group<'_>, is_written: bool, cells: &CellBatch) {
         let (table, conditions) = (&group.table, &group.conditions);
-        self.heat()
-            .record(table, Request::Read, conditions.len(), |index| {
-                (conditions[index].row, 0)
-            });
+        self.record(table, Request::Read, conditions.len(), |index| {
+            (conditions[index].row, 0)
+        });
         if !is_written {
             return;
         }
@@ -47,7 +44,7 @@ impl Server {
                         1 => cells.rows().map(|row| row_bytes(&row)).sum(),
                         _ => update_bytes(row, change),
                     };
-                    self.heat().record(table, Request::Write, 1, |_| (*row, bytes()));
+                    self.record(table, Request::Write, 1, |_| (*row, bytes()));
                 }
             }
         }
@@ -56,7 +53,7 @@ impl Server {
     /// Records a read of one row. The result is row number `index` of the batch, which is missing
     /// when nothing was found.
     pub(crate) fn record_read(&self, table: &TableName, row: &[u8], found: &CellBatch, index: usize) {
-        self.heat().record(table, Request::Read, 1, |_| {
+        self.record(table, Request::Read, 1, |_| {
             let is_there = index < found.row_count();
             (row, if is_there { row_bytes(&found.row(index)) } else { 0 })
         });
@@ -65,7 +62,7 @@ impl Server {
     /// Records rows that a scan has returned: those of the batch from number `first` on.
     pub(crate) fn record_scan(&self, table: &TableName, batch: &CellBatch, first: usize) {
         let count = batch.row_count().saturating_sub(first);
-        self.heat().record(table, Request::Read, count, |index| {
+        self.record(table, Request::Read, count, |index| {
             let row = batch.row(first + index);
             (row.key(), row_bytes(&row))
         });

@@ -11,6 +11,7 @@
 
 use std::sync::Arc;
 
+use basalt_engine::Engine;
 use basalt_engine::Error;
 use basalt_engine::engine::RegionInfo;
 use basalt_engine::schema::{Cut, TableName, TableState};
@@ -36,7 +37,7 @@ pub(crate) fn serving(
     row: Option<&[u8]>,
 ) -> Result<Arc<RegionInfo>, Failure> {
     let found = match row {
-        Some(row) if !name.is_encoded => locate(server, name, row),
+        Some(row) if !name.is_encoded => locate(server.engine(), name, row),
         _ => find(server, name),
     };
     let (region, state) = found.map_err(|failure| hide(server, caller, name, failure))?;
@@ -78,7 +79,7 @@ fn hide(server: &Server, caller: &Caller, name: RegionName<'_>, failure: Failure
 fn find(server: &Server, name: RegionName<'_>) -> Result<(Arc<RegionInfo>, TableState), Failure> {
     if !name.is_encoded {
         let start = start_of(name.name).ok_or_else(|| unknown(name))?;
-        return locate(server, name, start);
+        return locate(server.engine(), name, start);
     }
     let is_called = |region: &RegionInfo| region.encoded_name.as_bytes() == name.name;
     let tables = server.engine().tables();
@@ -90,17 +91,19 @@ fn find(server: &Server, name: RegionName<'_>) -> Result<(Arc<RegionInfo>, Table
     found.ok_or_else(|| unknown(name))
 }
 
+/// Number of regions of all tables.
+pub(crate) fn count(server: &Server) -> u64 {
+    server.engine().catalog_size().regions
+}
+
 /// The region that holds `row`, if it has that full name.
 fn locate(
-    server: &Server,
+    engine: &Engine,
     name: RegionName<'_>,
     row: &[u8],
 ) -> Result<(Arc<RegionInfo>, TableState), Failure> {
     let table = table_of(name.name)?;
-    let (region, state) = server
-        .engine()
-        .locate(&table, row)
-        .map_err(|error| gone(error, name))?;
+    let (region, state) = engine.locate(&table, row).map_err(|error| gone(error, name))?;
     if !region.has_name(name.name) {
         return Err(not_serving(name));
     }

@@ -29,7 +29,7 @@ use super::remote::data;
 use crate::limits::admission::{Class, ScannerMemory};
 use crate::security::{self, Action, Caller, Columns, Target, Visit};
 use crate::server::Server;
-use crate::server::sessions::{OpenScan, PendingScan, SessionError};
+use crate::server::sessions::{OpenScan, PendingScan, SessionError, Sessions};
 
 /// One turn of a fetch on the pool. Before each it checks that its client is still connected.
 const TURN: Duration = Duration::from_millis(50);
@@ -289,8 +289,8 @@ where
 }
 
 /// The table of an idle session.
-pub(crate) fn table_of(server: &Server, caller: &Caller, id: i32) -> Result<TableName, Failure> {
-    let position = server.sessions().position(id, caller.owner());
+pub(crate) fn table_of(sessions: &Sessions, caller: &Caller, id: i32) -> Result<TableName, Failure> {
+    let position = sessions.position(id, caller.owner());
     position
         .map(|(table, _)| table)
         .ok_or_else(|| SessionError::Unknown.into())
@@ -326,8 +326,8 @@ fn describe_results(call: &mut Call<'_>, batch: &CellBatch, end: &FetchEnd) {
 }
 
 /// Closes a session; tells whether there was one.
-pub(crate) fn close(server: &Server, caller: &Caller, id: i32) -> bool {
-    server.sessions().close(id, caller.owner())
+pub(crate) fn close(sessions: &Sessions, caller: &Caller, id: i32) -> bool {
+    sessions.close(id, caller.owner())
 }
 
 /// Bytes after which a fetch begins no further row. For a page this is the setting or a part of the
@@ -419,7 +419,7 @@ where
                 break;
             }
         }
-        server.record_scan(&pending.table, &self.batch, 0);
+        server.load().heat.record_scan(&pending.table, &self.batch, 0);
         Ok((self.batch, end))
     }
 
@@ -644,7 +644,7 @@ impl Wanted {
         let before = batch.row_count();
         let cut_at = self.cuts_rows.then_some(self.bytes_max);
         let fetched = scanner.fetch_in_pieces(&limits, cut_at, batch);
-        server.record_scan(&open.pending.table, batch, before);
+        server.load().heat.record_scan(&open.pending.table, batch, before);
         fetched
     }
 

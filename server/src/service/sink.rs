@@ -117,7 +117,7 @@ impl View for RowsView<'_> {
 
     fn attempt(self, server: &Server, engine: &Engine, _: ReadTier) -> Result<Attempt<Commit>, Failure> {
         let commit = engine.apply_replicated(self.table, &self.rows, self.origin)?;
-        server.record_replicated(self.table, &self.rows);
+        server.load().heat.record_replicated(self.table, &self.rows);
         Ok(Attempt::Done(commit))
     }
 }

@@ -1,6 +1,7 @@
 //! Calls for tests, which only an ephemeral server answers: they make it empty again or return it to a template,
 //! move its clock, and arm faults.
 
+use basalt_engine::Engine;
 use basalt_engine::engine::{Removed, Work};
 use basalt_engine::schema::{TableName, TableState};
 
@@ -19,7 +20,7 @@ pub(crate) fn reset(server: &Server, keep_clock: bool) -> Result<Removed, Failur
     *controls.template.lock() = None;
     let removed = server.engine().reset()?;
     for (table, _) in &tables {
-        server.heat().forget(&table.name);
+        server.load().heat.forget(&table.name);
     }
     if !keep_clock && controls.clock.restore() {
         server.engine().restart_assigned_time();
@@ -58,7 +59,7 @@ pub(crate) fn keep_template(server: &Server) -> Result<usize, Failure> {
         tables: Vec::new(),
         namespaces: engine.namespaces(),
     };
-    for (number, (table, _)) in user_tables(server).into_iter().enumerate() {
+    for (number, (table, _)) in user_tables(server.engine()).into_iter().enumerate() {
         let snapshot = format!("basalt-template-{number}");
         engine.snapshot(&table, &snapshot, true, 0)?;
         template.tables.push((snapshot, table));
@@ -80,12 +81,12 @@ pub(crate) fn reset_to_template(server: &Server) -> Result<usize, Failure> {
     })?;
     end_changes(server, controls)?;
     let engine = server.engine();
-    for (table, state) in user_tables(server) {
+    for (table, state) in user_tables(server.engine()) {
         if state != TableState::Disabled {
             engine.disable_table(&table)?;
         }
         engine.drop_table(&table)?;
-        server.heat().forget(&table);
+        server.load().heat.forget(&table);
     }
     for snapshot in engine.snapshots() {
         if template.tables.iter().all(|(name, _)| *name != snapshot.name) {
@@ -109,8 +110,8 @@ pub(crate) fn reset_to_template(server: &Server) -> Result<usize, Failure> {
     Ok(template.tables.len())
 }
 
-fn user_tables(server: &Server) -> Vec<(TableName, TableState)> {
-    let tables = server.engine().tables().into_iter();
+fn user_tables(engine: &Engine) -> Vec<(TableName, TableState)> {
+    let tables = engine.tables().into_iter();
     let tables = tables.filter(|(table, _)| !table.name.is_system());
     tables.map(|(table, state)| (table.name.clone(), state)).collect()
 }

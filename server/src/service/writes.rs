@@ -92,7 +92,10 @@ where
         };
         if !actions.is_empty() {
             data::write(&cluster, &self.table, actions, &self.origin).await?;
-            server.record_writes(&self.table, &(self.build)(&self.arguments)?);
+            server
+                .load()
+                .heat
+                .record_writes(&self.table, &(self.build)(&self.arguments)?);
         }
         Ok(None)
     }
@@ -186,7 +189,7 @@ impl View for WritesView<'_> {
             return Ok(Attempt::Done(None));
         }
         let commit = engine.mutate_from(self.table, &self.mutations, self.origin)?;
-        server.record_writes(self.table, &self.mutations);
+        server.load().heat.record_writes(self.table, &self.mutations);
         Ok(Attempt::Done(Some(commit)))
     }
 }
@@ -302,7 +305,10 @@ where
     ) -> Result<(GroupOutcome, CellBatch), Failure> {
         let sent = data::SentGroup::of(&(self.build)(&self.arguments)?)?;
         let processed = sent.send(&cluster, &mut self.cells).await?;
-        server.record_group(&(self.build)(&self.arguments)?, processed, &self.cells);
+        server
+            .load()
+            .heat
+            .record_group(&(self.build)(&self.arguments)?, processed, &self.cells);
         let commit = None;
         Ok((GroupOutcome { processed, commit }, self.cells))
     }
@@ -404,7 +410,10 @@ impl View for GroupView<'_> {
             Err(Error::NotInMemory) => return Ok(Attempt::Unfinished),
             outcome => outcome?,
         };
-        server.record_group(&group, outcome.commit.is_some(), cells);
+        server
+            .load()
+            .heat
+            .record_group(&group, outcome.commit.is_some(), cells);
         Ok(Attempt::Done((outcome, std::mem::take(cells))))
     }
 }

@@ -77,15 +77,15 @@ async fn bytes_arrive_whole_in_both_directions() {
         answer
     })
     .await;
-    let mut received = BytesMut::new();
-    while received.len() < many_bytes().len() {
+    let (bytes, mut received) = (many_bytes(), BytesMut::new());
+    while received.len() < bytes.len() {
         received.reserve(10_000);
         assert_ne!(socket.read.read_buf(&mut received).await.unwrap(), 0);
     }
-    assert!(received == many_bytes());
-    socket.write.write_all(&many_bytes()).await.unwrap();
+    assert!(received == bytes);
+    socket.write.write_all(&bytes).await.unwrap();
     socket.write.shutdown().await.unwrap();
-    assert!(talking.join().unwrap() == many_bytes());
+    assert!(talking.join().unwrap() == bytes);
 }
 
 /// Goal: bytes count as written when they have left. Method: a client that reads nothing; what was

@@ -143,10 +143,10 @@ impl AdminHandlers<Failure> for AdminCall {
         Ok(admin::TServerStatus {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             cluster_id: cluster::cluster_id(self)?,
-            started_ms: server.start_code(),
-            uptime_ms: server.uptime().as_millis() as i64,
+            started_ms: server.instance().start_code(),
+            uptime_ms: server.instance().uptime().as_millis() as i64,
             data_dir: server.config().data.dir.display().to_string(),
-            thrift_address: Some(server.main_address().to_string()),
+            thrift_address: Some(server.instance().main_address().to_string()),
             namespaces: status.namespaces as i32,
             tables: status.user_tables as i32,
             regions: stats.len() as i32,

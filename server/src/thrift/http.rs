@@ -86,7 +86,7 @@ async fn thrift2(State(site): State<Site>, request: Request) -> Response {
 
 async fn respond(site: Site, service: Option<Service>, request: Request) -> Response {
     let server = Arc::clone(&site.server);
-    let connections = server.connections();
+    let connections = &server.load().connections;
     match call(site, service, request).await {
         Ok(answer) => {
             connections.sent_bytes.add(answer.len() as u64);

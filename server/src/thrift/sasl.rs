@@ -85,7 +85,7 @@ async fn negotiate(
             return Ok(login);
         }
     };
-    server.connections().protocol_errors.increment(1);
+    server.load().connections.protocol_errors.increment(1);
     send(socket, BAD, text.as_bytes()).await?;
     Err(End::Refused(text))
 }

@@ -39,7 +39,10 @@ fn servers_named(
     server: &Server,
     servers: Option<&BTreeSet<thrift2::TServerName>>,
 ) -> Result<usize, Failure> {
-    let own = (i32::from(server.main_address().port()), server.start_code());
+    let own = (
+        i32::from(server.instance().main_address().port()),
+        server.instance().start_code(),
+    );
     for name in servers.into_iter().flatten() {
         let (port, start_code) = (name.port.unwrap_or(0), name.start_code.unwrap_or(0));
         if ![0, own.0].contains(&port) || ![0, own.1].contains(&start_code) {

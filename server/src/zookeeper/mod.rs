@@ -129,7 +129,7 @@ pub(crate) async fn run(
             () = stop.cancelled() => return Ok(()),
             read = transfer.receive(&mut socket.read, &mut received, is_new) => read?,
         };
-        server.connections().received_bytes.add(count as u64);
+        server.load().connections.received_bytes.add(count as u64);
         if count == 0 {
             return Ok(());
         }

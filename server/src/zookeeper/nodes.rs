@@ -57,7 +57,7 @@ impl<'a> Nodes<'a> {
     /// Transaction id of every response: the server's start time. It must never decrease, also not
     /// over restarts.
     pub(super) fn zxid(&self) -> i64 {
-        self.server.start_code()
+        self.server.instance().start_code()
     }
 
     /// The number of nodes.
@@ -111,17 +111,17 @@ impl<'a> Nodes<'a> {
                 cluster_id: cluster::cluster_id(&self.call).ok()?,
             })),
             "meta-region-server" => Some(data(&MetaRegionServer {
-                server: server_name(self.server),
+                server: server_name(self.server.instance()),
                 rpc_version: Some(0),
                 state: Some(region_state::State::Open.into()),
             })),
             "master" => Some(data(&Master {
-                master: server_name(self.server),
+                master: server_name(self.server.instance()),
                 rpc_version: Some(0),
                 info_port: Some(0),
             })),
             "rs" => Some(Node {
-                children: vec![znode::server_name_text(&server_name(self.server))],
+                children: vec![znode::server_name_text(&server_name(self.server.instance()))],
                 ..Node::default()
             }),
             "replication" => Some(Node {
@@ -152,7 +152,7 @@ impl<'a> Nodes<'a> {
 
     fn leaf(&self, path: &str) -> Option<Node> {
         if let Some(name) = path.strip_prefix("rs/") {
-            let is_ours = name == znode::server_name_text(&server_name(self.server));
+            let is_ours = name == znode::server_name_text(&server_name(self.server.instance()));
             return is_ours.then(Node::default);
         }
         if let Some(id) = path.strip_prefix("replication/peers/") {
@@ -237,12 +237,13 @@ mod tests {
             let config = Config::default();
             let engine = crate::rig::engine_on(&SimFs::new(1, SimOptions::default()), &config);
             let server = crate::rig::server_of(engine, config, 4).with_access(access);
-            let config = crate::server::peers::PeerConfig {
+            let config = crate::server::copies::peers::PeerConfig {
                 cluster_key: "h:2181:/hbase".to_owned(),
                 ..Default::default()
             };
             server
-                .peers()
+                .copies()
+                .peers
                 .add(crate::rig::engine(&server), "p", config, true)
                 .unwrap();
             Arc::new(server)

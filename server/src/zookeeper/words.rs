@@ -105,7 +105,7 @@ impl Asked<'_> {
         let figures = [
             ("version", VERSION.to_owned()),
             ("server_state", "standalone".to_owned()),
-            ("uptime", self.server.uptime().as_millis().to_string()),
+            ("uptime", self.server.instance().uptime().as_millis().to_string()),
             ("avg_latency", "0.0".to_owned()),
             ("max_latency", "0".to_owned()),
             ("min_latency", "0".to_owned()),
@@ -152,7 +152,7 @@ impl Asked<'_> {
         format!(
             "clientPort={}\nsecureClientPort=-1\ntickTime=2000\nmaxClientCnxns={}\nminSessionTimeout={}\n\
              maxSessionTimeout={}\nclientPortListenBacklog=-1\nserverId=0\n",
-            self.server.main_address().port(),
+            self.server.instance().main_address().port(),
             config.server.max_connections,
             SESSION_TIMEOUT_MS.start(),
             SESSION_TIMEOUT_MS.end()
@@ -162,7 +162,7 @@ impl Asked<'_> {
     fn environment(&self) -> String {
         format!(
             "Environment:\nzookeeper.version={VERSION}\nhost.name={}\nos.name={}\nos.arch={}\n",
-            self.server.advertised().0,
+            self.server.instance().advertised().0,
             std::env::consts::OS,
             std::env::consts::ARCH
         )

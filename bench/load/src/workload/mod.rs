@@ -6,6 +6,5 @@
 pub mod compare;
 pub(crate) mod engine;
 pub mod pe;
-pub mod policies;
 pub mod roundtrip;
 pub mod ycsb;

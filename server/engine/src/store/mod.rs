@@ -73,7 +73,7 @@ pub(crate) use overwritten::overwritten;
 pub(crate) use removals::Removals;
 pub(crate) use scanner::{RowLimit, RowProgress, Sources, StoreScanner};
 pub(crate) use sorted_cells::SortedCells;
-pub use stripes::{RowRange, Stripe, StripeLimits, Stripes};
+pub(crate) use stripes::{Stripe, Stripes};
 pub use version::Clip;
 pub use version::StoreFile;
 pub(crate) use version::{DamagedFile, StoreVersion};

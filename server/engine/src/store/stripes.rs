@@ -33,7 +33,7 @@ use crate::seeded;
 
 /// Sizes of stripes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct StripeLimits {
+pub(crate) struct StripeLimits {
     /// Smallest target of a stripe; 0: the store is one stripe.
     pub bytes_min: u64,
     /// Maximum number of stripes; at least 2.
@@ -42,7 +42,7 @@ pub struct StripeLimits {
 
 /// The properties of a file that stripes depend on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RowRange<'a> {
+pub(crate) struct RowRange<'a> {
     /// The first row, or one before it.
     pub first: &'a [u8],
     /// The last row, or one behind it.
@@ -81,7 +81,7 @@ impl<'a> RowRange<'a> {
 
 /// One stripe.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Stripe {
+pub(crate) struct Stripe {
     /// Its files, as indexes into the files of the store, ascending.
     pub files: Vec<usize>,
     /// The first row of its files.
@@ -96,7 +96,7 @@ pub struct Stripe {
 
 /// The stripes of a store, in the order of rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Stripes {
+pub(crate) struct Stripes {
     /// None if the store has no files.
     pub stripes: Vec<Stripe>,
     /// Bytes that a stripe should have; `None`: the store is too small for stripes.
@@ -105,7 +105,7 @@ pub struct Stripes {
 
 impl Stripes {
     /// The stripes of these files, given in the store's order.
-    pub fn of(files: &[RowRange<'_>], limits: StripeLimits) -> Self {
+    pub(crate) fn of(files: &[RowRange<'_>], limits: StripeLimits) -> Self {
         let bytes: u64 = files.iter().map(|file| file.bytes).sum();
         let target = (limits.bytes_min > 0 && bytes >= limits.bytes_min.saturating_mul(2))
             .then(|| limits.bytes_min.max(bytes / (limits.count_max / 2).max(1)));
@@ -136,14 +136,14 @@ impl Stripes {
     }
 
     /// The rows at which a flush begins a file: the first ones of all stripes but the first.
-    pub fn boundaries(&self) -> Vec<Vec<u8>> {
+    pub(crate) fn boundaries(&self) -> Vec<Vec<u8>> {
         let later = self.stripes.iter().skip(1);
         later.map(|stripe| stripe.first.clone()).collect()
     }
 
     /// Maximum number of files that a read of one row may have to look into. In a store without
     /// stripes, the number of its files.
-    pub fn depth(&self) -> usize {
+    pub(crate) fn depth(&self) -> usize {
         let depths = self.stripes.iter().map(|stripe| match self.target {
             Some(_) => stripe.depth,
             None => stripe.files.len(),
@@ -153,7 +153,7 @@ impl Stripes {
 
     /// The bytes after which a compaction of all files of `stripe` begins another file; `None`: it
     /// writes one.
-    pub fn piece_bytes(&self, stripe: &Stripe) -> Option<u64> {
+    pub(crate) fn piece_bytes(&self, stripe: &Stripe) -> Option<u64> {
         self.target
             .filter(|target| stripe.bytes >= target.saturating_mul(2))
     }

@@ -35,6 +35,7 @@ use std::time::Duration;
 
 use basalt_engine::schema::TableName;
 use metrics::{Counter, Gauge, counter, gauge};
+use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -52,6 +53,10 @@ mod slow;
 
 /// Permits for reads of system tables.
 pub(crate) const SYSTEM_PERMITS: usize = 4;
+
+/// Most bulk loads that run at a time. Each has a thread of the pool and writes to the disk as a
+/// compaction does.
+const BULK_LOADS: usize = 2;
 
 /// Pause between two looks at the delay.
 const LOOK: Duration = Duration::from_millis(50);
@@ -123,6 +128,8 @@ pub(crate) struct Admission {
     system: Queue,
     /// Permits for calls whose filters are compiled.
     compilers: Queue,
+    /// Bounds the bulk loads that run at a time.
+    bulk_loads: Semaphore,
     max_waiting: usize,
     max_wait: Duration,
     max_delay: Duration,
@@ -151,6 +158,7 @@ impl Admission {
             queue: Queue::new(permits, longest_wait),
             system: Queue::new(SYSTEM_PERMITS, longest_wait),
             compilers: Queue::new((cores / 2).max(1), longest_wait),
+            bulk_loads: Semaphore::new(BULK_LOADS),
             max_waiting: config.max_waiting,
             max_wait,
             max_delay: Duration::from_millis(config.max_delay_ms),
@@ -160,6 +168,12 @@ impl Admission {
             delay: gauge!(names::NETWORK_DELAY_SECONDS),
             capacity,
         }
+    }
+
+    /// A permit for a bulk load, when it may run.
+    pub(crate) async fn bulk_load(&self) -> SemaphorePermit<'_> {
+        let permit = self.bulk_loads.acquire().await;
+        permit.expect("nothing closes this semaphore")
     }
 
     /// The limits that somebody set.

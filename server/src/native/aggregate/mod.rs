@@ -56,7 +56,7 @@ pub(super) async fn run(
     let table = region.table.clone();
     let id = scans::open(&connection.server, running, table, scan, false, lease)?;
     let added = add_all(connection, running, id, &mut totals).await;
-    scans::close(&connection.server, &connection.sender.caller, id);
+    scans::close(connection.server.sessions(), &connection.sender.caller, id);
     added.map(|()| totals.answer())
 }
 

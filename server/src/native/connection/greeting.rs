@@ -20,7 +20,7 @@ use basalt_security::sasl::MESSAGE_BYTES_MAX;
 use super::sasl::Greeted;
 use super::{End, Input, sasl};
 use crate::native::peer::Peer;
-use crate::security::{Login, User};
+use crate::security::{Login, Security, User};
 use crate::server::Server;
 use crate::service::admin::cluster;
 use crate::socket::WriteHalf;
@@ -46,7 +46,7 @@ pub(super) async fn greet(
 ) -> Result<Option<(Peer, Identity)>, End> {
     match read_greeting(server, input, write, greeted).await {
         Err(End::Refused { class, message }) => {
-            server.connections().protocol_errors.increment(1);
+            server.load().connections.protocol_errors.increment(1);
             let mut out = Vec::new();
             put_exception(CONNECTION_CALL_ID, class.response(&message), &mut out);
             write.write_all(&out).await?;
@@ -146,7 +146,7 @@ async fn read_greeting(
         // Each of its calls is refused: the client shows that, and not the end of its connection.
         None => Identity::Named(None),
         Some(login) => {
-            let acts_for = acts_for(server, &login, user, greeted.address)?;
+            let acts_for = acts_for(server.security(), &login, user, greeted.address)?;
             Identity::Proven { login, acts_for }
         }
     };
@@ -160,7 +160,7 @@ fn denied(message: String) -> End {
 /// The user that a client acts for, if its header names two users: the rules of impersonation decide. A
 /// lone user is the login name of the client's machine, which proves nothing.
 fn acts_for(
-    server: &Server,
+    security: &Security,
     login: &Login,
     user: Option<User>,
     address: Option<SocketAddr>,
@@ -172,14 +172,12 @@ fn acts_for(
     else {
         return Ok(None);
     };
-    let users = server.security().users();
+    let users = security.users();
     let ip = address.map(|address| address.ip());
     if users.may_impersonate(&login.user, &effective, ip).is_ok() {
         return Ok(Some(effective));
     }
     let message = format!("User: {} is not allowed to impersonate {effective}", login.user);
-    server
-        .security()
-        .note_impersonation(login, &effective, address, &message);
+    security.note_impersonation(login, &effective, address, &message);
     Err(denied(message))
 }

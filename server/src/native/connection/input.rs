@@ -178,7 +178,7 @@ impl Input {
             self.is_replication = method.as_deref() == Some(wanted);
         }
         if length > self.longest() {
-            self.server.connections().protocol_errors.increment(1);
+            self.server.load().connections.protocol_errors.increment(1);
             let message = if self.is_replication {
                 format!(
                     "a batch of {length} bytes of a replication source; the limit is {REPLICATION_BYTES_MAX}: lower the source's \
@@ -333,7 +333,7 @@ impl Input {
         } else if count < expected / 2 {
             self.read_bytes = (expected / 2).max(READ_BYTES);
         }
-        self.server.connections().received_bytes.add(count as u64);
+        self.server.load().connections.received_bytes.add(count as u64);
         Ok(count)
     }
 
@@ -346,7 +346,7 @@ impl Input {
             read.poll_read_buf(context, received)
         })
         .await?;
-        self.server.connections().received_bytes.add(count as u64);
+        self.server.load().connections.received_bytes.add(count as u64);
         Ok(count)
     }
 

@@ -205,7 +205,7 @@ async fn begin_received(
         && let Some((frame, memory_permit)) = input.take(calls.len())
     {
         let request = Request::decode(frame)
-            .inspect_err(|_| connection.server.connections().protocol_errors.increment(1))?;
+            .inspect_err(|_| connection.server.load().connections.protocol_errors.increment(1))?;
         let begun = calls.begin(connection, request, memory_permit, arrived, input.has_more());
         if let Some(response) = begun.await {
             output.push(response);

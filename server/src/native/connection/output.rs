@@ -276,7 +276,7 @@ impl Output {
         self.written += written;
         self.unsent_bytes -= written;
         self.would_block = false;
-        let connections = self.connection.server.connections();
+        let connections = &self.connection.server.load().connections;
         connections.sent_bytes.add(written as u64);
         let reserved = self.blocked.as_ref().map_or(0, |_| self.reserved());
         if let Some(blocked) = &mut self.blocked {

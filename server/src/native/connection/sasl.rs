@@ -58,12 +58,12 @@ pub(super) async fn by_token(
     let finished = exchange.finish(&message, |user| security.token_login(user));
     match finished {
         Ok((login, last)) => {
-            note(server, greeted, Ok(&login));
+            note(server.security(), greeted, Ok(&login));
             reply(write, &last).await?;
             Ok(Some(login))
         }
         Err(failed) => {
-            note(server, greeted, Err(failed));
+            note(server.security(), greeted, Err(failed));
             let class = match failed.0 {
                 Reason::Expired | Reason::Revoked | Reason::UnknownToken => INVALID_TOKEN,
                 _ => SASL_EXCEPTION,
@@ -95,7 +95,11 @@ pub(super) async fn by_password(
         Ok(plain) => server.security().plain_login(plain, ip).await,
         Err(failed) => Err(failed),
     };
-    note(server, greeted, login.as_ref().map_err(|failed| *failed));
+    note(
+        server.security(),
+        greeted,
+        login.as_ref().map_err(|failed| *failed),
+    );
     match login {
         Ok(login) => Ok(Some(login)),
         Err(failed) => {
@@ -105,10 +109,8 @@ pub(super) async fn by_password(
     }
 }
 
-fn note(server: &Server, greeted: &Greeted, login: Result<&Login, Refused>) {
-    server
-        .security()
-        .note_login("native", greeted.address, greeted.is_encrypted, login);
+fn note(security: &Security, greeted: &Greeted, login: Result<&Login, Refused>) {
+    security.note_login("native", greeted.address, greeted.is_encrypted, login);
 }
 
 /// Sends a message of a mechanism.

@@ -228,17 +228,19 @@ pub(crate) fn set_quota(call: &AdminCall, change: Change) -> Result<(), Failure>
 }
 
 pub(crate) fn list_quotas(call: &AdminCall, wanted: Wanted<'_>) -> Result<Vec<Listed>, Failure> {
-    of_server(call, Action::Admin, |_| quotas::list(call.server(), wanted))
+    of_server(call, Action::Admin, |_| {
+        quotas::list(call.server().admission(), wanted)
+    })
 }
 
 /// Records of the slow log, newest first.
 pub(crate) fn slow_log(call: &AdminCall, query: &Query) -> Result<Vec<Arc<Record>>, Failure> {
-    ask(call, |server| server.slow_log().find(query))
+    ask(call, |server| server.load().slow_log.find(query))
 }
 
 /// Removes all records of the slow log; `false` when it is off.
 pub(crate) fn clear_slow_log(call: &AdminCall) -> Result<bool, Failure> {
-    operate(call, |server| Ok(server.slow_log().clear()))
+    operate(call, |server| Ok(server.load().slow_log.clear()))
 }
 
 /// Empties an ephemeral server ([`testing::reset`]).

@@ -10,7 +10,7 @@ use basalt_engine::filter::JavaRegex;
 
 use super::{AdminCall, run_admin};
 use crate::security::{Action, Target};
-use crate::server::peers::{Peer, PeerConfig, Peers, SourceLoad};
+use crate::server::copies::peers::{Peer, PeerConfig, Peers, SourceLoad};
 use crate::service::{Failure, remote};
 
 /// Longest id of a peer.
@@ -21,7 +21,7 @@ fn operate<T>(
     work: impl FnOnce(&Engine, &Peers) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
     run_admin(call, Action::Admin, Target::Server, |backend| {
-        work(backend.engine()?, call.server().peers())
+        work(backend.engine()?, &call.server().copies().peers)
     })
 }
 
@@ -158,7 +158,7 @@ pub(crate) fn list(call: &AdminCall, pattern: Option<&str>) -> Result<Vec<Arc<Pe
     let pattern = pattern.map(JavaRegex::whole).transpose()?;
     // A server without tables of its own has none, and HBase's tools ask each server.
     run_admin(call, Action::Admin, Target::Server, |_| {
-        let mut all = call.server().peers().all();
+        let mut all = call.server().copies().peers.all();
         all.retain(|peer| {
             pattern
                 .as_ref()
@@ -181,7 +181,7 @@ pub(crate) fn modifications(call: &AdminCall) -> Result<bool, Failure> {
 /// The figures of the sources of all peers, for the status of the cluster.
 pub(crate) fn loads(call: &AdminCall) -> Vec<(String, SourceLoad)> {
     let now_ms = super::cluster::wall_ms(call);
-    let peers = call.server().peers().all().into_iter();
+    let peers = call.server().copies().peers.all().into_iter();
     peers
         .map(|peer| (peer.id.clone(), peer.figures.load(now_ms)))
         .collect()

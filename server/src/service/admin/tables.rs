@@ -59,7 +59,7 @@ fn note_broken_rules(table: &TableDescriptor, regions: usize) {
 pub(crate) fn drop(call: &AdminCall, table: &TableName) -> Result<(), Failure> {
     change(call, table, "dropped", |backend| {
         backend.drop_table(table)?;
-        call.server().heat().forget(table);
+        call.server().load().heat.forget(table);
         let is_of = |scope: &Scope| matches!(scope, Scope::Table { table: other, .. } if other == table);
         drop_rights(call, is_of, |rights| rights.drop_table(table))?;
         quotas::remove_for_table(call.server(), table.clone())
@@ -78,7 +78,7 @@ pub(crate) fn hot_rows(call: &AdminCall, table: &TableName, limit: i32) -> Resul
                     heat::COUNTERS
                 ))
             })?;
-        let heat = call.server().heat();
+        let heat = &call.server().load().heat;
         if !heat.is_on() {
             return Err(Failure::illegal_argument(
                 "hot rows are not counted: key_visualizer.bytes is 0",
@@ -294,7 +294,7 @@ pub(crate) fn regions_if_any(call: &AdminCall, table: &TableName) -> Result<Vec<
 /// The server that has a region of a table that the caller knows.
 pub(crate) fn server_of(call: &AdminCall, region: &RegionInfo) -> Result<ServerName, Failure> {
     run_admin(call, Action::Know, Target::Table(&region.table), |backend| {
-        backend.server_of(call.server(), region)
+        backend.server_of(call.server().placement(), region)
     })
 }
 

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use super::{Refusal, Start, check_tables};
 use crate::security::Caller;
 use crate::server::Server;
-use crate::server::changes::NAMED;
+use crate::server::copies::changes::NAMED;
 use crate::service::{Failure, pipeline};
 
 /// Longest name.
@@ -58,7 +58,7 @@ pub(super) struct Held {
 impl Held {
     /// Adds one where a stream begins; returns its position. Blocks.
     pub(super) fn add(server: &Arc<Server>, from: Start) -> Result<(Self, SeqId), Refusal> {
-        let name = server.changes().own_name();
+        let name = server.copies().changes.own_name();
         let engine = server.engine();
         let position = match from {
             Start::Now | Start::Snapshot => engine.add_log_reader(&name, &[])?,

@@ -79,7 +79,7 @@ impl Stream {
         caller: &Arc<Caller>,
         wanted: Wanted,
     ) -> Result<Self, Refusal> {
-        let place = server.changes().place().map_err(|max| Refusal::TooMany {
+        let place = server.copies().changes.place().map_err(|max| Refusal::TooMany {
             max,
             what: "streams of changes are open already (changes.max_streams)",
         })?;
@@ -263,7 +263,7 @@ impl Stream {
     }
 
     fn finished(&self, writer: Writer) -> Option<Piece> {
-        self.server.changes().note_records(writer.records());
+        self.server.copies().changes.note_records(writer.records());
         (!writer.is_empty()).then(|| writer.finish())
     }
 

@@ -119,7 +119,7 @@ pub(crate) async fn run(
             }
             Ok(None) => {}
             Err(protocol_error) => {
-                connection.server.connections().protocol_errors.increment(1);
+                connection.server.load().connections.protocol_errors.increment(1);
                 let reason = TApplicationException::from(&protocol_error);
                 refuse_partial(&connection.messages, &reason, &mut connection.answers.ready);
                 connection.end(&stop).await?;
@@ -183,7 +183,7 @@ pub(crate) async fn refuse_on_http_port(
             () = stop.cancelled() => return None,
         }
     };
-    server.connections().protocol_errors.increment(1);
+    server.load().connections.protocol_errors.increment(1);
     let mut answer = Vec::new();
     refuse_partial(&messages, &TApplicationException::from(&refusal), &mut answer);
     socket.send_and_close(&answer, limit, stop).await;
@@ -344,7 +344,7 @@ impl Connection {
                 biased;
                 count = self.arrived() => {
                     let count = count?;
-                    self.server.connections().received_bytes.add(count as u64);
+                    self.server.load().connections.received_bytes.add(count as u64);
                     return Ok(count > 0);
                 }
                 () = &mut stopped => return Ok(false),
@@ -396,7 +396,7 @@ impl Connection {
         if let Some(slow) = slow {
             slow.progress(count, self.permit.bytes());
         }
-        self.server.connections().received_bytes.add(count as u64);
+        self.server.load().connections.received_bytes.add(count as u64);
         Ok(count > 0)
     }
 
@@ -449,7 +449,7 @@ async fn send(
         // Boxed: few answers need more than one write.
         Box::pin(send_rest(server, write, address(), left, answers.capacity())).await?;
     }
-    server.connections().sent_bytes.add(answers.len() as u64);
+    server.load().connections.sent_bytes.add(answers.len() as u64);
     yields::record_sends();
     if answers.capacity() > KEEP_BYTES {
         *answers = Vec::new();

@@ -230,7 +230,7 @@ async fn answers_are_not_gathered_for_a_client_that_does_not_read() {
         .await
         .unwrap_err();
     assert!(matches!(end, End::SlowReader(_)), "{end}");
-    let answered: u64 = server.call_counts().iter().map(|count| count.calls).sum();
+    let answered: u64 = server.load().call_counts().iter().map(|count| count.calls).sum();
     let bytes = usize::try_from(answered).unwrap() * LONG_ANSWER_BYTES;
     assert!(
         (FLUSH_BYTES..4 * FLUSH_BYTES).contains(&bytes),
@@ -310,6 +310,7 @@ async fn a_client_that_never_pauses_does_not_hold_up_a_stop() {
     let served = tokio::spawn(serve(Arc::clone(&server), socket, FRAMED, stop.clone()));
     let calls = || {
         server
+            .load()
             .call_counts()
             .iter()
             .map(|of_method| of_method.calls)
@@ -443,17 +444,17 @@ async fn answers_that_leave_in_pieces_leave_once() {
         "they would leave before"
     );
 
-    let sent_before = server.connections().sent_bytes.get();
+    let sent_before = server.load().connections.sent_bytes.get();
     client
         .write_all(&[framed_call().repeat(quick), slow].concat())
         .await
         .unwrap();
     // The first piece is there: the answers are leaving, and the rest does not fit.
     client.readable().await.unwrap();
-    assert_eq!(server.connections().sent_bytes.get(), sent_before);
+    assert_eq!(server.load().connections.sent_bytes.get(), sent_before);
     places.clear();
     let is_over = || {
-        let counts = server.call_counts();
+        let counts = server.load().call_counts();
         counts
             .iter()
             .any(|of_method| of_method.method == "getScannerResults" && of_method.calls == 1)

@@ -156,7 +156,7 @@ impl ReadHandlers for Context<'_> {
     /// An unknown id is an error here, unlike in Thrift 2.
     async fn scannerClose(&mut self, args: args::ScannerClose) -> Result<()> {
         match args.id {
-            Some(id) if scans::close(self.server, self.call.caller(), id) => Ok(()),
+            Some(id) if scans::close(self.server.sessions(), self.call.caller(), id) => Ok(()),
             _ => Err(SessionError::Unknown.into()),
         }
     }

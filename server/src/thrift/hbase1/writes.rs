@@ -65,7 +65,7 @@ impl WriteHandlers for Context<'_> {
         let mut put = args.mput.unwrap_or_default();
         // The mutation's isDelete is ignored: it is always a put.
         put.is_delete = false;
-        check_cell_rights(self.server, names(&args.attributes))?;
+        check_cell_rights(self.server.security(), names(&args.attributes))?;
         let ttl_ms = ttl(&args.attributes)?;
         let arguments = (table, row, family, qualifier, args.value, [put]);
         let done = writes::group(
@@ -154,7 +154,7 @@ impl Context<'_> {
         attributes: Attributes,
     ) -> Result<()> {
         let table = from_thrift::table(table.as_ref())?;
-        check_cell_rights(self.server, names(&attributes))?;
+        check_cell_rights(self.server.security(), names(&attributes))?;
         let ttl_ms = ttl(&attributes)?;
         let arguments = Arc::new((row, mutations.unwrap_or_default()));
         row_parts(arguments.0.as_ref(), &arguments.1, timestamp, ttl_ms)?;
@@ -178,7 +178,7 @@ impl Context<'_> {
         attributes: Attributes,
     ) -> Result<()> {
         let table = from_thrift::table(table.as_ref())?;
-        check_cell_rights(self.server, names(&attributes))?;
+        check_cell_rights(self.server.security(), names(&attributes))?;
         let ttl_ms = ttl(&attributes)?;
         let batches = batches.unwrap_or_default();
         writes::apply(self.server, &mut self.call, table, batches, move |batches| {

@@ -64,7 +64,7 @@ impl ReadHandlers for Context<'_> {
 
     /// An unknown id is no error here, unlike in Thrift 1.
     async fn closeScanner(&mut self, args: args::CloseScanner) -> Result<()> {
-        scans::close(self.server, self.call.caller(), args.scanner_id);
+        scans::close(self.server.sessions(), self.call.caller(), args.scanner_id);
         Ok(())
     }
 

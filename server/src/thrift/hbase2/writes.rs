@@ -18,7 +18,7 @@ use crate::thrift::handlers::{Context, Result};
 impl WriteHandlers for Context<'_> {
     async fn put(&mut self, args: args::Put) -> Result<()> {
         let table = from_thrift::table(Some(&args.table))?;
-        check_cell_rights(self.server, names_of_put(&args.tput))?;
+        check_cell_rights(self.server.security(), names_of_put(&args.tput))?;
         pin!(writes::apply(
             self.server,
             &mut self.call,
@@ -32,7 +32,7 @@ impl WriteHandlers for Context<'_> {
     /// Applies puts in any form; [`Context::put_usual`] applies most.
     async fn putMultiple(&mut self, args: args::PutMultiple) -> Result<()> {
         let table = from_thrift::table(Some(&args.table))?;
-        check_cell_rights(self.server, args.tputs.iter().flat_map(names_of_put))?;
+        check_cell_rights(self.server.security(), args.tputs.iter().flat_map(names_of_put))?;
         pin!(writes::apply(
             self.server,
             &mut self.call,
@@ -63,7 +63,7 @@ impl WriteHandlers for Context<'_> {
     async fn mutateRow(&mut self, args: args::MutateRow) -> Result<()> {
         let table = from_thrift::table(Some(&args.table))?;
         let table_default = writes::default_durability(self.server, &table);
-        check_cell_rights(self.server, names_of_row(&args.trow_mutations))?;
+        check_cell_rights(self.server.security(), names_of_row(&args.trow_mutations))?;
         writes::apply(
             self.server,
             &mut self.call,
@@ -75,7 +75,7 @@ impl WriteHandlers for Context<'_> {
     }
 
     async fn checkAndPut(&mut self, args: args::CheckAndPut) -> Result<bool> {
-        check_cell_rights(self.server, names_of_put(&args.tput))?;
+        check_cell_rights(self.server.security(), names_of_put(&args.tput))?;
         let done = writes::group(self.server, &mut self.call, CellBatch::new(), args, |args| {
             let check = equal(&args.family, &args.qualifier, args.value.as_ref());
             Group::of_check(&args.table, &args.row, &check, from_thrift::put(&args.tput)?)
@@ -98,7 +98,7 @@ impl WriteHandlers for Context<'_> {
 
     async fn checkAndMutate(&mut self, args: args::CheckAndMutate) -> Result<bool> {
         let table_default = writes::default_durability(self.server, &from_thrift::table(Some(&args.table))?);
-        check_cell_rights(self.server, names_of_row(&args.row_mutations))?;
+        check_cell_rights(self.server.security(), names_of_row(&args.row_mutations))?;
         let done = writes::group(self.server, &mut self.call, CellBatch::new(), args, move |args| {
             let check = Check {
                 op: compare_op(args.compare_operator)?,
@@ -113,7 +113,10 @@ impl WriteHandlers for Context<'_> {
     async fn increment(&mut self, args: args::Increment) -> Result<CellBatch> {
         let returns = returns_results(args.tincrement.return_results, &args.tincrement.attributes)?;
         let labels = args.tincrement.cell_visibility.as_ref().map(|_| VISIBILITY);
-        check_cell_rights(self.server, names(&args.tincrement.attributes).chain(labels))?;
+        check_cell_rights(
+            self.server.security(),
+            names(&args.tincrement.attributes).chain(labels),
+        )?;
         let cells = self.call.take_batch();
         let done = pin!(writes::group(self.server, &mut self.call, cells, args, |args| {
             let increment = &args.tincrement;
@@ -140,7 +143,10 @@ impl WriteHandlers for Context<'_> {
     async fn append(&mut self, args: args::Append) -> Result<CellBatch> {
         let returns = returns_results(args.tappend.return_results, &args.tappend.attributes)?;
         let labels = args.tappend.cell_visibility.as_ref().map(|_| VISIBILITY);
-        check_cell_rights(self.server, names(&args.tappend.attributes).chain(labels))?;
+        check_cell_rights(
+            self.server.security(),
+            names(&args.tappend.attributes).chain(labels),
+        )?;
         let cells = self.call.take_batch();
         let done = writes::group(self.server, &mut self.call, cells, args, |args| {
             let append = &args.tappend;

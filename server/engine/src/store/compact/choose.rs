@@ -29,7 +29,7 @@ const STUCK_BETTER_BY: f64 = 1.05;
 
 /// The properties of a file that the pick depends on.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FileView {
+pub(crate) struct FileView {
     /// Id of the file.
     pub id: FileId,
     /// Bytes of the file.
@@ -50,7 +50,7 @@ pub struct FileView {
 
 /// The properties of the store, or of the stripe, that the pick depends on.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct CompactionState {
+pub(crate) struct CompactionState {
     /// A user asked for a major compaction.
     pub major_requested: bool,
     /// TTL of the family in milliseconds; `i64::MAX` for ever.
@@ -74,7 +74,7 @@ impl Default for CompactionState {
 
 /// The chosen compaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Pick {
+pub(crate) enum Pick {
     /// Nothing.
     Nothing,
     /// Compact these neighbours (indexes into the files given): some of the files.
@@ -85,7 +85,7 @@ pub enum Pick {
 
 /// Chooses from `files`, oldest first. A major compaction that a user asked for waits until no other
 /// compaction of the store runs; until then the answer is `Nothing`.
-pub fn choose(files: &[FileView], options: &Options, now_ms: u64, state: &CompactionState) -> Pick {
+pub(crate) fn choose(files: &[FileView], options: &Options, now_ms: u64, state: &CompactionState) -> Pick {
     let busy = files.iter().filter(|file| file.busy).count();
     let first = files
         .iter()
@@ -119,7 +119,7 @@ pub fn choose(files: &[FileView], options: &Options, now_ms: u64, state: &Compac
 
 /// The order in which stripes are asked for a compaction, of each its state and the number of its files: first those with
 /// most overwritten versions, and of these those with most files.
-pub fn precedence(
+pub(crate) fn precedence(
     options: &Options,
     (one, one_files): (&CompactionState, usize),
     (other, other_files): (&CompactionState, usize),

@@ -6,7 +6,7 @@ mod choose;
 mod limiter;
 mod run;
 
-pub use choose::{CompactionState, FileView, Pick, choose, precedence};
+pub(crate) use choose::{CompactionState, FileView, Pick, choose, precedence};
 pub(crate) use choose::{is_major_due, needs_compaction};
 pub(crate) use limiter::RateLimiter;
 pub(crate) use run::{Compacted, CompactionJob, run};

@@ -25,10 +25,10 @@ use crate::metrics::{Counters, EventListener};
 use crate::op::{FamilySelection, ReadSpec};
 use crate::schema::{FamilyDescriptor, TableName};
 use crate::store::compact::{CompactionJob, RateLimiter, run};
+use crate::store::stripes::{RowRange, StripeLimits};
 use crate::store::{
-    Clip, FlushTarget, NewFile, Reach, ReadRows, ReadView, RowLimit, RowProgress, RowRange, Sources,
-    StoreContext, StoreFile, StoreScanner, StoreVersion, StripeLimits, Stripes, WrittenFile,
-    create_store_dir, flush, sync_names,
+    Clip, FlushTarget, NewFile, Reach, ReadRows, ReadView, RowLimit, RowProgress, Sources, StoreContext,
+    StoreFile, StoreScanner, StoreVersion, Stripes, WrittenFile, create_store_dir, flush, sync_names,
 };
 
 pub(super) const NOW_MS: i64 = 10_000;

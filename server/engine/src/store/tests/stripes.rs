@@ -4,7 +4,8 @@ use super::Random;
 use super::harness::{TestStore, read_all};
 use crate::id::SeqId;
 use crate::op::ReadSpec;
-use crate::store::{Clip, ReadRows, StripeLimits};
+use crate::store::stripes::StripeLimits;
+use crate::store::{Clip, ReadRows};
 
 const ALL: ReadRows<'static> = ReadRows::Range {
     low: b"",
