@@ -50,6 +50,9 @@ pub struct Cell {
     pub timestamp: i64,
     /// A value or a tombstone.
     pub kind: CellKind,
+    /// Tags in the form of HBase's cells, each with its length. Empty, unless
+    /// [`ClusterOptions::tags`](crate::native::ClusterOptions::tags) asks for them.
+    pub tags: Bytes,
 }
 
 /// A row, or a piece of it when the scan asked for pieces.
@@ -99,6 +102,7 @@ impl From<TColumnValue> for Cell {
             value: cell.value,
             timestamp: cell.timestamp.unwrap_or_default(),
             kind: CellKind::from_code(cell.cell_type),
+            tags: Bytes::new(),
         }
     }
 }

@@ -286,6 +286,7 @@ mod tests {
             value: value.into(),
             timestamp: 0,
             kind,
+            tags: "".into(),
         };
         let mut format = Format {
             columns: vec![(b"f".to_vec(), b"n".to_vec(), Converter::Int)],

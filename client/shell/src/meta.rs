@@ -107,6 +107,7 @@ mod tests {
             value: value.into(),
             timestamp: 0,
             kind: CellKind::Put,
+            tags: "".into(),
         }
     }
 

@@ -67,9 +67,10 @@ impl Service {
     }
 
     /// The codec of its cell blocks.
-    fn codec(self) -> &'static str {
+    fn codec(self, options: &ClusterOptions) -> &'static str {
         match self {
             Service::Admin => CODEC_WITH_TAGS,
+            Service::Client if options.tags => CODEC_WITH_TAGS,
             Service::Client | Service::Master | Service::Registry => CODEC,
         }
     }
@@ -84,7 +85,7 @@ const PREAMBLE_DIGEST: &[u8] = b"HBas\0\x52";
 /// The codec of cell blocks.
 const CODEC: &str = "org.apache.hadoop.hbase.codec.KeyValueCodec";
 
-/// The codec of cells that a replication source sends: the only one that keeps their tags.
+/// The codec that keeps the tags of cells, as a replication source needs it.
 const CODEC_WITH_TAGS: &str = "org.apache.hadoop.hbase.codec.KeyValueCodecWithTags";
 
 /// The version that this client behaves like. Servers answer older versions differently.
@@ -501,7 +502,7 @@ fn header(service: Service, options: &ClusterOptions) -> ConnectionHeader {
             ..UserInformation::default()
         }),
         service_name: Some(service.name().to_owned()),
-        cell_block_codec_class: Some(service.codec().to_owned()),
+        cell_block_codec_class: Some(service.codec(options).to_owned()),
         cell_block_compressor_class: options.compressor.clone(),
         version_info: Some(VersionInfo {
             version: format!("{}.{}.0", VERSION.0, VERSION.1),

@@ -64,6 +64,7 @@ fn of_wire(bytes: &Bytes, cell: &WireCell<'_>) -> Cell {
         value: bytes.slice_ref(cell.value),
         timestamp: cell.timestamp,
         kind: kind(cell.cell_type),
+        tags: bytes.slice_ref(cell.tags),
     }
 }
 
@@ -75,6 +76,7 @@ fn of_message(cell: messages::Cell) -> Cell {
         value: cell.value.unwrap_or_default(),
         timestamp: cell.timestamp.unwrap_or_default() as i64,
         kind: CellType::from_code(code).map_or(CellKind::Put, kind),
+        tags: cell.tags.unwrap_or_default(),
     }
 }
 

@@ -138,6 +138,9 @@ pub struct ClusterOptions {
     /// Java class that compresses cell blocks, `hbase.client.rpc.compressor`, for example
     /// `org.apache.hadoop.io.compress.GzipCodec`. Default none.
     pub compressor: Option<String>,
+    /// Whether replies have the tags of cells ([`Cell::tags`](crate::Cell::tags)), as the codec
+    /// KeyValueCodecWithTags has them. Default false.
+    pub tags: bool,
 }
 
 impl ClusterOptions {
@@ -160,6 +163,7 @@ impl ClusterOptions {
             batch_actions: 2_048,
             batch_bytes: 4 << 20,
             compressor: None,
+            tags: false,
         }
     }
 }

@@ -161,6 +161,7 @@ mod tests {
             value: Bytes::new(),
             timestamp: 1,
             kind: CellKind::Put,
+            tags: Bytes::new(),
         };
         Row {
             key: Bytes::from(key),

@@ -21,8 +21,10 @@ use command_line::{Command, CommandLine, Serve};
 mod backup;
 mod command_line;
 mod health;
+mod moving;
 mod offline;
 mod operator;
+mod replication;
 mod settings;
 mod snapshots;
 mod users;
@@ -40,6 +42,8 @@ pub fn run(before_threads: fn() -> bool) -> ExitCode {
         Command::Dump { file, cells } => offline::dump(&file, cells),
         Command::ExportSnapshot { name, to, dir } => snapshots::export(&dir.data_dir, &name, &to),
         Command::ImportSnapshot(arguments) => snapshots::import(&arguments),
+        Command::Move(arguments) => moving::run(&arguments),
+        Command::Replication { command } => replication::run(command),
         Command::Config { command } => settings::run(command),
         Command::Health { http, settings } => health::run(http, settings),
         Command::User { command } => users::user(command),

@@ -1,5 +1,6 @@
 //! Requests that commands send to the HTTP port of a running server, and answers that are lines of JSON.
 
+use basalt_client::security;
 use serde_json::Value;
 
 use super::command_line::Login;
@@ -8,6 +9,9 @@ type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 /// Path at which a server takes over a snapshot.
 pub(super) const IMPORT: &str = "/snapshots/import";
+
+/// Path at which a server waits for a replication peer.
+pub(super) const WAIT: &str = "/replication/wait";
 
 /// Longest line of an answer.
 const LINE_BYTES_MAX: usize = 1 << 20;
@@ -70,7 +74,12 @@ async fn ask(address: &str, login: &Login, path: &str, body: String) -> Result<r
         format!("{scheme}://{address}{path}")
     };
     let mut request = client.build()?.post(url).body(body);
-    if let Some(user) = &login.user {
+    if let Some(file) = &login.token {
+        let security::Login::Token(token) = security::Login::token_file(file)? else {
+            return Err(format!("{} has no token", file.display()).into());
+        };
+        request = request.bearer_auth(token.to_text().as_str());
+    } else if let Some(user) = &login.user {
         let password = match std::env::var(PASSWORD) {
             Ok(password) => password,
             Err(_) => rpassword::prompt_password(format!("Password of {user}: "))?,

@@ -154,7 +154,7 @@ mod tests {
     const SECRET: &str = "secret";
 
     /// Every path of the HTTP port, with the name of a table that exists, and one that does not exist.
-    const PATHS: [(&str, &str); 24] = [
+    const PATHS: [(&str, &str); 25] = [
         ("GET", "/"),
         ("GET", "/metrics"),
         ("GET", "/tables"),
@@ -175,6 +175,7 @@ mod tests {
         ("POST", "/debug/pprof/profile"),
         ("POST", "/backup"),
         ("POST", "/snapshots/import"),
+        ("POST", "/replication/wait"),
         ("POST", "/test/reset"),
         ("POST", "/test/clock"),
         ("GET", "/test/faults"),

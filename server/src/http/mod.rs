@@ -27,6 +27,7 @@ mod changes;
 pub(crate) mod connection;
 mod guard;
 mod lines;
+mod replication;
 mod snapshots;
 mod testing;
 
@@ -69,6 +70,7 @@ pub(crate) fn site(
         .merge(backup::router())
         .merge(changes::router())
         .merge(snapshots::router())
+        .merge(replication::router())
         .merge(testing::router())
         .merge(console::router())
         .method_not_allowed_fallback(wrong_method)

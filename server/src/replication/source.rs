@@ -147,6 +147,7 @@ impl Source {
         let name = peer.reader();
         let readers = server.engine().log_readers();
         let position = readers.iter().find(|reader| reader.name == name)?.position;
+        peer.figures.set_position(position.0);
         Some(Self {
             own_id: server.engine().cluster_id().0,
             server,
@@ -221,6 +222,7 @@ impl Source {
         }
         if let Some(batch) = self.batch.take() {
             self.position = batch.next;
+            self.peer.figures.set_position(batch.next.0);
         }
         self.save(SAVE).await?;
         Ok(self.throttle(bytes, began.elapsed()))

@@ -204,6 +204,7 @@ mod tests {
             value,
             timestamp: 0,
             kind: CellKind::Put,
+            tags: Bytes::new(),
         });
         let row = Row {
             key: Bytes::from("row"),

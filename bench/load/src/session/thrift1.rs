@@ -296,6 +296,7 @@ fn cell_of(name: &Bytes, cell: TCell) -> Cell {
         value: cell.value.unwrap_or_default(),
         timestamp: cell.timestamp.unwrap_or_default(),
         kind: CellKind::Put,
+        tags: Bytes::new(),
     }
 }
 

@@ -19,7 +19,7 @@ mod manage;
 mod offline;
 mod online;
 mod restore;
-mod show;
+pub(super) mod show;
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 

@@ -79,7 +79,7 @@ impl Line {
 }
 
 /// `1.2 GB`.
-pub(super) fn bytes(bytes: u64) -> String {
+pub(in crate::commands) fn bytes(bytes: u64) -> String {
     let mut value = bytes as f64;
     for unit in ["B", "kB", "MB", "GB"] {
         if value < 1000.0 {
@@ -95,7 +95,7 @@ pub(super) fn bytes(bytes: u64) -> String {
 }
 
 /// `2026-11-29T12:58:03.123Z`.
-pub(super) fn time(time_ms: u64) -> String {
+pub(in crate::commands) fn time(time_ms: u64) -> String {
     let time = SystemTime::UNIX_EPOCH + Duration::from_millis(time_ms);
     humantime::format_rfc3339_millis(time).to_string()
 }

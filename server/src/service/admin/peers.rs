@@ -178,6 +178,21 @@ pub(crate) fn modifications(call: &AdminCall) -> Result<bool, Failure> {
     operate(call, |_, peers| Ok(peers.modifications()))
 }
 
+/// The place in the log that a peer's source has to reach so that all writes that were made before this call are
+/// durable at the peer. Fails for a peer that is disabled, which does not move.
+pub(crate) fn end_to_wait_for(call: &AdminCall, id: &str) -> Result<u64, Failure> {
+    operate(call, |engine, peers| {
+        let peer = find(peers, id)?;
+        if !peer.enabled {
+            return Err(Failure::do_not_retry(format!(
+                "Replication peer {id} is disabled, so nothing arrives there: enable_peer '{id}' first"
+            )));
+        }
+        // Writes that have a sequence id and are not visible yet are included.
+        Ok(engine.read_point().1.next().0)
+    })
+}
+
 /// The figures of the sources of all peers, for the status of the cluster.
 pub(crate) fn loads(call: &AdminCall) -> Vec<(String, SourceLoad)> {
     let now_ms = super::cluster::wall_ms(call);

@@ -14,13 +14,14 @@ pub(super) fn add(batch: &mut CellBatch, row: &Row) -> Result<(), Failure> {
         value,
         timestamp,
         kind,
+        tags,
     } in &row.cells
     {
         let key = KeyBuf::new(&row.key, family, qualifier, *timestamp, cell_type(*kind));
         batch.add(Cell {
             key: key.as_key(),
             value,
-            tags: b"",
+            tags,
             seq: SeqId(0),
         })?;
     }

@@ -114,6 +114,7 @@ fn a_get_of_what_was_not_written_has_failed() {
         value: value.clone(),
         timestamp: 1,
         kind: CellKind::Put,
+        tags: Bytes::new(),
     };
     let row = |value: &Bytes| Row {
         key: "user7".into(),

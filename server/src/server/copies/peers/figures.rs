@@ -55,6 +55,8 @@ pub(crate) struct Figures {
     /// When the first edit that is not shipped was written; 0: none is known.
     next_written_ms: AtomicU64,
     kept_bytes: AtomicU64,
+    /// Edits below this sequence id are durable at the peer, or not for it.
+    position: AtomicU64,
     /// Why the last attempt failed; empty after a success.
     problem: Mutex<String>,
     batches: Counter,
@@ -80,6 +82,7 @@ pub(crate) struct SourceLoad {
     pub(crate) next_written_ms: u64,
     pub(crate) lag_ms: u64,
     pub(crate) kept_bytes: u64,
+    pub(crate) position: u64,
     pub(crate) problem: String,
 }
 
@@ -98,6 +101,7 @@ impl Figures {
             age_ms: AtomicU64::new(0),
             next_written_ms: AtomicU64::new(0),
             kept_bytes: AtomicU64::new(0),
+            position: AtomicU64::new(0),
             problem: Mutex::default(),
             batches: of_peer(names::SOURCE_BATCHES),
             edits: of_peer(names::SOURCE_EDITS),
@@ -128,6 +132,11 @@ impl Figures {
 
     pub(crate) fn set_kept_bytes(&self, bytes: u64) {
         self.kept_bytes.store(bytes, Ordering::Relaxed);
+    }
+
+    /// Records the sequence id below which edits are durable at the peer, or not for it.
+    pub(crate) fn set_position(&self, position: u64) {
+        self.position.store(position, Ordering::Relaxed);
     }
 
     /// Records a batch that is durable at the peer.
@@ -176,6 +185,7 @@ impl Figures {
                 written_ms => now_ms.saturating_sub(written_ms),
             },
             kept_bytes: get(&self.kept_bytes),
+            position: get(&self.position),
             problem: self.problem.lock().clone(),
         }
     }

@@ -1,4 +1,10 @@
 //! The command line: its definition, and its other forms (completions, man pages).
+//!
+//! | module | options of |
+//! | --- | --- |
+//! | `login` | commands that reach a server with users |
+//! | `moving` | `move` and `replication` |
+//! | `rate` | numbers of bytes |
 
 use std::ffi::OsString;
 use std::io::Write as _;
@@ -12,6 +18,13 @@ use super::Outcome;
 use crate::VERSION;
 use crate::config::{Address, Config, ConfigError, Format, Inputs, Loaded};
 use crate::ephemeral;
+pub(crate) use login::Login;
+pub(crate) use moving::{Move, MoveStep, ReplicationCommand};
+use rate::rate;
+
+mod login;
+mod moving;
+mod rate;
 
 /// A single-node wide-column server for Apache HBase clients.
 #[derive(Debug, Parser)]
@@ -54,6 +67,14 @@ pub(crate) enum Command {
     /// Take over a snapshot from an HBase root directory, into a stopped server's data directory or a running
     /// server.
     ImportSnapshot(ImportSnapshot),
+    /// Move a table to another cluster while it is written to: an HBase, or another Basalt. May be stopped and run
+    /// again at any time; stops before the switch of the clients.
+    Move(Move),
+    /// Wait for a replication peer of a running server.
+    Replication {
+        #[command(subcommand)]
+        command: ReplicationCommand,
+    },
     /// Print or check the settings that a server would run with.
     Config {
         #[command(subcommand)]
@@ -145,17 +166,6 @@ pub(crate) struct Backup {
     pub(crate) secrets_in_clear: bool,
     #[command(flatten)]
     pub(crate) login: Login,
-}
-
-/// How a command reaches a server that has users.
-#[derive(Debug, Args)]
-pub(crate) struct Login {
-    /// Log in as this user. The password is in BASALT_PASSWORD, or is asked for.
-    #[arg(long, value_name = "NAME")]
-    pub(crate) user: Option<String>,
-    /// Use TLS, and trust this authority: a PEM file.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) ca: Option<PathBuf>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -257,28 +267,6 @@ fn target(text: &str) -> Result<basalt_backup::Target, String> {
     u64::try_from(since.as_millis())
         .map(basalt_backup::Target::Time)
         .map_err(|error| error.to_string())
-}
-
-/// Reads a number of bytes: `50MB`, `64KiB`, `1000000`.
-fn rate(text: &str) -> Result<u64, String> {
-    let wrong = || format!("{text:?} is no number of bytes: write 50MB, 64MiB or 1000000");
-    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
-    let (number, unit) = text.split_at(digits);
-    let factor = match unit.trim() {
-        "" | "B" => 1,
-        "kB" | "KB" => 1000,
-        "KiB" => 1 << 10,
-        "MB" => 1_000_000,
-        "MiB" => 1 << 20,
-        "GB" => 1_000_000_000,
-        "GiB" => 1 << 30,
-        _ => return Err(wrong()),
-    };
-    let bytes = number
-        .parse()
-        .ok()
-        .and_then(|number: u64| number.checked_mul(factor));
-    bytes.filter(|bytes| *bytes > 0).ok_or_else(wrong)
 }
 
 #[derive(Debug, Subcommand)]
@@ -541,7 +529,7 @@ pub(crate) fn completions(shell: Shell) -> Outcome {
 }
 
 /// Sections of the program's man page that its command line does not have.
-const MAN_SECTIONS: &[u8] = include_bytes!("man.roff");
+const MAN_SECTIONS: &[u8] = include_bytes!("../man.roff");
 
 /// Writes a man page for the program and each of its commands.
 pub(crate) fn man(dir: &Path) -> Outcome {
