@@ -71,7 +71,7 @@ async fn run(call: &AdminCall, wanted: &Wanted, lines: &mpsc::Sender<Value>) -> 
     let (began, mut shown) = (Instant::now(), Instant::now());
     let limit = wanted.limit_ms.map(Duration::from_millis);
     loop {
-        let Some(peer) = call.server().peers().get(id) else {
+        let Some(peer) = call.server().copies().peers.get(id) else {
             return Err(format!("replication peer {id} was removed during the wait"));
         };
         if !peer.enabled {
