@@ -24,6 +24,7 @@
 //!
 //! The program only makes calls: on both clusters by native RPC, and on this one's HTTP port to wait for the peer.
 
+use std::fs::File;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -71,6 +72,8 @@ struct Moving {
     /// Address of this cluster's HTTP port.
     http: String,
     path: PathBuf,
+    /// Keeps other processes from the state.
+    _lock: File,
     state: State,
 }
 
@@ -83,7 +86,7 @@ async fn drive(wanted: &Move) -> Result<ExitCode, Failure> {
     let path = wanted.state.clone();
     let path = path.unwrap_or_else(|| State::default_path(&wanted.table));
     let mut moving = match State::load(&path)? {
-        Some(state) => resume(wanted, path, state).await?,
+        Some(_) => resume(wanted, path).await?,
         None if wanted.undo || wanted.finish => {
             return Err(format!(
                 "there is no move of table {}: {} does not exist; --state names another file",
@@ -104,7 +107,9 @@ async fn drive(wanted: &Move) -> Result<ExitCode, Failure> {
 }
 
 /// Goes on with a move that has begun.
-async fn resume(wanted: &Move, path: PathBuf, state: State) -> Result<Moving, Failure> {
+async fn resume(wanted: &Move, path: PathBuf) -> Result<Moving, Failure> {
+    let lock = State::lock(&path)?;
+    let state = State::load(&path)?.ok_or_else(|| format!("{} is gone", path.display()))?;
     let is_other = |asked: &Option<String>, known: &str| asked.as_ref().is_some_and(|asked| asked != known);
     if state.table != wanted.table || is_other(&wanted.to, &state.to) {
         return Err(format!(
@@ -121,6 +126,7 @@ async fn resume(wanted: &Move, path: PathBuf, state: State) -> Result<Moving, Fa
         http: replication::address(wanted.http.clone())?,
         wanted: wanted.clone(),
         path,
+        _lock: lock,
         state,
     };
     let found = moving.here.cluster.cluster_id().await?;

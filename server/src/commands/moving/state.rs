@@ -4,7 +4,7 @@
 //! noted before it does, so that the way back knows it after a kill at any moment.
 
 use std::collections::BTreeMap;
-use std::fs::File;
+use std::fs::{File, TryLockError};
 use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
@@ -108,6 +108,22 @@ impl State {
         Ok(Some(state))
     }
 
+    /// Locks the state of a move, `NAME.json.lock`, for as long as the file is open. Fails while another process has it.
+    pub(super) fn lock(path: &Path) -> Result<File, Failure> {
+        let name = path.with_extension("json.lock");
+        let failed = |error: std::io::Error| format!("locking {}: {error}", name.display());
+        let file = File::create(&name).map_err(failed)?;
+        match file.try_lock() {
+            Ok(()) => Ok(file),
+            Err(TryLockError::WouldBlock) => Err(format!(
+                "another basalt move goes on with {}: wait for its end, or stop it",
+                path.display()
+            )
+            .into()),
+            Err(TryLockError::Error(error)) => Err(failed(error).into()),
+        }
+    }
+
     fn parse(bytes: &[u8]) -> Result<Self, Failure> {
         let state: Self = serde_json::from_slice(bytes)?;
         if state.version != VERSION {
@@ -198,6 +214,17 @@ mod tests {
         assert_eq!(read.copied().unwrap(), ranges);
         assert_eq!(read.unsettled().unwrap(), [Bytes::from_static(b"\x00")]);
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn one_process_at_a_time_has_a_state() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("move.json");
+        let lock = State::lock(&path).unwrap();
+        let refused = State::lock(&path).unwrap_err().to_string();
+        assert!(refused.contains("another basalt move"), "{refused}");
+        drop(lock);
+        State::lock(&path).unwrap();
     }
 
     #[test]

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use basalt_client::native::Shipment;
+use basalt_idl::native::exception::ExceptionClass;
 use basalt_idl::native::messages::replication_state::State as PeerState;
 use bytes::Bytes;
 
@@ -131,12 +132,18 @@ pub(super) async fn begin(wanted: &Move, path: PathBuf) -> Result<Moving, Failur
         });
     }
     check_clocks(&here, &there).await?;
+    let http = replication::address(wanted.http.clone())?;
+    let lock = State::lock(&path)?;
+    if path.exists() {
+        return Err(format!("{} was written meanwhile, by another basalt move", path.display()).into());
+    }
     let moving = Moving {
         wanted: wanted.clone(),
         here,
         there,
-        http: replication::address(wanted.http.clone())?,
+        http,
         path,
+        _lock: lock,
         state,
     };
     moving.save()?;
@@ -384,12 +391,21 @@ async fn create_table(moving: &mut Moving) -> Result<(), Failure> {
     // The way back drops the table if this is noted.
     moving.state.created = true;
     moving.save()?;
-    moving.there.create(descriptor, keys).await.map_err(|error| {
-        format!(
-            "the other cluster does not create the table: {error}. Alter the option here that it names, such as COMPRESSION, and run again"
-        )
-        .into()
-    })
+    let Err(error) = moving.there.create(descriptor, keys).await else {
+        return Ok(());
+    };
+    // A call that was repeated has the nonce of the first: the table that exists is not of this move.
+    if error
+        .remote()
+        .is_some_and(|exception| exception.is(ExceptionClass::TableExists))
+    {
+        moving.state.created = false;
+        moving.save()?;
+    }
+    Err(format!(
+        "the other cluster does not create the table: {error}. Alter the option here that it names, such as COMPRESSION, and run again"
+    )
+    .into())
 }
 
 async fn catch_up(moving: &mut Moving) -> Result<(), Failure> {
