@@ -43,7 +43,7 @@ pub(crate) struct Server {
     placement: Arc<Placement>,
     instance: Instance,
     settings: Settings,
-    /// Who may do what.
+    /// Rights, if there are users.
     access: Access,
     /// Users, rights and certificates.
     security: Arc<Security>,
@@ -109,7 +109,7 @@ impl Server {
         self
     }
 
-    /// Sets who may do what.
+    /// Sets the rights.
     #[cfg(test)]
     pub(crate) fn with_access(mut self, access: Access) -> Self {
         self.access = access;
@@ -145,7 +145,7 @@ impl Server {
         &self.settings
     }
 
-    /// Who may do what.
+    /// Rights, if there are users.
     pub(crate) fn access(&self) -> &Access {
         &self.access
     }

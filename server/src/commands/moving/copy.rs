@@ -33,7 +33,7 @@ struct Part {
     range: Range,
 }
 
-/// What all parts share.
+/// State that all parts share.
 struct Work<'a> {
     moving: RefCell<&'a mut Moving>,
     done: RefCell<Ranges>,

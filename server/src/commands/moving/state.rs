@@ -66,7 +66,7 @@ pub(super) struct State {
     pub(super) created: bool,
     /// Ranges of rows that are copied, in base64.
     copied: Vec<[String; 2]>,
-    /// What was written here from then on may differ from the compared tables, in milliseconds since 1970.
+    /// Writes from this time on, in milliseconds since 1970, may differ from the compared tables.
     pub(super) compared_ms: u64,
     /// Rows that changed too fast to be compared, in base64.
     unsettled: Vec<String>,

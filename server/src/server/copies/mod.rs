@@ -13,7 +13,7 @@ pub(crate) mod changes;
 pub(crate) mod peers;
 pub(crate) mod sink;
 
-/// What is known of them.
+/// State and figures of all of them.
 #[derive(Debug)]
 pub(crate) struct Copies {
     pub(crate) backups: Backups,

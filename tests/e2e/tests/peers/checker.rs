@@ -19,7 +19,7 @@ const ROWS: u64 = 400;
 /// The row of the counter.
 const COUNTER: &str = "counter";
 
-/// What has been acknowledged.
+/// Acknowledged writes.
 #[derive(Debug, Default)]
 struct Model {
     rows: BTreeMap<String, String>,
