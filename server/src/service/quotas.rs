@@ -168,7 +168,7 @@ fn throttle_type(kind: i32) -> Result<ThrottleType, Failure> {
     let known = ThrottleType::ALL.into_iter().find(|known| *known as i32 == kind);
     known.ok_or_else(|| match OTHER_TYPES.iter().find(|(number, _)| *number == kind) {
         Some((_, name)) => Failure::do_not_retry(format!(
-            "limits of type {name} are not supported; those of numbers of requests and of bytes are, for reads, writes or both"
+            "the throttle type {name} is not supported; numbers of requests and of bytes can be limited, of reads, writes or both"
         )),
         None => Failure::illegal_argument(format!("unknown throttle type {kind}")),
     })
