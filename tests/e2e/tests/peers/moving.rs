@@ -119,8 +119,9 @@ fn assert_read_only(node: &Node) {
 /// Kills the program at the beginning of each step before the switch, and once in the middle of the copy.
 fn kill_at_each_step(here: &Node, dir: &Path, to: &str) {
     let mut kills = 0;
-    // The first kills may come before the state is there.
-    let slow = ["--to", to, "--max-rate", "200KB", "--parallel", "1"];
+    // The first kills may come before the state is there. At this rate the copy takes several times the time between
+    // two notes of its ranges, whatever the machine.
+    let slow = ["--to", to, "--max-rate", "20KB", "--parallel", "1"];
     for step in ["1 of 8, check", "2 of 8, peer", "3 of 8, table", "4 of 8, copy"] {
         kills += u32::from(killed(here, dir, &slow, &format!("step {step}"), || true));
     }
