@@ -24,7 +24,6 @@
 //!
 //! The program only makes calls: on both clusters by native RPC, and on this one's HTTP port to wait for the peer.
 
-use std::fmt::Display;
 use std::fs::File;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -216,23 +215,22 @@ impl Moving {
 
     /// The command that goes on with this move.
     fn command(&self, option: &str) -> String {
-        let mut command = format!("basalt move {}", self.state.table);
-        let mut add = |name: &str, value: &dyn Display| command.push_str(&format!(" {name} {value}"));
         let (wanted, login) = (&self.wanted, &self.wanted.login);
-        for (name, address) in [("--from", &wanted.from), ("--http", &wanted.http)] {
-            if let Some(address) = address {
-                add(name, address);
-            }
-        }
-        for (name, path) in [
+        let addresses = [("--from", &wanted.from), ("--http", &wanted.http)];
+        let addresses = addresses
+            .into_iter()
+            .filter_map(|(name, address)| Some(format!(" {name} {}", address.as_ref()?)));
+        let paths = [
             ("--state", &wanted.state),
             ("--ca", &login.ca),
             ("--token", &login.token),
-        ] {
-            if let Some(path) = path {
-                add(name, &path.display());
-            }
-        }
-        format!("{command} {option}").trim_end().to_owned()
+        ];
+        let paths = paths
+            .into_iter()
+            .filter_map(|(name, path)| Some(format!(" {name} {}", path.as_ref()?.display())));
+        let given: String = addresses.chain(paths).collect();
+        format!("basalt move {}{given} {option}", self.state.table)
+            .trim_end()
+            .to_owned()
     }
 }
