@@ -16,7 +16,7 @@ const PERIOD: Duration = Duration::from_secs(5);
 /// A wait that has come to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Waited {
-    /// The time at the server when the wait began, in milliseconds since 1970. What was written before is at the
+    /// The time at the server when the wait began, in milliseconds since 1970. Earlier writes are at the
     /// peer.
     pub(super) time_ms: u64,
     /// How long it took.

@@ -19,7 +19,7 @@ pub(crate) struct Instance {
 }
 
 impl Instance {
-    /// Of a server that starts now, and is not ready yet. `advertise` is the setting `server.advertise`.
+    /// An instance that starts now and is not ready yet. `advertise` is the setting `server.advertise`.
     pub(super) fn new(main_address: SocketAddr, advertise: &str) -> Self {
         Self {
             main_address,

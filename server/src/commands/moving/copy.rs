@@ -41,7 +41,7 @@ struct Work<'a> {
     line: RefCell<progress::Line>,
 }
 
-/// Copies what is not copied yet. Returns the bytes of cells.
+/// Copies the ranges that are missing. Returns the bytes of their cells.
 pub(super) async fn run(moving: &mut Moving) -> Result<u64, Failure> {
     let origin = id_bytes(&moving.state.clusters[0])?;
     let done = moving.state.copied()?;

@@ -1,7 +1,7 @@
 //! Sends cells to the other cluster as a replication source does: timestamps, types and tags stay, and each edit
 //! says that it has passed this cluster, so that no peer sends it back.
 //!
-//! A call that fails is repeated, at another server if there is one: what arrives twice is the same.
+//! A call that fails is repeated, at another server if there is one: an edit that is applied twice has the effect of one.
 
 use std::cell::{Cell as Shared, RefCell};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -151,7 +151,7 @@ impl Parcel {
 }
 
 impl Pace {
-    /// Waits until so many bytes more are within the rate.
+    /// Waits until the rate allows `bytes` more.
     async fn wait(&self, bytes: u64) {
         let before = self.bytes.replace(self.bytes.get() + bytes);
         if let Some(rate) = self.rate {

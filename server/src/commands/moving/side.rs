@@ -252,7 +252,7 @@ fn scope(family: &ColumnFamilySchema) -> Option<String> {
     attribute.map(|pair| String::from_utf8_lossy(&pair.second).into_owned())
 }
 
-/// The same families, all of them replicated.
+/// These families, each with the scope of replicated ones.
 pub(super) fn all_global(scopes: &Scopes) -> Scopes {
     let families = scopes.keys().cloned();
     families.map(|family| (family, Some(GLOBAL.to_owned()))).collect()

@@ -1,7 +1,7 @@
 //! The state of a move: a small JSON file, which is replaced as a whole and synced.
 //!
-//! A step that has begun is [`State::step`]; it is safe to do it again from its beginning. What a step will change is
-//! noted before it does, so that the way back knows it after a kill at any moment.
+//! A step that has begun is [`State::step`]; it is safe to do it again from its beginning. A step's changes
+//! are noted before they are made, so that the way back knows them after a kill at any moment.
 
 use std::collections::BTreeMap;
 use std::fs::{File, TryLockError};

@@ -1,7 +1,7 @@
 //! The switch, the way back, and the end of a move.
 //!
-//! The switch: the table becomes read only here, the peer is waited for, what was written since the comparison is
-//! compared. If that does not end in time, or something differs, the table is writable again, and nothing has
+//! The switch makes the table read only here, waits for the peer, and compares the rows written since the
+//! comparison. If that does not end in time, or something differs, the table is writable again, and nothing has
 //! happened. Afterwards this side is a copy, which the peer back keeps up to date; the way back is a switch in the
 //! other direction.
 //!

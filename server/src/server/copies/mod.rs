@@ -13,7 +13,7 @@ pub(crate) mod changes;
 pub(crate) mod peers;
 pub(crate) mod sink;
 
-/// State and figures of all of them.
+/// State and figures of backups, peers, streams and the sink.
 #[derive(Debug)]
 pub(crate) struct Copies {
     pub(crate) backups: Backups,

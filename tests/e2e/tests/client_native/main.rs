@@ -43,8 +43,8 @@ fn with_server(ask: impl FnOnce(&Server, &Path)) {
     server.stop();
 }
 
-/// Set by the nightly run: tests beside a real HBase run only then. Most of them check what was recorded of
-/// HBase, which no change of ours can break, and together they take minutes.
+/// Set by the nightly run: tests beside a real HBase run only then. Most of them check recordings of HBase,
+/// which no change of ours can break, and together they take minutes.
 const REAL_HBASE: &str = "REAL_HBASE";
 
 /// Runs `ask` with a real HBase that has no tables, and is shared by the tests of this process: its
