@@ -77,12 +77,11 @@ fn profile(enabled: bool) -> Markup {
         h2 { "Profile" }
         @if enabled {
             p {
-                "Where this server spends processor time, as a flame graph or for " code { "go tool pprof" } ". It takes as long as you say."
+                "Where this server spends processor time, as a file that " code { "go tool pprof -http=: basalt-profile.pb" } " or Speedscope draws as a flame graph. It takes as long as you say."
             }
             form action="/debug/pprof/profile" method="post" {
                 label { "seconds " input type="number" name="seconds" min="1" max=(SECONDS_MAX) value=(SECONDS_DEFAULT); } " "
                 label { "samples a second " input type="number" name="frequency" min="1" max=(FREQUENCY_MAX) value=(FREQUENCY_DEFAULT); } " "
-                label { "as " select name="format" { option value="svg" { "flame graph" } option value="pprof" { "pprof" } } } " "
                 button { "Take a profile" }
             }
         } @else {

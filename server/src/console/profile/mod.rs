@@ -1,4 +1,5 @@
-//! Profiles on demand: where this process spends processor time, as a flame graph or for `go tool pprof`.
+//! Profiles on demand: where this process spends processor time, in the form of `go tool pprof`, which Speedscope
+//! and others draw as flame graphs.
 //!
 //! 1. The request's parameters are checked; there is one profile at a time. A profile costs
 //!    processor time, so it requires `http.profiles` and a POST: no link and no image in a page
@@ -19,14 +20,13 @@ use std::time::Duration;
 
 use axum::body::{Body, to_bytes};
 use axum::extract::{Query, State};
-use axum::http::{HeaderValue, StatusCode, Uri, header};
+use axum::http::{StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use pprof::{Frames, ProfilerGuard, ProfilerGuardBuilder};
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::Site;
 
-mod flame;
 mod proto;
 
 /// Longest profile.
@@ -45,21 +45,11 @@ const FORM_BYTES_MAX: usize = 1 << 10;
 /// Libraries whose stacks are not walked.
 const LEFT_OUT: [&str; 4] = ["libc", "libgcc", "pthread", "vdso"];
 
-/// How the answer is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Format {
-    /// A picture.
-    Svg,
-    /// Protocol buffers, as Go's tools read them.
-    Pprof,
-}
-
 /// Parameters of the request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Request {
     seconds: u64,
     frequency: i32,
-    format: Format,
 }
 
 impl Request {
@@ -75,20 +65,15 @@ impl Request {
         };
         let mut unknown = given
             .keys()
-            .filter(|name| !["seconds", "frequency", "format"].contains(&name.as_str()));
+            .filter(|name| !["seconds", "frequency"].contains(&name.as_str()));
         if let Some(name) = unknown.next() {
             return Err(format!(
-                "there is no parameter {name:?}: there are seconds, frequency and format"
+                "there is no parameter {name:?}: there are seconds and frequency"
             ));
         }
         Ok(Self {
             seconds: number("seconds", SECONDS_DEFAULT, SECONDS_MAX)?.into(),
             frequency: number("frequency", FREQUENCY_DEFAULT, FREQUENCY_MAX)?.into(),
-            format: match given.get("format").map(String::as_str) {
-                None | Some("svg") => Format::Svg,
-                Some("pprof") => Format::Pprof,
-                Some(other) => return Err(format!("format is {other:?}, and must be svg or pprof")),
-            },
         })
     }
 }
@@ -227,37 +212,15 @@ pub(crate) async fn profile(
 }
 
 fn write(stacks: &[Stack], request: Request) -> Response {
-    match request.format {
-        Format::Svg => {
-            let heading = format!(
-                "Basalt: {} s, {} samples a second of processor time",
-                request.seconds, request.frequency
-            );
-            // The picture has no script and loads nothing.
-            let policy = HeaderValue::from_static("default-src 'none'; style-src 'unsafe-inline'");
-            let headers = [
-                (
-                    header::CONTENT_TYPE,
-                    HeaderValue::from_static("image/svg+xml; charset=utf-8"),
-                ),
-                (header::CONTENT_SECURITY_POLICY, policy),
-                (header::CACHE_CONTROL, HeaderValue::from_static("no-store")),
-            ];
-            (headers, flame::svg(stacks, &heading)).into_response()
-        }
-        Format::Pprof => {
-            let file = HeaderValue::from_static("attachment; filename=\"basalt-profile.pb\"");
-            let headers = [
-                (
-                    header::CONTENT_TYPE,
-                    HeaderValue::from_static("application/octet-stream"),
-                ),
-                (header::CONTENT_DISPOSITION, file),
-                (header::CACHE_CONTROL, HeaderValue::from_static("no-store")),
-            ];
-            (headers, proto::encode(stacks, request.seconds, request.frequency)).into_response()
-        }
-    }
+    let headers = [
+        (header::CONTENT_TYPE, "application/octet-stream"),
+        (
+            header::CONTENT_DISPOSITION,
+            "attachment; filename=\"basalt-profile.pb\"",
+        ),
+        (header::CACHE_CONTROL, "no-store"),
+    ];
+    (headers, proto::encode(stacks, request.seconds, request.frequency)).into_response()
 }
 
 fn refuse(status: StatusCode, why: &str) -> Response {
@@ -288,18 +251,13 @@ mod tests {
         let default = Request {
             seconds: 10,
             frequency: 99,
-            format: Format::Svg,
         };
         assert_eq!(parse(&[]), Ok(default));
         let largest = Request {
             seconds: 300,
             frequency: 999,
-            format: Format::Pprof,
         };
-        assert_eq!(
-            parse(&[("seconds", "300"), ("frequency", "999"), ("format", "pprof")]),
-            Ok(largest)
-        );
+        assert_eq!(parse(&[("seconds", "300"), ("frequency", "999")]), Ok(largest));
         for (name, value, says) in [
             (
                 "seconds",
@@ -314,7 +272,6 @@ mod tests {
                 "frequency is \"1000\", and must be a whole number from 1 to 999",
             ),
             ("frequency", "-1", "from 1 to 999"),
-            ("format", "png", "format is \"png\", and must be svg or pprof"),
             ("second", "1", "there is no parameter \"second\""),
         ] {
             let error = parse(&[(name, value)]).unwrap_err();

@@ -1,6 +1,6 @@
 //! A native connection that sends ready-made frames and reads responses.
 
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
@@ -66,11 +66,26 @@ impl Client {
 
     /// The next response; `None` at the end of the connection.
     pub(crate) fn response(&mut self) -> Option<Response> {
+        let length = self.length()?;
+        Some(self.frame(length).expect("a whole frame"))
+    }
+
+    /// The next response; `None` at the end of the connection, also within a response.
+    pub(crate) fn response_until_cut(&mut self) -> Option<Response> {
+        let length = self.length()?;
+        self.frame(length).ok()
+    }
+
+    fn length(&mut self) -> Option<usize> {
         let mut length = [0; 4];
         self.socket.read_exact(&mut length).ok()?;
-        let mut frame = vec![0; u32::from_be_bytes(length) as usize];
-        self.socket.read_exact(&mut frame).expect("a whole frame");
-        Some(Response::decode(Bytes::from(frame)).expect("a well-formed response"))
+        Some(u32::from_be_bytes(length) as usize)
+    }
+
+    fn frame(&mut self, length: usize) -> io::Result<Response> {
+        let mut frame = vec![0; length];
+        self.socket.read_exact(&mut frame)?;
+        Ok(Response::decode(Bytes::from(frame)).expect("a well-formed response"))
     }
 
     /// Makes a call and returns its message.
