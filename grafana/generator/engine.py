@@ -210,6 +210,38 @@ BACKUP = [
     ),
 ]
 
+STANDBY = [
+    graph(
+        "Lag of standbys", "s",
+        (worst("basalt_standby_lag_seconds", "standby"), "{{instance}} {{standby}}"),
+        description="Time since a standby last had everything. Without a name: the standby's own.",
+    ),
+    graph(
+        "Positions that standbys lack", "short",
+        (worst("basalt_standby_behind_edits", "standby"), "{{instance}} {{standby}}"),
+        description="Positions of the log that a standby did not have when it last asked.",
+    ),
+    graph(
+        "Writes without the standby", "short",
+        (worst("basalt_standby_alone"), "{{instance}} alone"),
+        (total("basalt_standby_unconfirmed_writes_total"), "unconfirmed writes"),
+        description="1 while writes wait for no standby although standby.sync asks for one, and writes a second that were "
+        "acknowledged meanwhile.",
+    ),
+    graph(
+        "Rows applied by standbys", "short",
+        (total("basalt_standby_applied_rows_total"), "rows"),
+        (total("basalt_standby_copies_total"), "copies"),
+        description="Rows a second of the primary's log, and copies of all data that standbys have begun to fetch.",
+    ),
+    graph(
+        "Roles", "short",
+        (worst("basalt_standby_role", "role"), "{{instance}} {{role}}"),
+        (worst("basalt_standby_term"), "{{instance}} term"),
+        description="1 for what each server is. Two primaries of one cluster are one too many.",
+    ),
+]
+
 PEERS = [
     graph(
         "Lag of replication peers", "s",
@@ -229,7 +261,8 @@ PEERS = [
         description="Edits that peers have made durable, their cells, and edits that were not sent, a second.",
     ),
     graph(
-        "Bytes for peers", "Bps",
+    ("Backup", BACKUP),
+    ("Standby", STANDBY),
         (total("basalt_replication_shipped_bytes_total", "peer"), "{{peer}}"),
         description="Bytes of the cells that peers have made durable.",
     ),

@@ -12,7 +12,7 @@
 //! row 7  net                                           listeners, detection of protocols, which connection loop serves a connection
 //! row 6  thrift native zookeeper rest http console     one folder for each protocol: connections, conversions, exceptions; pages for people
 //! row 6  snapshot_files                                snapshots as files in HBase's layout
-//! row 5  service backup replication                    the calls themselves, independent of any protocol; backups, on request and continuous; edits for other clusters
+//! row 5  service backup replication standby            the calls themselves, independent of any protocol; backups; edits for other clusters; a second server with the same data
 //! row 4  server                                        the state that all connections share, with scanner sessions
 //! row 3  ephemeral                                     servers that tests own, and faults that tests arm
 //! row 2  limits cluster security                       admission, memory, throttling, quotas; names of servers and regions; who calls, and who may do what
@@ -46,6 +46,7 @@ mod server;
 mod service;
 mod snapshot_files;
 mod socket;
+mod standby;
 #[cfg(feature = "thrift")]
 pub mod thrift;
 mod zookeeper;

@@ -31,7 +31,7 @@ pub struct PointFile {
 pub struct LogPlace {
     /// The server's run: positions of different runs are not compared.
     pub run: String,
-    /// Number of changes of the schema and the like before it, in that run.
+    /// Number of changes of the schema and the like before it.
     pub turns: u64,
     /// Segment of the log.
     pub segment: u64,

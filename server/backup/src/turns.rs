@@ -1,7 +1,7 @@
 //! Turns: changes that the log does not show (schema, splits, merges), shipped beside it so that a restore can
 //! follow them.
 //!
-//! Turns are numbered within a run of the server. Those that follow each other are an object
+//! Turns are numbered by the database. Those that follow each other are an object
 //! `log/RUN/turns-FROM-TO`, with the numbers of the first and the last in hexadecimal digits of fixed length. Its
 //! payload is a line of JSON ([`Head`]) and the edits of the engine's manifest, one behind the other. A turn
 //! that a restore cannot follow is in no object: the numbers have a gap there.
@@ -24,7 +24,7 @@ const FORMAT: u32 = 1;
 /// A change that the log does not show.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Turn {
-    /// Its number in the run, from 1.
+    /// Its number in the database, from 1.
     pub number: u64,
     /// Sequence id of the last edit before it.
     pub position: u64,

@@ -102,6 +102,8 @@ struct Shipper {
     backup: Option<Running>,
     /// Turns up to the last backup that was made.
     covered: Option<u64>,
+    /// The last turn that was taken from the engine.
+    taken: u64,
     /// Turns that are not shipped.
     turns: Vec<basalt_backup::Turn>,
     /// The last turn that a restore cannot follow.
@@ -129,6 +131,7 @@ impl Shipper {
             seen: now,
             backup: None,
             covered: None,
+            taken: 0,
             turns: Vec::new(),
             gap: 0,
             not_before: now,
@@ -229,6 +232,7 @@ impl Shipper {
         let end = pin.log_end();
         let turns = pin.turns();
         if self.shipped.is_none() {
+            self.taken = turns;
             self.shipped = Some(Shipped {
                 segment: end.segment,
                 to: end.bytes,
@@ -275,12 +279,24 @@ impl Shipper {
 
     /// Ships the turns of before the log's end.
     async fn ship_turns(&mut self, vault: &Vault) -> Result<(), Refusal> {
+        let taken = self.taken;
         let made = self
             .server
-            .on_pool(|server| Ok(server.engine().take_turns()?))
+            .on_pool(move |server| {
+                let engine = server.engine();
+                Ok((engine.turns_after(taken)?, engine.turns()?))
+            })
             .await?;
+        let made = match made {
+            (Some(turns), _) => turns,
+            (None, count) => {
+                (self.gap, self.taken) = (count, count);
+                Vec::new()
+            }
+        };
         for turn in made {
-            match turn.edit {
+            self.taken = turn.number;
+            match turn.edit.filter(|_| turn.files_follow) {
                 Some(edit) if self.turns.len() < TURNS_MAX => self.turns.push(basalt_backup::Turn {
                     number: turn.number,
                     position: turn.position.0,

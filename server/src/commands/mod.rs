@@ -27,6 +27,7 @@ mod operator;
 mod replication;
 mod settings;
 mod snapshots;
+mod standby;
 mod users;
 
 /// The exit code of a command, or the error that [`run`] prints.
@@ -44,6 +45,8 @@ pub fn run(before_threads: fn() -> bool) -> ExitCode {
         Command::ImportSnapshot(arguments) => snapshots::import(&arguments),
         Command::Move(arguments) => moving::run(&arguments),
         Command::Replication { command } => replication::run(command),
+        Command::Promote { http, login } => standby::promote(http, &login),
+        Command::Standby { command } => standby::run(command),
         Command::Config { command } => settings::run(command),
         Command::Health { http, settings } => health::run(http, settings),
         Command::User { command } => users::user(command),
@@ -78,6 +81,14 @@ fn serve(arguments: Serve, before_threads: fn() -> bool) -> Outcome {
     let mut inputs = arguments.settings.inputs(arguments.ephemeral);
     if arguments.insecure {
         inputs.set.push("server.insecure=true".to_owned());
+    }
+    let short = [
+        ("standby.follow", arguments.follow),
+        ("standby.sync", arguments.sync),
+        ("standby.reads", arguments.reads),
+    ];
+    for (setting, value) in short {
+        inputs.set.extend(value.map(|value| format!("{setting}={value}")));
     }
     let mut config = Config::load(&inputs)?.config;
     let home = arguments.ephemeral.then(ephemeral::Home::create).transpose()?;

@@ -55,8 +55,39 @@ pub(super) async fn post(
     Err(cut().into())
 }
 
-/// Sends the request.
+/// Asks for JSON at a path: by GET, or by POST with a body.
+pub(super) async fn json(
+    address: &str,
+    login: &Login,
+    path: &str,
+    body: Option<&Value>,
+) -> Result<Value, Failure> {
+    let answer = match body {
+        Some(body) => ask(address, login, path, body.to_string()).await?,
+        None => send(address, login, path, None).await?,
+    };
+    let (status, text) = (answer.status(), answer.text().await?);
+    if !status.is_success() {
+        return Err(format!("{address} answers {}: {}", status.as_u16(), text.trim_end()).into());
+    }
+    if text.is_empty() {
+        return Ok(Value::Null);
+    }
+    Ok(serde_json::from_str(&text)?)
+}
+
+/// Posts a body.
 async fn ask(address: &str, login: &Login, path: &str, body: String) -> Result<reqwest::Response, Failure> {
+    send(address, login, path, Some(body)).await
+}
+
+/// Sends a request: GET, or POST with a body.
+async fn send(
+    address: &str,
+    login: &Login,
+    path: &str,
+    body: Option<String>,
+) -> Result<reqwest::Response, Failure> {
     // The library of HTTP takes TLS's cryptography from the process. It may be there already.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let mut client = reqwest::Client::builder();
@@ -73,7 +104,11 @@ async fn ask(address: &str, login: &Login, path: &str, body: String) -> Result<r
     } else {
         format!("{scheme}://{address}{path}")
     };
-    let mut request = client.build()?.post(url).body(body);
+    let client = client.build()?;
+    let mut request = match body {
+        Some(body) => client.post(url).body(body),
+        None => client.get(url),
+    };
     if let Some(file) = &login.token {
         let security::Login::Token(token) = security::Login::token_file(file)? else {
             return Err(format!("{} has no token", file.display()).into());

@@ -29,8 +29,8 @@ pub use print::{Format, print};
 pub use sections::{
     Authenticate, Backup, BlockCache, Bulkload, Changes, ClientCertificates, Compaction, Config, Data, Disk,
     Flush, Http, KeyVisualizer, Log, LogFull, Memory, Memstore, Metrics, Plaintext, Quota, Region, Rehearsal,
-    Replication, Requests, Rest, Row, Scanner, Security, Server, SlowLog, Store, Thrift, ThriftProtocol,
-    ThriftTransport, Tls, UnknownUserCode, UserCode, UserFrom, Wal, WalSync,
+    Replication, Requests, Rest, Row, Scanner, Security, Server, SlowLog, Standby, StandbyReads, StandbySync,
+    Store, Thrift, ThriftProtocol, ThriftTransport, Tls, UnknownUserCode, UserCode, UserFrom, Wal, WalSync,
 };
 pub use secure::security_dir;
 

@@ -82,6 +82,8 @@ words!(ThriftTransport: "auto" "framed" "unframed");
 words!(WalSync: "fsync" "os");
 words!(UnknownUserCode: "refuse" "ignore");
 words!(LogFull: "drop" "refuse");
+words!(StandbySync: "none" "standby");
+words!(StandbyReads: "none" "stale");
 words!(Plaintext: "allow" "loopback" "refuse");
 words!(ClientCertificates: "off" "wanted" "needed");
 words!(UserFrom: "cn" "dns" "email");
@@ -136,6 +138,26 @@ pub enum UnknownUserCode {
     Refuse,
     /// Accepted, with a log line.
     Ignore,
+}
+
+/// When a write of a server with a standby is acknowledged.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+pub enum StandbySync {
+    /// When it is durable here.
+    None,
+    /// When it is durable on a standby, too.
+    Standby,
+}
+
+/// Reads that a standby answers.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+pub enum StandbyReads {
+    /// None.
+    None,
+    /// All, from what it has.
+    Stale,
 }
 
 /// What happens when the log that waits for the store of backups, or for replication peers, has reached its
@@ -230,6 +252,32 @@ settings! {
         /// What happens at `replication.max_log_bytes`: refuse (writes are refused until peers have caught
         /// up or are removed), drop (the peer that is furthest behind is removed).
         when_log_full: LogFull = LogFull::Refuse,
+    }
+
+    /// A second server with the same data: docs/standby.md.
+    standby: Standby {
+        /// The server that this one follows: address of its HTTP port, as `db1:9095` or `https://db1:9095`. Empty:
+        /// none.
+        follow: String = String::new(),
+        /// Name of this server among the standbys of another. Empty: the machine's host name.
+        name: String = String::new(),
+        /// URL by which other servers reach the HTTP port of this one. Empty: made of `server.advertise` and
+        /// `http.listen`.
+        url: String = String::new(),
+        /// Reads that a standby answers: none, stale (all, from what it has).
+        reads: StandbyReads = StandbyReads::None,
+        /// When a write is acknowledged: none (when it is durable here), standby (when it is durable on a standby,
+        /// too).
+        sync: StandbySync = StandbySync::None,
+        /// Longest wait of a write for a standby. Then the server goes on alone, until a standby has everything.
+        sync_timeout_ms: u64 = 1_000 => Range::at_least(1),
+        /// File with the token of an operator, with which the servers log in at each other. Empty: without a login.
+        token_file: PathBuf = PathBuf::new(),
+        /// Certificate of the authority of the other server. Empty: that of this server's data directory, if it has
+        /// one.
+        ca: PathBuf = PathBuf::new(),
+        /// Time that a start waits for the answer of a standby that may have become the primary.
+        ask_ms: u64 = 2_000,
     }
 
     /// Streams of changes: docs/changes.md.

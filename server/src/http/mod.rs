@@ -29,6 +29,7 @@ mod guard;
 mod lines;
 mod replication;
 mod snapshots;
+mod standby;
 mod testing;
 
 pub(crate) use access::{Sender, caller_of, unauthorized};
@@ -71,6 +72,7 @@ pub(crate) fn site(
         .merge(changes::router())
         .merge(snapshots::router())
         .merge(replication::router())
+        .merge(standby::router())
         .merge(testing::router())
         .merge(console::router())
         .method_not_allowed_fallback(wrong_method)

@@ -34,7 +34,7 @@
 //! contains no engine logic: it converts requests and calls the same functions as the Thrift
 //! services.
 
-use crate::server::Instance;
+use crate::server::{Instance, Server};
 use crate::service::remote::messages as schema;
 use basalt_idl::native::messages::ServerName;
 
@@ -99,6 +99,19 @@ pub(crate) fn methods() -> impl Iterator<Item = &'static str> {
 fn unsupported(call: &AdminCall, method: &'static str) -> Failure {
     let refused = cluster::operate(call, |_| Err::<(), _>(Failure::unsupported(method)));
     refused.err().unwrap_or_else(|| Failure::unsupported(method))
+}
+
+/// The name of the primary: this server, or the one that clients of a standby are sent to.
+pub(crate) fn primary_name(server: &Server) -> ServerName {
+    let standing = &server.copies().standing;
+    match standing.leader().filter(|_| !standing.is_primary()) {
+        None => server_name(server.instance()),
+        Some(leader) => ServerName {
+            host_name: leader.host,
+            port: Some(u32::from(leader.port)),
+            start_code: Some(leader.start_code),
+        },
+    }
 }
 
 /// Host, port and start code under which clients know this server.

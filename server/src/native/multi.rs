@@ -130,7 +130,7 @@ async fn apply_plain(
         |(writes, cells)| Ok(writes.mutations(cells)?),
     );
     let commit = begun.await.ok()?;
-    match writes::end(Ok(commit)).await {
+    match writes::end(&connection.server, Ok(commit)).await {
         Ok(()) => Some(done),
         Err(failure) => Some(failed(&done, &failure)),
     }
@@ -316,7 +316,7 @@ async fn write_all(
         let begun = begin(connection, call, region, Arc::clone(&mutations), cells.clone()).await;
         if begun.is_ok() || indices.len() == 1 {
             drop(mutations);
-            let applied = writes::end(begun).await;
+            let applied = writes::end(&connection.server, begun).await;
             let done = |index| match &applied {
                 Ok(()) => ResultOrException {
                     index,
@@ -336,7 +336,8 @@ async fn write_all(
                 "the row of a mutation is not in its region",
             )),
             Ok(own) => {
-                writes::end(begin(connection, call, region, Arc::new(vec![mutation]), own).await).await
+                let begun = begin(connection, call, region, Arc::new(vec![mutation]), own).await;
+                writes::end(&connection.server, begun).await
             }
             Err(failure) => Err(failure),
         };

@@ -5,7 +5,7 @@ use basalt_engine::schema::{META_TABLE, SYSTEM_NAMESPACE};
 use basalt_idl::native::messages::{self as pb, RegionInfo, TableName};
 use bytes::Bytes;
 
-use super::server_name;
+use super::primary_name;
 use crate::service::admin::cluster;
 use crate::service::{AdminCall, Failure};
 
@@ -30,14 +30,14 @@ impl pb::ClientMetaServiceHandlers for AdminCall {
 
     fn get_active_master(&self, _: pb::GetActiveMasterRequest) -> Result<pb::GetActiveMasterResponse> {
         cluster::ask(self, |server| pb::GetActiveMasterResponse {
-            server_name: Some(server_name(server.instance())),
+            server_name: Some(primary_name(server)),
         })
     }
 
     fn get_masters(&self, _: pb::GetMastersRequest) -> Result<pb::GetMastersResponse> {
         cluster::ask(self, |server| pb::GetMastersResponse {
             master_servers: vec![pb::GetMastersResponseEntry {
-                server_name: server_name(server.instance()),
+                server_name: primary_name(server),
                 is_active: true,
             }],
         })
@@ -50,7 +50,7 @@ impl pb::ClientMetaServiceHandlers for AdminCall {
         cluster::ask(self, |server| pb::GetMetaRegionLocationsResponse {
             meta_locations: vec![pb::RegionLocation {
                 region_info: meta_region(),
-                server_name: Some(server_name(server.instance())),
+                server_name: Some(primary_name(server)),
                 seq_num: -1,
             }],
         })
@@ -58,7 +58,7 @@ impl pb::ClientMetaServiceHandlers for AdminCall {
 
     fn get_bootstrap_nodes(&self, _: pb::GetBootstrapNodesRequest) -> Result<pb::GetBootstrapNodesResponse> {
         cluster::ask(self, |server| pb::GetBootstrapNodesResponse {
-            server_name: vec![server_name(server.instance())],
+            server_name: vec![primary_name(server)],
         })
     }
 }
@@ -79,7 +79,7 @@ impl pb::BootstrapNodeServiceHandlers for AdminCall {
         _: pb::GetAllBootstrapNodesRequest,
     ) -> Result<pb::GetAllBootstrapNodesResponse> {
         cluster::ask(self, |server| pb::GetAllBootstrapNodesResponse {
-            node: vec![server_name(server.instance())],
+            node: vec![primary_name(server)],
         })
     }
 }

@@ -159,7 +159,7 @@ async fn mutate_decoded(
         let begun = writes::begin_from(server, call, table, origin, arguments, |(mutation, cells)| {
             Ok(request::rows(std::slice::from_ref(mutation), cells)?)
         });
-        writes::end(begun.await).await?;
+        writes::end(server, begun.await).await?;
         reply.message(&written());
         return Ok(());
     }

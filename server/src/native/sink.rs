@@ -122,7 +122,7 @@ async fn apply_all(
         pieces.add(&target, row).await?;
     }
     pieces.flush().await?;
-    writes::end(Ok(pieces.last)).await?;
+    writes::end(&connection.server, Ok(pieces.last)).await?;
     Ok(applied)
 }
 
@@ -237,7 +237,7 @@ impl Pieces<'_, '_> {
             self.last = Some(commit);
         } else {
             // Memstores fill up faster than flushes empty them.
-            writes::end(Ok(Some(commit))).await?;
+            writes::end(server, Ok(Some(commit))).await?;
         }
         Ok(())
     }

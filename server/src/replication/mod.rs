@@ -4,7 +4,7 @@
 //! removed. Once a second it measures the log that is kept for the peers, and acts when that has reached its
 //! limit (`replication.max_log_bytes`): writes are refused, or the peer that is furthest behind is removed, as
 //! `replication.when_log_full` says. Readers of changes are always removed at the limit: they belong to consumers,
-//! which must not be able to stop the writers.
+//! which must not be able to stop the writers. So are standbys: they get a new copy.
 //!
 //! Peers are kept by [`crate::server::copies::peers`]; `service::admin::peers` changes them.
 
@@ -154,7 +154,7 @@ impl Supervisor {
     }
 }
 
-/// Removes the readers of changes for which too much of the log is kept. Blocks.
+/// Removes the readers of changes and the standbys for which too much of the log is kept. Blocks.
 fn bound_readers(server: &Server) -> Result<(), Failure> {
     let (engine, limit) = (server.engine(), server.config().replication.max_log_bytes);
     let mut most = 0;
@@ -175,6 +175,17 @@ fn bound_readers(server: &Server) -> Result<(), Failure> {
         server.copies().changes.note_dropped();
     }
     server.copies().changes.set_kept_bytes(most);
+    for follower in server.copies().standbys.all() {
+        let position = follower.place().position;
+        let bytes = engine.log_bytes_from(position)?;
+        if bytes > limit {
+            tracing::error!(
+                "{bytes} bytes of the log are kept for standby {}, more than replication.max_log_bytes: the standby is forgotten, and gets a new copy when it is back",
+                follower.name
+            );
+            server.copies().standbys.remove(engine, &follower.name)?;
+        }
+    }
     Ok(())
 }
 

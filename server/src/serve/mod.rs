@@ -17,6 +17,7 @@
 use std::ffi::OsString;
 use std::io::{ErrorKind, Write as _};
 use std::path::PathBuf;
+use std::pin::Pin;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -44,6 +45,8 @@ use crate::observe::metrics::{Calls, EngineEvents, UPKEEP_PERIOD};
 use crate::replication;
 use crate::security::Security;
 use crate::server::Server;
+use crate::server::copies::standing::Role;
+use crate::{cluster, standby};
 
 pub(crate) mod first_start;
 mod listen_file;
@@ -152,6 +155,11 @@ pub(crate) fn run(config: Config, reload: Reload, given: Given) -> Result<ExitCo
             Arc::clone(&controls.clock) as Arc<dyn Clock>,
         ),
     };
+    let (main_address, http_address) = (ports.main.local_addr()?, ports.http.local_addr()?);
+    let (host, _) = cluster::advertised(&config.server.advertise, main_address);
+    let url = standby::wire::url_of(&config, &host, http_address.port());
+    runtime.block_on(standby::seed::prepare(&config, &url))?;
+    let restart = CancellationToken::new();
     let engine = Engine::builder()
         .options(Options {
             max_open_files: descriptors.files,
@@ -170,6 +178,7 @@ pub(crate) fn run(config: Config, reload: Reload, given: Given) -> Result<ExitCo
             first_start,
             listen_file,
             command,
+            restart: restart.clone(),
         },
         (reload, hangups),
         ports,
@@ -187,7 +196,25 @@ pub(crate) fn run(config: Config, reload: Reload, given: Given) -> Result<ExitCo
         }
     }
     tracing::info!("stopped");
+    if restart.is_cancelled() && outcome.is_ok() {
+        return Err(start_again().into());
+    }
     outcome
+}
+
+/// Replaces the process by another start of it. Returns only when that fails.
+fn start_again() -> std::io::Error {
+    use std::os::unix::process::CommandExt as _;
+    crate::observe::log_queue::flush();
+    let mut arguments = std::env::args_os();
+    match (std::env::current_exe(), arguments.next()) {
+        (Ok(program), Some(name)) => std::process::Command::new(program)
+            .arg0(name)
+            .args(arguments)
+            .exec(),
+        (Ok(program), None) => std::process::Command::new(program).exec(),
+        (Err(error), _) => error,
+    }
 }
 
 /// The ports, bound.
@@ -222,6 +249,8 @@ struct Parts {
     first_start: Option<FirstStart>,
     listen_file: Option<PathBuf>,
     command: Vec<OsString>,
+    /// Cancelled when the server is to stop, and to start again.
+    restart: CancellationToken,
 }
 
 async fn serve(
@@ -243,6 +272,7 @@ async fn serve(
         first_start,
         listen_file,
         command,
+        restart,
     } = parts;
     let cluster_id = engine.cluster_id().to_string();
     security.store_cluster_id(&cluster_id);
@@ -256,6 +286,8 @@ async fn serve(
     let server = Server::new(engine, config, (main_address, security), DATA_THREADS, calls)?;
     let server = server.with_controls(controls).with_cluster(cluster);
     let server = Arc::new(server);
+    server.instance().set_http_port(http_address.port());
+    take_standing(&server).await?;
     if server.controls().is_none() {
         let path = server.config().data.dir.join("key-visualizer");
         let is_there = |table: &TableName| server.engine().describe_table(table).is_ok();
@@ -272,8 +304,18 @@ async fn serve(
         async move { server.admission().watch(stop).await }
     });
     tasks.spawn(relief(Arc::clone(&server), stop.clone()));
-    tasks.spawn(continuous::run(Arc::clone(&server), stop.clone()));
-    tasks.spawn(replication::run(Arc::clone(&server), stop.clone()));
+    for work in [
+        Box::pin(continuous::run(Arc::clone(&server), stop.clone()))
+            as Pin<Box<dyn Future<Output = ()> + Send>>,
+        Box::pin(replication::run(Arc::clone(&server), stop.clone())),
+    ] {
+        tasks.spawn(once_primary(Arc::clone(&server), stop.clone(), work));
+    }
+    tasks.spawn(standby::follower::run(
+        Arc::clone(&server),
+        stop.clone(),
+        restart.clone(),
+    ));
     tasks.spawn(watch_security(Arc::clone(&server), stop.clone()));
     tasks.spawn(upkeep(Arc::clone(&server), recorder.clone(), stop.clone()));
     let supervisor = Arc::new(Supervisor::from_environment());
@@ -353,6 +395,7 @@ async fn serve(
         _ = terminate.recv() => None,
         _ = interrupt.recv() => None,
         code = ended(&mut command) => Some(code),
+        () = restart.cancelled() => None,
     };
     if code.is_none()
         && let Some(command) = command
@@ -377,6 +420,31 @@ async fn serve(
     server.load().close(server.engine());
     server.sessions().close_all();
     Ok(code.unwrap_or(ExitCode::SUCCESS))
+}
+
+/// Makes the engine one of a primary, a standby, or a server that was replaced; a primary asks its standbys whether it
+/// was.
+async fn take_standing(server: &Arc<Server>) -> Result<(), Failure> {
+    standby::leader::ask_standbys(server).await;
+    let (engine, standing) = (server.engine(), &server.copies().standing);
+    match standing.role() {
+        Role::Primary if server.copies().standbys.all().is_empty() => {}
+        Role::Primary => engine.keep_turns()?,
+        Role::Standby | Role::Copying => engine.set_follows(true)?,
+        Role::Fenced => engine.suspend_writes_of("standby", standing.refusal()),
+    }
+    Ok(())
+}
+
+/// Does work that only a primary does, once this server is one.
+async fn once_primary(server: Arc<Server>, stop: CancellationToken, work: impl Future<Output = ()>) {
+    while !server.copies().standing.is_primary() {
+        tokio::select! {
+            () = stop.cancelled() => return,
+            () = tokio::time::sleep(UPKEEP_PERIOD) => {}
+        }
+    }
+    work.await;
 }
 
 /// The exit code of the command, when it has ended. Without a command it never ends.

@@ -1,7 +1,7 @@
 //! The server as clients see it: where it is, since when, and whether it is ready.
 
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crate::cluster;
@@ -16,6 +16,8 @@ pub(crate) struct Instance {
     started: SystemTime,
     started_mono: Instant,
     ready: AtomicBool,
+    /// Port of HTTP, once it is bound.
+    http_port: AtomicU16,
 }
 
 impl Instance {
@@ -27,6 +29,7 @@ impl Instance {
             started: SystemTime::now(),
             started_mono: Instant::now(),
             ready: AtomicBool::new(false),
+            http_port: AtomicU16::new(0),
         }
     }
 
@@ -38,6 +41,15 @@ impl Instance {
     /// Host and port by which native clients reach this server.
     pub(crate) fn advertised(&self) -> (&str, u16) {
         (&self.advertised.0, self.advertised.1)
+    }
+
+    /// The port of HTTP.
+    pub(crate) fn http_port(&self) -> u16 {
+        self.http_port.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_http_port(&self, port: u16) {
+        self.http_port.store(port, Ordering::Relaxed);
     }
 
     pub(crate) fn started(&self) -> SystemTime {

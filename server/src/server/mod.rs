@@ -192,7 +192,7 @@ impl Server {
     pub(crate) fn render_metrics(&self, recorder: &PrometheusHandle) -> String {
         self.admission.publish();
         self.security.publish();
-        self.copies.publish(self.engine.clock().wall_ms());
+        self.copies.publish(&self.engine);
         self.load.publish();
         let (memstores, regions) = (
             self.config().memstore.total_bytes,

@@ -5,6 +5,8 @@ use std::time::Duration;
 use basalt_engine::clock::{BEHIND_MS, behind_text};
 
 use super::Server;
+use super::copies::Copies;
+use super::copies::standing::Role;
 
 /// Most damaged regions that `/readyz` and the overview list one by one.
 const DAMAGED_LISTED: usize = 3;
@@ -62,6 +64,36 @@ impl Server {
     pub(crate) fn warnings(&self) -> Vec<String> {
         let ahead = self.engine.ahead_of_clock();
         let behind = ahead > Duration::from_millis(BEHIND_MS);
-        behind.then(|| behind_text(ahead)).into_iter().collect()
+        let behind = behind.then(|| behind_text(ahead));
+        behind.into_iter().chain(self.standing()).collect()
+    }
+
+    /// What a standby, a server that was replaced, and a primary without its standby say.
+    fn standing(&self) -> Option<String> {
+        let Copies {
+            standing,
+            following,
+            standbys,
+            ..
+        } = &self.copies;
+        match standing.role() {
+            Role::Primary if standbys.is_alone() => Some(
+                "writes wait for no standby, although standby.sync asks for one: none is connected that has everything".into(),
+            ),
+            Role::Primary => None,
+            Role::Standby => {
+                let at = standing
+                    .leader()
+                    .map_or_else(String::new, |leader| format!(" of {}:{}", leader.host, leader.port));
+                let problem = following.problem();
+                let problem = if problem.is_empty() {
+                    problem
+                } else {
+                    format!(": {problem}")
+                };
+                Some(format!("standby{at}, {} ms behind{problem}", following.lag().as_millis()))
+            }
+            Role::Fenced | Role::Copying => standing.refusal(),
+        }
     }
 }

@@ -12,6 +12,7 @@
 //! | --- | --- | --- |
 //! | view | arguments as the engine takes them, borrowed | [`Request::view`] |
 //! | authorize | refuses a caller who may not do it; says nothing of what exists | [`authorize`], `security` |
+//! | serve | refuses what a standby does not do | [`serves`] |
 //! | admit | refuses calls while the server is late | `limits::admission` |
 //! | charge | takes tokens of quotas and of a rehearsal's servers | [`View::charge`], `charge` |
 //! | hold back | waits for the tokens: a timer, no thread | [`hold_back`] |
@@ -33,6 +34,8 @@ use std::time::Duration;
 use basalt_client::native::Cluster;
 use basalt_engine::Engine;
 use basalt_engine::cell::CellBatch;
+use basalt_engine::engine::Place;
+use basalt_engine::id::SeqId;
 use basalt_engine::metrics::disk_bytes_of_thread;
 use basalt_engine::op::ReadTier;
 use basalt_engine::schema::TableName;
@@ -44,12 +47,15 @@ use super::backend::Backend;
 use super::call::Call;
 use super::charge::Charged;
 use super::describe::Description;
+use super::writes;
 use crate::cluster::regions;
+use crate::config::StandbyReads;
 use crate::limits::admission::Class;
 use crate::observe::metrics::{Api, MethodMetrics};
 use crate::observe::slow_log::{Record, Remarkable, began_ms};
 use crate::security::{Action, Caller, Refused, Target};
 use crate::server::Server;
+use crate::server::copies::standing::Role;
 
 /// A data request with its arguments: writes, an atomic group, gets, a fetch of a scan.
 pub(crate) trait Request: Send + 'static {
@@ -226,6 +232,7 @@ pub(super) fn enter(
 ) -> Result<Option<ColumnFilter>, Failure> {
     let caller = call.caller();
     let granted = authorize(server, caller, request.action(), request.target())?;
+    serves(server, request.action())?;
     if let Some(target) = request.also_reads() {
         may_read_whole(server, caller, target)?;
     }
@@ -358,7 +365,45 @@ pub(super) fn run_admin<T>(
     work: impl FnOnce(Backend<'_>) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
     authorize(server, caller, action, target)?;
-    work(Backend::of(server))
+    serves(server, action)?;
+    let done = work(Backend::of(server))?;
+    if !matches!(action, Action::Connect | Action::Know | Action::Read) {
+        confirm_change(server)?;
+    }
+    Ok(done)
+}
+
+/// Waits until a standby has made all changes of the schema, if the settings say so. Blocks.
+fn confirm_change(server: &Server) -> Result<(), Failure> {
+    let standbys = &server.copies().standbys;
+    if standbys.must_confirm()
+        && let Backend::Local(engine) = Backend::of(server)
+        && let Ok(runtime) = tokio::runtime::Handle::try_current()
+    {
+        let wanted = Place {
+            position: SeqId(0),
+            turn: engine.turns()?,
+        };
+        runtime.block_on(standbys.confirmed(wanted));
+    }
+    writes::still_primary(server)
+}
+
+/// Fails unless this server takes such calls: a standby, and a server that one has replaced, answer who the primary
+/// is, and a standby reads if it is told to.
+fn serves(server: &Server, action: Action) -> Result<(), Failure> {
+    let standing = &server.copies().standing;
+    if standing.is_primary() || action == Action::Connect {
+        return Ok(());
+    }
+    let reads = server.config().standby.reads == StandbyReads::Stale && standing.role() == Role::Standby;
+    if reads && matches!(action, Action::Know | Action::Read) {
+        return Ok(());
+    }
+    match standing.refusal() {
+        Some(text) => Err(Failure::not_serving(text)),
+        None => Ok(()),
+    }
 }
 
 /// A method of a protocol, for metrics and logs.

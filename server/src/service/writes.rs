@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use basalt_client::native::Cluster;
 use basalt_engine::cell::{CellBatch, OnShortage};
-use basalt_engine::engine::GroupOutcome;
-use basalt_engine::id::Origin;
+use basalt_engine::engine::{GroupOutcome, Place};
+use basalt_engine::id::{Origin, SeqId};
 use basalt_engine::op::{AtomicGroup, GroupStep, ReadTier, RowCondition, RowMutation, Test, Write, Writes};
 use basalt_engine::schema::{Durability, TableName};
 use basalt_engine::{Commit, Engine, Error};
@@ -208,13 +208,13 @@ where
     B: for<'a> Fn(&'a A) -> Result<Vec<RowMutation<'a>>, Failure> + Send + 'static,
 {
     let begun = begin(server, call, table, arguments, build);
-    async move { pin!(end(begun.await)).await }
+    async move { pin!(end(server, begun.await)).await }
 }
 
 /// Waits for writes that were begun ([`begin`]).
-pub(crate) async fn end(begun: Result<Option<Commit>, Failure>) -> Result<(), Failure> {
+pub(crate) async fn end(server: &Server, begun: Result<Option<Commit>, Failure>) -> Result<(), Failure> {
     match begun? {
-        Some(commit) => pin!(committed(commit)).await,
+        Some(commit) => pin!(committed(server, commit)).await,
         None => Ok(()),
     }
 }
@@ -258,13 +258,37 @@ where
     pipeline::run(server, call, request)
 }
 
-/// Waits for a commit, and as long as the engine wants its writer slowed down.
-pub(super) async fn committed(commit: Commit) -> Result<(), Failure> {
+/// Waits until a standby has a write that is durable here, if the settings say so. Fails if this server was replaced
+/// meanwhile: whether the next primary has the write is not known.
+async fn confirmed(server: &Server, seq: SeqId) -> Result<(), Failure> {
+    let copies = server.copies();
+    if copies.standbys.must_confirm() {
+        let wanted = Place {
+            position: seq.next(),
+            turn: 0,
+        };
+        copies.standbys.confirmed(wanted).await;
+    }
+    still_primary(server)
+}
+
+/// Fails if this server was replaced while a change was made: whether the next primary has it is not known.
+pub(super) fn still_primary(server: &Server) -> Result<(), Failure> {
+    match server.copies().standing.refusal() {
+        None => Ok(()),
+        Some(text) => Err(Failure::not_serving(format!("{text}; it may have been applied"))),
+    }
+}
+
+/// Waits for a commit, for a standby if the settings say so, and as long as the engine wants its writer slowed down.
+pub(super) async fn committed(server: &Server, commit: Commit) -> Result<(), Failure> {
     let pause = commit.pause();
     if !commit.is_synced() {
         yields::to_other_writes().await;
     }
+    let seq = commit.seq();
     commit.await?;
+    confirmed(server, seq).await?;
     if !pause.is_zero() {
         Box::pin(tokio::time::sleep(pause)).await;
     }
@@ -440,7 +464,7 @@ where
     async move {
         let (outcome, cells) = run.await?;
         if let Some(commit) = outcome.commit {
-            pin!(committed(commit)).await?;
+            pin!(committed(server, commit)).await?;
         }
         Ok(GroupDone {
             processed: outcome.processed,

@@ -18,7 +18,7 @@ use basalt_idl::native::messages::{
 };
 use basalt_idl::native::znode;
 
-use crate::native::{description, server_name};
+use crate::native::{description, primary_name};
 use crate::security::Caller;
 use crate::server::Server;
 use crate::service::AdminCall;
@@ -111,17 +111,17 @@ impl<'a> Nodes<'a> {
                 cluster_id: cluster::cluster_id(&self.call).ok()?,
             })),
             "meta-region-server" => Some(data(&MetaRegionServer {
-                server: server_name(self.server.instance()),
+                server: primary_name(self.server),
                 rpc_version: Some(0),
                 state: Some(region_state::State::Open.into()),
             })),
             "master" => Some(data(&Master {
-                master: server_name(self.server.instance()),
+                master: primary_name(self.server),
                 rpc_version: Some(0),
                 info_port: Some(0),
             })),
             "rs" => Some(Node {
-                children: vec![znode::server_name_text(&server_name(self.server.instance()))],
+                children: vec![znode::server_name_text(&primary_name(self.server))],
                 ..Node::default()
             }),
             "replication" => Some(Node {
@@ -152,7 +152,7 @@ impl<'a> Nodes<'a> {
 
     fn leaf(&self, path: &str) -> Option<Node> {
         if let Some(name) = path.strip_prefix("rs/") {
-            let is_ours = name == znode::server_name_text(&server_name(self.server.instance()));
+            let is_ours = name == znode::server_name_text(&primary_name(self.server));
             return is_ours.then(Node::default);
         }
         if let Some(id) = path.strip_prefix("replication/peers/") {

@@ -21,7 +21,7 @@ struct Kept {
     has_loads: bool,
 }
 
-const KEPT: [Kept; 7] = [
+const KEPT: [Kept; 8] = [
     Kept::new("manifest-1", 1, 1),
     Kept::new("manifest-2", 2, 1),
     Kept {
@@ -46,12 +46,17 @@ const KEPT: [Kept; 7] = [
     Kept {
         has_snapshot: true,
         has_loads: true,
+        ..Kept::new("log-3", 6, 3)
+    },
+    Kept {
+        has_snapshot: true,
+        has_loads: true,
         ..CURRENT
     },
 ];
 
 /// The directory with the versions that this program writes.
-const CURRENT: Kept = Kept::new("log-3", 6, 3);
+const CURRENT: Kept = Kept::new("manifest-7", 7, 3);
 
 impl Kept {
     const fn new(name: &'static str, manifest: u32, log: u32) -> Self {

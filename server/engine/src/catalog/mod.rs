@@ -32,7 +32,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use hashbrown::HashMap;
 use parking_lot::{Mutex, MutexGuard};
@@ -242,6 +242,8 @@ pub(crate) struct Catalog {
     pinned_links: PinnedLinks,
     /// Changes that the log does not show. Noted under `manifest`.
     turns: Turns,
+    /// Whether the database follows another one: it splits, merges and forgets nothing by itself.
+    follows: AtomicBool,
 }
 
 /// The greatest timestamp and sequence id assigned so far.
@@ -271,12 +273,13 @@ impl Catalog {
             shared,
             current: Published::new(tables),
             schema: Mutex::new(()),
-            manifest: Mutex::new(manifest),
             limiter,
             system: SystemTables::default(),
             noted_segment: AtomicU64::new(0),
             pinned_links: PinnedLinks::default(),
-            turns: Turns::default(),
+            turns: Turns::new(manifest.state().turns),
+            follows: AtomicBool::new(false),
+            manifest: Mutex::new(manifest),
         }
     }
 
@@ -507,14 +510,14 @@ impl Catalog {
     fn append_all(&self, manifest: &mut MutexGuard<'_, Manifest>, edits: &[ManifestEdit]) -> Result<()> {
         let followed: SmallVec<[bool; 1]> = edits
             .iter()
-            .map(|edit| turns::can_follow(manifest.state(), edit))
+            .map(|edit| turns::files_follow(manifest.state(), edit))
             .collect();
         self.note_gone_regions(manifest.state(), edits)?;
         manifest.append_all(edits)?;
         let position = self.shared.wal.last_assigned();
-        for (edit, can_follow) in edits.iter().zip(followed) {
+        for (edit, files_follow) in edits.iter().zip(followed) {
             self.turns
-                .note(edit, can_follow, position, self.shared.clock.wall_ms());
+                .note(edit, files_follow, position, self.shared.clock.wall_ms());
         }
         self.shared.counters.manifest_appends.add(edits.len() as u64);
         Ok(())

@@ -36,6 +36,12 @@ impl Catalog {
         self.put_namespace(namespace)
     }
 
+    /// Makes a namespace what it is in the database that this one follows.
+    pub(crate) fn follow_namespace(&self, namespace: NamespaceDescriptor) -> Result<()> {
+        let _schema = self.schema.lock();
+        self.put_namespace(namespace)
+    }
+
     /// REQUIRES: `schema` is held.
     pub(super) fn put_namespace(&self, namespace: NamespaceDescriptor) -> Result<()> {
         let mut manifest = self.manifest.lock();

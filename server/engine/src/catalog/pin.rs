@@ -20,6 +20,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use parking_lot::Mutex;
 
@@ -83,7 +84,7 @@ impl Pin {
         self.end
     }
 
-    /// How many changes of the schema and the like there were, since the start, before it. The log between two
+    /// How many changes of the schema and the like there were before it. The log between two
     /// points with the same number goes with the state of the earlier one.
     pub fn turns(&self) -> u64 {
         self.turns
@@ -265,10 +266,37 @@ impl Catalog {
         self.shared.wal.hold(first)
     }
 
-    /// Takes the turns since the log was held, or since the last call.
-    pub(crate) fn take_turns(&self) -> Vec<Turn> {
+    /// The turns behind that one, oldest first; `None` if they are not kept.
+    pub(crate) fn turns_after(&self, number: u64) -> Option<Vec<Turn>> {
         let _manifest = self.manifest.lock();
-        self.turns.take()
+        self.turns.after(number)
+    }
+
+    /// Number of turns.
+    pub(crate) fn turn_count(&self) -> u64 {
+        let _manifest = self.manifest.lock();
+        self.turns.count()
+    }
+
+    /// Number of turns that are noted; one may be durable and not noted yet.
+    pub(crate) fn noted_turns(&self) -> u64 {
+        self.turns.count()
+    }
+
+    /// Keeps turns from now on.
+    pub(crate) fn keep_turns(&self) {
+        self.turns.keep();
+    }
+
+    /// Makes the database follow another one, or no more: meanwhile it splits, merges and forgets nothing by
+    /// itself.
+    pub(crate) fn set_follows(&self, follows: bool) {
+        self.follows.store(follows, Ordering::Release);
+    }
+
+    /// Whether the database follows another one.
+    pub(super) fn follows(&self) -> bool {
+        self.follows.load(Ordering::Acquire)
     }
 
     /// Ends a pin's need for links.

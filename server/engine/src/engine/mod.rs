@@ -34,6 +34,7 @@ use crate::workers::{Job, Workers};
 
 mod atomic_group;
 mod builder;
+mod follow;
 mod inspect;
 mod load;
 mod log_readers;
@@ -66,9 +67,12 @@ pub use crate::workers::{Compacting, QueueStats, Work};
 pub use atomic_group::GroupOutcome;
 pub use builder::Builder;
 use builder::Parts;
+#[doc(hidden)]
+pub use follow::{Applied, Fed, Feed, Place, Unfollowed};
 pub use inspect::{DamagedRegion, RegionRequests};
 pub use pin::LogPoint;
 pub use read::{RowsSeen, Scanner};
+use replicate::Source;
 pub use rows::{Row, Rows};
 pub use table::Table;
 
@@ -473,7 +477,7 @@ impl Engine {
         origin: &Origin,
     ) -> Result<Commit> {
         self.check_open()?;
-        self.write(|catalog| replicate::replicate(catalog, table, rows, origin.clusters()))
+        self.write(|catalog| replicate::replicate(catalog, table, rows, origin.clusters(), Source::Peer))
     }
     /// Applies an atomic group; appends one row to `out` for each of its updates whose cells are wanted,
     /// in the order of the steps. After an error nothing has happened, and `out` is as before. With

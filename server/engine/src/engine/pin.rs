@@ -63,15 +63,15 @@ impl Engine {
         self.workers.poll_disk(None);
     }
 
-    /// Takes the turns since [`Self::hold_log`], or since the last call, oldest first. Turns that a
-    /// [`LogPoint`] of before counts are among those taken so far.
+    /// The turns behind that one, oldest first. `None` if they are not kept: there were many, or they were made
+    /// before the first [`Self::hold_log`] of this start. Turns that a [`LogPoint`] of before counts are among them.
     #[doc(hidden)]
-    pub fn take_turns(&self) -> Result<Vec<Turn>> {
-        Ok(self.open_catalog()?.take_turns())
+    pub fn turns_after(&self, number: u64) -> Result<Option<Vec<Turn>>> {
+        Ok(self.open_catalog()?.turns_after(number))
     }
 
     /// Keeps all segments of the log that there must be, and later ones, until the hold is advanced or dropped;
-    /// and turns, until they are taken.
+    /// and the last turns, from now on.
     #[doc(hidden)]
     pub fn hold_log(&self) -> Result<LogHold> {
         Ok(self.open_catalog()?.hold_log())

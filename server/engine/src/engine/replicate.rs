@@ -11,7 +11,7 @@
 use crate::catalog::{Catalog, Table, Tables};
 use crate::cell::{CellType, LATEST, OnShortage};
 use crate::error::{Error, Result};
-use crate::id::Uuid;
+use crate::id::{Nonce, Uuid};
 use crate::op::{ReplicatedCell, ReplicatedRow};
 use crate::region::{
     LockMode, Made, PlannedCell, PlannedTags, RowPlan, check_row, family_index, logging_of,
@@ -27,12 +27,23 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
+/// Where the rows come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Source {
+    /// Another cluster.
+    Peer,
+    /// The database that this one follows (`follow`), with the nonce of the rows' operation. A table that is
+    /// disabled takes the rows, too: they were written before, and come late.
+    Leader(Option<Nonce>),
+}
+
 /// Applies rows that have passed the clusters `origin`.
 pub(super) fn replicate(
     catalog: &Catalog,
     name: &TableName,
     rows: &[ReplicatedRow<'_>],
     origin: &[Uuid],
+    source: Source,
 ) -> Result<WriteOutcome<Commit>> {
     if rows.is_empty() {
         return Err(Error::InvalidArgument("A batch needs at least one row".into()));
@@ -40,7 +51,7 @@ pub(super) fn replicate(
     let shared = catalog.shared();
     loop {
         let tables = catalog.tables();
-        let table = replicated_table(catalog, &tables, name)?;
+        let table = replicated_table(catalog, &tables, name, source)?;
         let limit = CellLimit::of(&table.descriptor, shared.options.cell_max_bytes);
         let mut made = Made::new(shared, &table.descriptor);
         for row in rows {
@@ -76,8 +87,19 @@ pub(super) fn replicate(
             logging_of(Durability::UseDefault, &table.descriptor),
             Logging::Sync,
         );
-        let Some(commit) = write_groups(catalog, (&tables, table), &groups, &plans, origin, |_| logging)?
-        else {
+        let nonce = match source {
+            Source::Peer => None,
+            Source::Leader(nonce) => nonce,
+        };
+        let written = write_groups(
+            catalog,
+            (&tables, table),
+            &groups,
+            &plans,
+            (origin, nonce),
+            |_| logging,
+        )?;
+        let Some(commit) = written else {
             continue;
         };
         let regions = groups.iter().map(|group| &**group.region);
@@ -86,9 +108,17 @@ pub(super) fn replicate(
 }
 
 /// The table, if it takes replicated rows.
-fn replicated_table<'t>(catalog: &Catalog, tables: &'t Tables, name: &TableName) -> Result<&'t Arc<Table>> {
+fn replicated_table<'t>(
+    catalog: &Catalog,
+    tables: &'t Tables,
+    name: &TableName,
+    source: Source,
+) -> Result<&'t Arc<Table>> {
     catalog.system().check_writable(name)?;
-    tables.enabled_table(name)
+    match source {
+        Source::Peer => tables.enabled_table(name),
+        Source::Leader(_) => tables.table(name),
+    }
 }
 
 /// Checks a row without stored data.

@@ -10,7 +10,7 @@ use crate::catalog::{Catalog, Table, Tables};
 use crate::cell::{BATCH_FREE_BYTES, CellBatch};
 use crate::clock::Timestamps;
 use crate::error::{Error, Result};
-use crate::id::{RegionId, Uuid};
+use crate::id::{Nonce, RegionId, Uuid};
 use crate::op::{ReadTier, RowMutation, Write};
 use crate::region::{
     LockMode, Made, Region, RowPlan, Shared, Times, check, check_edit, family_index, logging_of,
@@ -108,7 +108,15 @@ pub(super) fn mutate(
                 .map(|rows| logging_of(mutations[rows[0]].durability, &table.descriptor))
                 .fold(Logging::Skip, stronger)
         };
-        let Some(commit) = write_groups(catalog, (&tables, table), &groups, &plans, origin, logging)? else {
+        let Some(commit) = write_groups(
+            catalog,
+            (&tables, table),
+            &groups,
+            &plans,
+            (origin, None),
+            logging,
+        )?
+        else {
             continue;
         };
         let commit = commit.with_pause(pause_of_row(delay_ms)).holding(made);
@@ -125,7 +133,7 @@ pub(super) fn write_groups<'t>(
     (tables, table): (&Loaded<Tables>, &Arc<Table>),
     groups: &[Group<'t>],
     plans: &[SmallVec<[RowPlan<'_>; 1]>],
-    origin: &[Uuid],
+    (origin, nonce): (&[Uuid], Option<Nonce>),
     logging: impl Fn(&Group<'t>) -> Logging,
 ) -> Result<Option<Commit>> {
     let shared = catalog.shared();
@@ -145,7 +153,7 @@ pub(super) fn write_groups<'t>(
             shared,
             group.region,
             plans,
-            None,
+            nonce,
             origin,
             logging(group),
             &mut reserved,

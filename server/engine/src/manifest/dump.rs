@@ -104,8 +104,8 @@ pub fn dump(vfs: &dyn Vfs, path: &Path, out: &mut dyn Write) -> Result<()> {
 fn print_state(state: &ManifestState, out: &mut dyn Write) -> fmt::Result {
     writeln!(
         out,
-        "  next region {}, next file {}, timestamp {}, sequence id {}",
-        state.next_region, state.next_file, state.timestamp_ms, state.seq
+        "  next region {}, next file {}, timestamp {}, sequence id {}, turns {}",
+        state.next_region, state.next_file, state.timestamp_ms, state.seq, state.turns
     )?;
     for name in state.namespaces.keys() {
         writeln!(out, "  namespace {name}")?;

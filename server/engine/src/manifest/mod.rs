@@ -23,7 +23,7 @@
 //! payload  = encoding version u8 (1), kind u8, body
 //! kind 1   snapshot         cluster id 16 B, next region v, next file v, timestamp ms v, seq v, namespace*,
 //!                           (table, state u8)*, (region, flushed v, (family bytes, file*)*, clipped file id v*)*,
-//!                           first segment of the log v, last segment v, snapshot of a table*
+//!                           first segment of the log v, last segment v, snapshot of a table*, turns u64 le
 //!      2   put namespace    namespace
 //!      3   drop namespace   name bytes
 //!      4   create table     table, region*
@@ -52,7 +52,8 @@
 //! file       = id v, uuid 16 B, size v, CRC-32C u32, cells v, max seq v, flags u8 (1 major, 2 loaded), created ms v, table name
 //! ```
 //!
-//! Before version 6 of the format no single region was truncated. Before version 5 a compaction had
+//! Before version 7 of the format turns were not counted: a snapshot of the state ended before them.
+//! Before version 6 no single region was truncated. Before version 5 a compaction had
 //! one output at most. Before version 4 no file was loaded. Before version 3 there were no snapshots
 //! of tables: a snapshot of the state ended with the log. Before version 2 it ended before that, and
 //! files had any size.
@@ -319,6 +320,8 @@ pub struct ManifestState {
     pub log: (u64, u64),
     /// Snapshots of tables by name.
     pub snapshots: BTreeMap<String, Arc<SnapshotMeta>>,
+    /// Number of edits that were turns ([`ManifestEdit::is_turn`]).
+    pub turns: u64,
 }
 
 #[cfg(test)]

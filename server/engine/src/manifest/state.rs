@@ -67,6 +67,7 @@ impl ManifestState {
     /// any more.
     pub fn apply(&mut self, edit: &ManifestEdit) -> Result<Vec<DroppedFile>> {
         self.check(edit)?;
+        self.turns += u64::from(edit.is_turn());
         let mut removed = Vec::new();
         match edit {
             ManifestEdit::PutNamespace(namespace) => {

@@ -368,6 +368,8 @@ impl LoggedOrigin<'_> {
 pub struct Entry<'a> {
     /// The edit.
     pub edit: EditReader<'a>,
+    /// Its bytes.
+    pub bytes: &'a [u8],
     /// The clusters that the edit has passed.
     pub origin: LoggedOrigin<'a>,
 }
@@ -422,7 +424,11 @@ impl<'a> Entries<'a> {
             .ok_or("an entry's sequence id overflows")?;
         let reader = EditReader::new(edit, SeqId(first))?;
         self.next_seq = reader.next_seq();
-        Ok(Entry { edit: reader, origin })
+        Ok(Entry {
+            edit: reader,
+            bytes: edit,
+            origin,
+        })
     }
 
     fn read_origin(&mut self) -> Result<LoggedOrigin<'a>, &'static str> {

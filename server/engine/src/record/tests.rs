@@ -162,7 +162,7 @@ proptest! {
         let mut entries = Entries::new(&payload, SeqId(first), true);
         let mut found = Vec::new();
         for entry in entries.by_ref() {
-            let Entry { edit, origin: passed } = entry.unwrap();
+            let Entry { edit, origin: passed, .. } = entry.unwrap();
             prop_assert_eq!(passed.clusters().collect::<Vec<_>>(), origin.clone());
             prop_assert_eq!(passed.is_empty(), origin.is_empty());
             prop_assert_eq!(edit.region(), RegionId(region));

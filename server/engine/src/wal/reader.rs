@@ -48,6 +48,7 @@ use super::segment::{
 #[derive(Clone, Debug)]
 pub struct LoggedEdit<'a> {
     edit: EditReader<'a>,
+    bytes: &'a [u8],
     /// The reader at the end of the edit.
     read: EditReader<'a>,
     origin: LoggedOrigin<'a>,
@@ -60,13 +61,14 @@ impl<'a> LoggedEdit<'a> {
         entry: Entry<'a>,
         write_time_ms: Option<u64>,
     ) -> std::result::Result<Self, &'static str> {
-        let Entry { edit, origin } = entry;
+        let Entry { edit, bytes, origin } = entry;
         let mut read = edit.clone();
         for cell in read.by_ref() {
             cell?;
         }
         Ok(Self {
             edit,
+            bytes,
             read,
             origin,
             write_time_ms,
@@ -76,6 +78,11 @@ impl<'a> LoggedEdit<'a> {
     /// The region it belongs to.
     pub fn region(&self) -> RegionId {
         self.edit.region()
+    }
+
+    /// Its bytes in the log.
+    pub(crate) fn bytes(&self) -> &'a [u8] {
+        self.bytes
     }
 
     /// Number of rows.
@@ -484,7 +491,7 @@ fn read_segment(
         };
         for entry in entries {
             let corrupt = |what: &str| Error::corrupt(path, at as u64, what);
-            let Entry { edit, origin } = entry.map_err(corrupt)?;
+            let Entry { edit, bytes, origin } = entry.map_err(corrupt)?;
             let (mut cells, mut read) = (0, edit.clone());
             for cell in read.by_ref() {
                 cell.map_err(corrupt)?;
@@ -498,6 +505,7 @@ fn read_segment(
             summary.cells += cells;
             visit(LoggedEdit {
                 edit,
+                bytes,
                 read,
                 origin,
                 write_time_ms,

@@ -208,7 +208,7 @@ fn machine() -> (SimFs, Rig) {
     (disk, rig)
 }
 
-fn add_once(engine: &Engine, table: &TableName, row: &[u8], number: u64) -> (bool, i64) {
+pub(crate) fn add_once(engine: &Engine, table: &TableName, row: &[u8], number: u64) -> (bool, i64) {
     let one = add(b"q", 1);
     let step = update(row, &one);
     let group = AtomicGroup {

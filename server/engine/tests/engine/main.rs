@@ -36,6 +36,7 @@ mod schema;
 mod snapshot_crash;
 mod snapshots;
 mod splits;
+mod standby;
 mod stripes;
 mod system;
 mod threads;

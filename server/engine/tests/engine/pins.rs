@@ -28,7 +28,7 @@ fn write(vfs: &dyn Vfs, path: &Path, content: &[u8], length: u64) {
 }
 
 /// Copies a pin's files to another disk, as a backup and a restore do.
-fn copied(from: &Rig, pin: &Pin, change: impl FnOnce(&mut Restore), upto: Option<SeqId>) -> Rig {
+pub(crate) fn copied(from: &Rig, pin: &Pin, change: impl FnOnce(&mut Restore), upto: Option<SeqId>) -> Rig {
     let disk = SimFs::new(2, SimOptions::default());
     disk.create_dir_all(Path::new("/data")).unwrap();
     let to = Rig::simulated(&disk);

@@ -21,10 +21,12 @@ use crate::ephemeral;
 pub(crate) use login::Login;
 pub(crate) use moving::{Move, MoveStep, ReplicationCommand};
 use rate::rate;
+pub(crate) use standby::StandbyCommand;
 
 mod login;
 mod moving;
 mod rate;
+mod standby;
 
 /// A single-node wide-column server for Apache HBase clients.
 #[derive(Debug, Parser)]
@@ -74,6 +76,19 @@ pub(crate) enum Command {
     Replication {
         #[command(subcommand)]
         command: ReplicationCommand,
+    },
+    /// Make a standby the primary. The primary takes no more calls first, if it answers, and nothing is lost then.
+    Promote {
+        /// Address of the standby's HTTP port [default: that of the settings].
+        #[arg(long, value_name = "ADDR")]
+        http: Option<String>,
+        #[command(flatten)]
+        login: Login,
+    },
+    /// Look at standbys, and remove one.
+    Standby {
+        #[command(subcommand)]
+        command: StandbyCommand,
     },
     /// Print or check the settings that a server would run with.
     Config {
@@ -466,6 +481,16 @@ pub(crate) struct Serve {
     /// commas. Hidden, since it is no gateway yet: the tests use it.
     #[arg(long, value_name = "ADDR", hide = true)]
     pub(crate) cluster: Option<String>,
+    /// Be a standby of the server with this HTTP address: get its data, and follow it. Short for
+    /// `--set standby.follow=URL`.
+    #[arg(long, value_name = "URL", conflicts_with = "ephemeral")]
+    pub(crate) follow: Option<String>,
+    /// Acknowledge a write when a standby has it, too. Short for `--set standby.sync=standby`.
+    #[arg(long, value_name = "WHEN", value_parser = ["none", "standby"])]
+    pub(crate) sync: Option<String>,
+    /// Reads that a standby answers. Short for `--set standby.reads=stale`.
+    #[arg(long, value_name = "READS", value_parser = ["none", "stale"])]
+    pub(crate) reads: Option<String>,
     /// Accept addresses that other machines can reach without certificate or users.
     #[arg(long, env = "BASALT_INSECURE", value_parser = clap::builder::FalseyValueParser::new(), action = clap::ArgAction::SetTrue)]
     pub(crate) insecure: bool,

@@ -220,6 +220,20 @@ metric_names! {
     counter BACKUP_LOG_FAILURES = "basalt_backup_log_failures_total", Unit::Count,
         "Attempts to ship the log to backup.url that failed and are repeated.";
 
+    gauge STANDBY_LAG_SECONDS = "basalt_standby_lag_seconds", Unit::Seconds,
+        "Time since a standby last had everything, by its name. On a standby: its own, without a label.";
+    gauge STANDBY_BEHIND_EDITS = "basalt_standby_behind_edits", Unit::Count,
+        "Positions of the log that a standby did not have when it last asked, by its name.";
+    gauge STANDBY_ALONE = "basalt_standby_alone", Unit::Count,
+        "1 while writes wait for no standby although standby.sync asks for it, else 0.";
+    counter STANDBY_UNCONFIRMED_WRITES_TOTAL = "basalt_standby_unconfirmed_writes_total", Unit::Count,
+        "Writes that were acknowledged without a standby although standby.sync asks for one.";
+    counter STANDBY_EDITS_TOTAL = "basalt_standby_applied_rows_total", Unit::Count, "Rows of the primary that this standby has applied.";
+    counter STANDBY_COPIES_TOTAL = "basalt_standby_copies_total", Unit::Count,
+        "Copies of all data that standbys have begun to fetch here.";
+    gauge STANDBY_ROLE = "basalt_standby_role", Unit::Count, "1 for what this server is, by role: primary, standby, fenced, copying.";
+    gauge STANDBY_TERM = "basalt_standby_term", Unit::Count, "Term of this server: the number of changes of the primary.";
+
     counter CACHE_HITS = "basalt_block_cache_hits_total", Unit::Count, "Blocks found in the cache, by the block's priority.";
     counter CACHE_MISSES = "basalt_block_cache_misses_total", Unit::Count,
         "Blocks not found in the cache, and so read from disk.";

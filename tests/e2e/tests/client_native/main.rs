@@ -8,6 +8,7 @@
 //! | `shell` | HBase's shell, 2.4.17 |
 //! | `exceptions` | every class of exception, made by the clients of 1.7 to 3.0; refusals with their text |
 //! | `security` | the same clients with users, tokens and certificates |
+//! | `standby` | a client whose primary is replaced by its standby |
 //! | `acl` | the table of rights, owners of snapshots, and tokens that clients ask for |
 //! | `faults` | `hbase-shaded-client` 2.6.4 and `hbase-client` 3.0.0-beta-1 meet faults on demand |
 //! | `getting_started` | the programs and commands of `docs/getting-started/` |
@@ -31,6 +32,7 @@ mod java;
 mod mapreduce;
 mod security;
 mod shell;
+mod standby;
 
 /// A question whose answer differs from HBase's: the question, Basalt's answer, and why.
 type Explained = (&'static str, &'static str, &'static str);

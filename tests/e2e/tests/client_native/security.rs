@@ -155,6 +155,16 @@ impl Commands {
         token: Option<&Path>,
         [registry, port]: [&str; 2],
     ) -> Self {
+        Self::start_at(client, site, token, [registry, "127.0.0.1", port])
+    }
+
+    /// [`Self::start`], with the hosts of the registry.
+    pub(super) fn start_at(
+        client: &JavaProgram,
+        site: &Path,
+        token: Option<&Path>,
+        registry: [&str; 3],
+    ) -> Self {
         let mut command = client.java_with(site);
         if let Some(token) = token {
             command.env("HADOOP_TOKEN_FILE_LOCATION", token);
@@ -162,7 +172,7 @@ impl Commands {
         let mut process = command
             .args(SMALL)
             .arg("basalt.client.Commands")
-            .args([registry, "127.0.0.1", port])
+            .args(registry)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
@@ -188,7 +198,7 @@ impl Commands {
     }
 
     /// Repeats a request until its answer has this text.
-    fn ask_until(&mut self, request: &str, expected: &str) -> String {
+    pub(super) fn ask_until(&mut self, request: &str, expected: &str) -> String {
         let started = Instant::now();
         loop {
             let answer = self.ask(request);

@@ -186,10 +186,11 @@ impl Catalog {
         remove_empty_dirs(vfs, &snapshot_dir(&self.shared.dir, &snapshot.name), &dirs);
     }
 
-    /// Removes the snapshots whose time to live is over, unless operators have turned that off. During a schema change it does nothing;
+    /// Removes the snapshots whose time to live is over, unless operators have turned that off, or the
+    /// database follows another one. During a schema change it does nothing;
     /// the next call does the work.
     pub(crate) fn remove_expired_snapshots(&self) -> Result<()> {
-        if !self.is_on(Switch::SnapshotCleanup) {
+        if !self.is_on(Switch::SnapshotCleanup) || self.follows() {
             return Ok(());
         }
         let now_ms = self.shared.clock.wall_ms();

@@ -288,7 +288,8 @@ impl Catalog {
         };
         let version = region.version();
         let options = version.table.split_options();
-        if table.state != TableState::Enabled
+        if self.follows()
+            || table.state != TableState::Enabled
             || !version.table.split_enabled()
             || !self.is_on(Switch::Splits)
             || !self.has_quota_for_split(&version.table.name)

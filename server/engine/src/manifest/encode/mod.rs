@@ -174,6 +174,8 @@ pub(crate) fn encode_snapshot(state: &ManifestState) -> Vec<u8> {
     put_list(&mut out, state.snapshots.values(), |out, snapshot| {
         put_snapshot_meta(out, snapshot);
     });
+    // Of one length, whatever the number: edits do not make a snapshot larger by it.
+    out.extend_from_slice(&state.turns.to_le_bytes());
     out
 }
 
@@ -335,6 +337,10 @@ fn snapshot(cursor: &mut Cursor<'_>) -> Option<ManifestState> {
         for snapshot in list(cursor, snapshot_meta)? {
             state.snapshots.insert(snapshot.name.clone(), Arc::new(snapshot));
         }
+    }
+    // Those before the seventh version end here.
+    if !cursor.is_empty() {
+        state.turns = cursor.u64_le()?;
     }
     Some(state)
 }

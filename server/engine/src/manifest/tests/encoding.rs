@@ -212,6 +212,7 @@ fn state() -> impl Strategy<Value = ManifestState> {
                     next_region,
                     next_file,
                     timestamp_ms,
+                    turns: next_file,
                     seq: SeqId(seq),
                     log: (first, last),
                     snapshots: snapshots
@@ -272,14 +273,20 @@ fn bytes_on_disk_never_change() {
     assert_eq!(encode_edit(&log), [1, 13, 3, 0xac, 2]);
     let drop = ManifestEdit::DropSnapshot("s".into());
     assert_eq!(encode_edit(&drop), b"\x01\x0f\x01s");
-    // Those of older formats end before the snapshots of tables (version 2), and before the log
-    // (version 1).
+    // Those of older formats end before the number of turns (version 6), before the snapshots of tables
+    // (version 2), and before the log (version 1).
     let state = ManifestState {
         log: (3, 4),
         ..ManifestState::default()
     };
-    let snapshot = encode_snapshot(&state);
-    let (second, snapshots) = snapshot.split_at(snapshot.len() - 1);
+    let snapshot = encode_snapshot(&ManifestState {
+        turns: 0x0102,
+        ..state.clone()
+    });
+    let (sixth, turns) = snapshot.split_at(snapshot.len() - 8);
+    assert_eq!(turns, [2, 1, 0, 0, 0, 0, 0, 0]);
+    assert_eq!(decode(sixth), Ok(Payload::Snapshot(Box::new(state.clone()))));
+    let (second, snapshots) = sixth.split_at(sixth.len() - 1);
     assert_eq!(snapshots, [0]);
     assert_eq!(decode(second), Ok(Payload::Snapshot(Box::new(state))));
     let (first, log) = second.split_at(second.len() - 2);

@@ -1,0 +1,32 @@
+//! A second server with the same data: the standby follows the primary's log, and takes its place on request.
+//!
+//! ```text
+//! seed      before the engine opens: fetches a copy of all data from the primary, if the directory needs one
+//! follower  of a standby: requests the log, applies it, becomes the primary
+//! leader    of a primary: sends copies and the log, accepts a fence, checks whether it was replaced
+//! remote    requests to the other server's HTTP port
+//! wire      requests and replies of both
+//! ```
+//!
+//! 1. The standby gets a copy ([`leader::copy`]): the files of a pin, in one answer. From then on the log is kept
+//!    for it.
+//! 2. It requests the log from its place on (`POST /standby/log`), applies the reply, and requests more. A request
+//!    acknowledges everything before its place. Without news the primary answers after [`wire::HEARTBEAT`].
+//! 3. After a change that it cannot make by itself it gets a new copy, and starts again with that.
+//! 4. `basalt promote` fences the primary, if that answers; then the standby takes what is left of the log, and is
+//!    the primary of the next term. A primary that does not answer is fenced as soon as it does; a primary that
+//!    starts asks its standbys first.
+//!
+//! Invariants:
+//! - At any time one server at most takes calls in a term.
+//! - A primary acknowledges no write once it is fenced, and reads its last position after that: the next primary has
+//!   every acknowledged write, if the fence was confirmed.
+//! - A data directory that was a primary's becomes a standby's only if it is emptied by hand.
+//!
+//! State: `server::copies::{standing, standbys}`. HTTP: `http::standby`.
+
+pub(crate) mod follower;
+pub(crate) mod leader;
+mod remote;
+pub(crate) mod seed;
+pub(crate) mod wire;

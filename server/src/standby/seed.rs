@@ -1,0 +1,377 @@
+//! Before the engine opens: decides whether this server is a standby, and fetches a copy of the primary's data if the
+//! directory needs one.
+//!
+//! 1. The copy is fetched into `DIR/copying`. A fetch that was cut short begins again.
+//! 2. The engine makes a database of it there.
+//! 3. `standing` says that this is a standby that is copying. What the directory had goes, the database's
+//!    file `CURRENT` first, and the copy's files move to its place, `CURRENT` last.
+//! 4. `standing` says where the standby is.
+//!
+//! A kill between 3 and 4 leaves files in both places; the next start fetches another copy.
+
+use std::fs::{self, File};
+use std::io::{self, ErrorKind, Write as _};
+use std::path::{Component, Path, PathBuf};
+use std::time::Duration;
+
+use basalt_engine::Engine;
+use basalt_engine::engine::{Place, Restore};
+use basalt_engine::fs::RealFs;
+use basalt_engine::id::SeqId;
+
+use super::remote::{Failed, Remote};
+use super::wire::{self, CopyHead, LINE_BYTES_MAX, WantedCopy};
+use crate::config::{Config, security_dir};
+use crate::server::copies::standing::{Leader, Role, Stored};
+
+/// Name of the directory of an unfinished copy.
+const COPYING: &str = "copying";
+
+/// Names that a database has in its directory.
+const DATABASE: [&str; 4] = ["wal", "tables", "snapshots", "orphans"];
+
+/// The file that names the manifest.
+const CURRENT: &str = "CURRENT";
+
+/// Pause before the primary is asked again.
+const PAUSE: Duration = Duration::from_secs(1);
+
+type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+/// Name of this server among standbys.
+pub(super) fn name(config: &Config) -> String {
+    if !config.standby.name.is_empty() {
+        return config.standby.name.clone();
+    }
+    let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    let good = |letter: char| letter.is_ascii_alphanumeric() || "-_.".contains(letter);
+    host.chars().filter(|letter| good(*letter)).take(64).collect()
+}
+
+/// URLs at which the primary may be: what a standby has learned, and the setting.
+pub(super) fn primaries(config: &Config, leader: Option<&Leader>) -> Vec<String> {
+    let follow = Some(&config.standby.follow).filter(|url| !url.is_empty());
+    let known = leader.map(|leader| &leader.http);
+    let mut urls: Vec<String> = known.into_iter().chain(follow).cloned().collect();
+    urls.dedup();
+    urls
+}
+
+/// Makes the data directory that of a standby, if the settings ask for one. `url` is that of this server's HTTP
+/// port. Waits for a primary that is away.
+pub(crate) async fn prepare(config: &Config, url: &str) -> Result<(), Failure> {
+    let dir = &config.data.dir;
+    let follow = &config.standby.follow;
+    let stored = Stored::read(dir)?;
+    let has_database = dir.join(CURRENT).exists();
+    let leader = match stored.map(|stored| (stored.role, stored.leader)) {
+        None if follow.is_empty() => return Ok(()),
+        None if has_database => {
+            return Err(format!(
+                "standby.follow = {follow}, and {} has a database that is no standby's: move it away, or remove standby.follow",
+                dir.display()
+            )
+            .into());
+        }
+        Some((Role::Primary, _)) => {
+            if !follow.is_empty() {
+                tracing::warn!(
+                    "standby.follow = {follow} is ignored: this server has become the primary; remove the setting"
+                );
+            }
+            return Ok(());
+        }
+        Some((Role::Fenced, leader)) => {
+            let at = leader.map_or_else(String::new, |leader| format!(" {}:{}", leader.host, leader.port));
+            if follow.is_empty() {
+                tracing::error!("the primary{at} has taken the place of this server, which takes no calls");
+                return Ok(());
+            }
+            return Err(format!(
+                "the primary{at} has taken the place of this server: its data in {} may have writes that the primary lacks. To follow the primary, move the directory away",
+                dir.display()
+            )
+            .into());
+        }
+        Some((Role::Standby, _)) if has_database => return Ok(()),
+        Some((Role::Standby | Role::Copying, leader)) => leader,
+        None => None,
+    };
+    let urls = primaries(config, leader.as_ref());
+    if urls.is_empty() {
+        return Err("this standby does not know its primary: set standby.follow".into());
+    }
+    fs::create_dir_all(dir).map_err(|error| format!("creating {}: {error}", dir.display()))?;
+    let mut complained = false;
+    loop {
+        let mut refusals = Vec::new();
+        for from in &urls {
+            let remote = Remote::new(config, from)?;
+            match fetch(config, &remote, url).await {
+                Ok(head) => {
+                    let dir = dir.clone();
+                    tokio::task::spawn_blocking(move || install(&dir, &head)).await??;
+                    return Ok(());
+                }
+                Err(Unfetched::Away(why)) => {
+                    if !std::mem::replace(&mut complained, true) {
+                        tracing::warn!("no copy of {} yet, it is tried again: {why}", remote.url());
+                    }
+                }
+                Err(Unfetched::Refused(why)) => refusals.push(why),
+            }
+        }
+        if refusals.len() == urls.len() {
+            return Err(refusals.join("; ").into());
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
+}
+
+/// Why a copy was not fetched.
+enum Unfetched {
+    /// Another attempt may succeed.
+    Away(String),
+    Refused(String),
+}
+
+impl From<Failed> for Unfetched {
+    fn from(failed: Failed) -> Self {
+        match failed {
+            Failed::Away { .. } | Failed::Refused { status: 503, .. } => Self::Away(failed.to_string()),
+            failed => Self::Refused(failed.to_string()),
+        }
+    }
+}
+
+impl From<io::Error> for Unfetched {
+    fn from(error: io::Error) -> Self {
+        Self::Refused(format!("writing the copy: {error}"))
+    }
+}
+
+/// The answer as it arrives.
+struct Answer {
+    remote: Remote,
+    response: reqwest::Response,
+    /// Bytes that have arrived and were not taken.
+    arrived: Vec<u8>,
+}
+
+impl Answer {
+    /// Waits for more bytes.
+    async fn more(&mut self) -> Result<(), Unfetched> {
+        let chunk = self.response.chunk().await;
+        match chunk.map_err(|error| self.remote.away(&error))? {
+            Some(chunk) => {
+                self.arrived.extend_from_slice(&chunk);
+                Ok(())
+            }
+            None => Err(Unfetched::Away("it ended early".into())),
+        }
+    }
+
+    /// The next line.
+    async fn line(&mut self) -> Result<Vec<u8>, Unfetched> {
+        let mut searched = 0;
+        loop {
+            if let Some(at) = self.arrived[searched..].iter().position(|byte| *byte == b'\n') {
+                let rest = self.arrived.split_off(searched + at + 1);
+                let mut line = std::mem::replace(&mut self.arrived, rest);
+                line.pop();
+                return Ok(line);
+            }
+            searched = self.arrived.len();
+            if searched > LINE_BYTES_MAX {
+                return Err(Unfetched::Refused("its first line has no end".into()));
+            }
+            self.more().await?;
+        }
+    }
+
+    /// Hands out the next bytes as they come.
+    async fn bytes(
+        &mut self,
+        mut left: u64,
+        mut take: impl FnMut(&[u8]) -> io::Result<()>,
+    ) -> Result<(), Unfetched> {
+        while left > 0 {
+            if self.arrived.is_empty() {
+                self.more().await?;
+            }
+            let count = usize::try_from(left)
+                .unwrap_or(usize::MAX)
+                .min(self.arrived.len());
+            take(&self.arrived[..count])?;
+            self.arrived.drain(..count);
+            left -= count as u64;
+        }
+        Ok(())
+    }
+}
+
+/// Fetches a copy into the directory for unfinished ones.
+async fn fetch(config: &Config, remote: &Remote, url: &str) -> Result<CopyHead, Unfetched> {
+    let into = config.data.dir.join(COPYING);
+    match fs::remove_dir_all(&into) {
+        Err(error) if error.kind() != ErrorKind::NotFound => return Err(error.into()),
+        _ => fs::create_dir_all(&into)?,
+    }
+    let wanted = WantedCopy {
+        name: name(config),
+        url: url.to_owned(),
+    };
+    let mut answer = Answer {
+        response: remote.post(wire::COPY, &wanted, None).await?,
+        remote: remote.clone(),
+        arrived: Vec::new(),
+    };
+    let line = answer.line().await?;
+    let head: CopyHead = serde_json::from_slice(&line)
+        .map_err(|error| Unfetched::Refused(format!("its first line: {error}")))?;
+    let total: u64 = head.files.iter().map(|file| file.bytes).sum();
+    tracing::info!(
+        "a copy of {} is fetched: {} files, {total} bytes",
+        remote.url(),
+        head.files.len()
+    );
+    let mut manifest = Vec::new();
+    answer
+        .bytes(head.manifest_bytes, |bytes| {
+            manifest.extend_from_slice(bytes);
+            Ok(())
+        })
+        .await?;
+    fs::write(into.join(MANIFEST), &manifest)?;
+    for file in &head.files {
+        let is_below = file
+            .path
+            .components()
+            .all(|part| matches!(part, Component::Normal(_)));
+        if !is_below {
+            let what = format!("it has a file {}", file.path.display());
+            return Err(Unfetched::Refused(what));
+        }
+        let path = into.join(&file.path);
+        if let Some(parent) = path.parent() {
+            fs::create_dir_all(parent)?;
+        }
+        let mut written = private(&path)?;
+        let mut checksum = 0;
+        answer
+            .bytes(file.bytes, |bytes| {
+                checksum = crc32c::crc32c_append(checksum, bytes);
+                written.write_all(bytes)
+            })
+            .await?;
+        let mut theirs = Vec::new();
+        answer
+            .bytes(4, |bytes| {
+                theirs.extend_from_slice(bytes);
+                Ok(())
+            })
+            .await?;
+        if theirs != checksum.to_le_bytes() {
+            let what = format!("the checksum of {} is wrong", file.path.display());
+            return Err(Unfetched::Away(what));
+        }
+        written.set_len(file.length)?;
+        written.sync_all()?;
+    }
+    Ok(head)
+}
+
+/// What the primary's manifest says, in an unfinished copy.
+const MANIFEST: &str = "manifest-of-the-primary";
+
+/// Creates a file that only its owner reads.
+fn private(path: &Path) -> io::Result<File> {
+    use std::os::unix::fs::OpenOptionsExt as _;
+    let mut options = fs::OpenOptions::new();
+    options.write(true).create_new(true).mode(0o600).open(path)
+}
+
+/// Makes the copy the directory's database. Blocks.
+fn install(dir: &Path, head: &CopyHead) -> Result<(), Failure> {
+    let copy = dir.join(COPYING);
+    let from = copy.join(MANIFEST);
+    let manifest = fs::read(&from)?;
+    let restore = Restore::decode(&manifest, &from)?;
+    fs::remove_file(&from)?;
+    restore.install(&RealFs, &copy)?;
+    Engine::builder().settle(&restore, &copy)?;
+    let mut stored = Stored::standby(
+        head.term,
+        head.leader.clone(),
+        Place {
+            position: SeqId(head.position),
+            turn: head.turn,
+        },
+    );
+    stored.role = Role::Copying;
+    stored.write(dir)?;
+    let named = |path: &Path| {
+        let path = path.display().to_string();
+        move |error: io::Error| format!("{path}: {error}")
+    };
+    remove(&dir.join(CURRENT)).map_err(named(&dir.join(CURRENT)))?;
+    sync(dir)?;
+    for entry in fs::read_dir(dir)? {
+        let path = entry?.path();
+        let name = path
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
+        if DATABASE.contains(&name.as_str()) || name.starts_with("MANIFEST-") {
+            remove(&path).map_err(named(&path))?;
+        }
+    }
+    let security = security_dir(&copy);
+    if security.exists() {
+        let own = security_dir(dir);
+        fs::create_dir_all(&own)?;
+        for entry in fs::read_dir(&security)? {
+            let entry = entry?;
+            fs::rename(entry.path(), own.join(entry.file_name()))?;
+        }
+        fs::remove_dir(&security)?;
+        sync(&own)?;
+    }
+    let mut moved: Vec<PathBuf> = fs::read_dir(&copy)?
+        .map(|entry| entry.map(|entry| entry.path()))
+        .collect::<io::Result<_>>()?;
+    // The database is there once its last file is.
+    moved.sort_by_key(|path| path.ends_with(CURRENT));
+    for path in moved {
+        let to = dir.join(path.file_name().unwrap_or_default());
+        if path.ends_with(CURRENT) {
+            sync(dir)?;
+        }
+        if path.ends_with("LOCK") {
+            continue;
+        }
+        fs::rename(&path, &to).map_err(named(&to))?;
+    }
+    sync(dir)?;
+    stored.role = Role::Standby;
+    stored.write(dir)?;
+    fs::remove_dir_all(&copy)?;
+    Ok(())
+}
+
+fn remove(path: &Path) -> io::Result<()> {
+    let removed = if path.is_dir() {
+        fs::remove_dir_all(path)
+    } else {
+        fs::remove_file(path)
+    };
+    match removed {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        removed => removed,
+    }
+}
+
+fn sync(dir: &Path) -> io::Result<()> {
+    File::open(dir)?.sync_all()
+}
