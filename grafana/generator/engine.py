@@ -261,8 +261,7 @@ PEERS = [
         description="Edits that peers have made durable, their cells, and edits that were not sent, a second.",
     ),
     graph(
-    ("Backup", BACKUP),
-    ("Standby", STANDBY),
+        "Bytes for peers", "Bps",
         (total("basalt_replication_shipped_bytes_total", "peer"), "{{peer}}"),
         description="Bytes of the cells that peers have made durable.",
     ),
@@ -295,5 +294,6 @@ ROWS = [
     ("Compactions", COMPACTION),
     ("Background work and disk", BACKGROUND),
     ("Backup", BACKUP),
+    ("Standby", STANDBY),
     ("Replication peers", PEERS),
 ]

@@ -14,6 +14,7 @@ mod call;
 pub(crate) mod cell_counts;
 pub(crate) mod changes;
 mod charge;
+mod confirm;
 mod describe;
 mod failure;
 pub(crate) mod faults;

@@ -34,8 +34,6 @@ use std::time::Duration;
 use basalt_client::native::Cluster;
 use basalt_engine::Engine;
 use basalt_engine::cell::CellBatch;
-use basalt_engine::engine::Place;
-use basalt_engine::id::SeqId;
 use basalt_engine::metrics::disk_bytes_of_thread;
 use basalt_engine::op::ReadTier;
 use basalt_engine::schema::TableName;
@@ -46,8 +44,8 @@ use super::Failure;
 use super::backend::Backend;
 use super::call::Call;
 use super::charge::Charged;
+use super::confirm;
 use super::describe::Description;
-use super::writes;
 use crate::cluster::regions;
 use crate::config::StandbyReads;
 use crate::limits::admission::Class;
@@ -368,25 +366,9 @@ pub(super) fn run_admin<T>(
     serves(server, action)?;
     let done = work(Backend::of(server))?;
     if !matches!(action, Action::Connect | Action::Know | Action::Read) {
-        confirm_change(server)?;
+        confirm::change(server)?;
     }
     Ok(done)
-}
-
-/// Waits until a standby has made all changes of the schema, if the settings say so. Blocks.
-fn confirm_change(server: &Server) -> Result<(), Failure> {
-    let standbys = &server.copies().standbys;
-    if standbys.must_confirm()
-        && let Backend::Local(engine) = Backend::of(server)
-        && let Ok(runtime) = tokio::runtime::Handle::try_current()
-    {
-        let wanted = Place {
-            position: SeqId(0),
-            turn: engine.turns()?,
-        };
-        runtime.block_on(standbys.confirmed(wanted));
-    }
-    writes::still_primary(server)
 }
 
 /// Fails unless this server takes such calls: a standby, and a server that one has replaced, answer who the primary

@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use basalt_client::native::Cluster;
 use basalt_engine::cell::{CellBatch, OnShortage};
-use basalt_engine::engine::{GroupOutcome, Place};
-use basalt_engine::id::{Origin, SeqId};
+use basalt_engine::engine::GroupOutcome;
+use basalt_engine::id::Origin;
 use basalt_engine::op::{AtomicGroup, GroupStep, ReadTier, RowCondition, RowMutation, Test, Write, Writes};
 use basalt_engine::schema::{Durability, TableName};
 use basalt_engine::{Commit, Engine, Error};
@@ -17,6 +17,7 @@ use smallvec::SmallVec;
 
 use super::call::Call;
 use super::charge::Charged;
+use super::confirm;
 use super::describe::Description;
 use super::group::{Group, GroupDone, INLINE_CELLS, Step, reads};
 use super::pipeline::{self, Attempt, Judged, Request, View};
@@ -258,28 +259,6 @@ where
     pipeline::run(server, call, request)
 }
 
-/// Waits until a standby has a write that is durable here, if the settings say so. Fails if this server was replaced
-/// meanwhile: whether the next primary has the write is not known.
-async fn confirmed(server: &Server, seq: SeqId) -> Result<(), Failure> {
-    let copies = server.copies();
-    if copies.standbys.must_confirm() {
-        let wanted = Place {
-            position: seq.next(),
-            turn: 0,
-        };
-        copies.standbys.confirmed(wanted).await;
-    }
-    still_primary(server)
-}
-
-/// Fails if this server was replaced while a change was made: whether the next primary has it is not known.
-pub(super) fn still_primary(server: &Server) -> Result<(), Failure> {
-    match server.copies().standing.refusal() {
-        None => Ok(()),
-        Some(text) => Err(Failure::not_serving(format!("{text}; it may have been applied"))),
-    }
-}
-
 /// Waits for a commit, for a standby if the settings say so, and as long as the engine wants its writer slowed down.
 pub(super) async fn committed(server: &Server, commit: Commit) -> Result<(), Failure> {
     let pause = commit.pause();
@@ -288,7 +267,7 @@ pub(super) async fn committed(server: &Server, commit: Commit) -> Result<(), Fai
     }
     let seq = commit.seq();
     commit.await?;
-    confirmed(server, seq).await?;
+    confirm::write(server, seq).await?;
     if !pause.is_zero() {
         Box::pin(tokio::time::sleep(pause)).await;
     }

@@ -28,8 +28,9 @@ use crate::service::Failure;
 /// Bytes of a copy that are read at a time.
 const COPY_BYTES: usize = 1 << 20;
 
-/// Time between two looks at a log that has nothing new.
-const LOOK: Duration = Duration::from_millis(1);
+/// Time between two looks at a log that has nothing new. A write that was noted ends the wait; one that was noted
+/// between a look and the wait is seen by the next look.
+const LOOK: Duration = Duration::from_millis(5);
 
 /// Time between two saved positions of a standby.
 const SAVE: Duration = Duration::from_secs(1);
@@ -268,6 +269,19 @@ pub(crate) async fn log(server: &Arc<Server>, wanted: WantedLog) -> Result<Bytes
         position: SeqId(wanted.position),
         turn: wanted.turn,
     };
+    let end = server.engine().place();
+    if place.position > end.position {
+        // A power cut took the end of a log that is not synced (wal.sync = "os").
+        tracing::error!(
+            "standby {} is at position {}, and the log of this server ends at {}: writes were lost here, and the standby gets a new copy",
+            wanted.name,
+            place.position,
+            end.position
+        );
+        return Err(Refusal::Gone(
+            "the log of the primary ends before this place".into(),
+        ));
+    }
     acknowledge(server, &follower, place).await?;
     let mut held = follower.feed.lock().await;
     let mut feed = match held.take() {
@@ -280,8 +294,7 @@ pub(crate) async fn log(server: &Arc<Server>, wanted: WantedLog) -> Result<Bytes
     };
     let begun = Instant::now();
     while !feed.has_news(server.engine()) && begun.elapsed() < HEARTBEAT {
-        // The longer nothing came, the longer the next look may take.
-        tokio::time::sleep(LOOK.max(begun.elapsed() / 64)).await;
+        server.copies().standbys.written(LOOK).await;
     }
     let term = wanted.term;
     let (fed, feed, piece) = server

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use basalt_engine::engine::{Applied, Fed, Feed, Place};
 use basalt_engine::fs::Vfs;
 use basalt_engine::fs::sim::{SimFs, SimOptions};
+use basalt_engine::internals::crc32c;
 use basalt_engine::op::{ReadSpec, Scan};
 use basalt_engine::schema::{NamespaceDescriptor, TableName, TableState};
 use basalt_engine::{Engine, Error};
@@ -80,9 +81,26 @@ impl Pair {
         }
     }
 
+    /// Kills the leader, and starts it again. The follower gets a new copy if it lacks a turn.
+    fn kill_leader(&mut self, rig: &Rig) {
+        let turns = self.leader.turns().unwrap();
+        let (_, _, other) = Rig::open_simulated();
+        // The feed keeps the database, too.
+        self.feed = other.feed(Place::default()).unwrap();
+        self.leader = other;
+        self.leader = rig.open();
+        assert_eq!(self.leader.turns().unwrap(), turns, "their number is durable");
+        self.leader.keep_turns().unwrap();
+        if self.place.turn < turns {
+            self.leader.remove_log_reader("standby").unwrap();
+            *self = Self::of(rig, &Arc::clone(&self.leader));
+        }
+        self.feed = self.leader.feed(self.place).unwrap();
+    }
+
     /// Kills the follower, and starts it again where it has stored that it was.
     fn kill(&mut self) {
-        self.follower = Arc::clone(&self.rig.open_after_kill(&mut self.follower));
+        self.follower = self.rig.open_after_kill(&mut self.follower);
         self.follower.set_follows(true).unwrap();
         self.place = self.stored;
         self.feed = self.leader.feed(self.place).unwrap();
@@ -285,6 +303,44 @@ fn pieces_are_checked() {
     assert_eq!(fed(turns + 1), Fed::TurnsGone);
 }
 
+/// Goal: whatever a peer sends with a right checksum is applied or refused, and nothing panics.
+#[test]
+fn malformed_pieces_are_refused() {
+    let (_, rig, leader) = Rig::open_simulated();
+    let table = create(&leader);
+    let mut pair = Pair::of(&rig, &leader);
+    for number in 0..5 {
+        put(&leader, &table, &row(number), b"v");
+    }
+    leader
+        .create_table(descriptor("u", &["f"]), vec![row(5)])
+        .unwrap();
+    assert!(add_once(&leader, &table, b"counter", 7).0);
+    let mut piece = Vec::new();
+    leader.read_feed(&mut pair.feed, 1 << 20, &mut piece).unwrap();
+    piece.truncate(piece.len() - 4);
+    let mut apply = |content: &[u8]| {
+        let mut piece = content.to_vec();
+        piece.extend_from_slice(&crc32c(content).to_le_bytes());
+        let mut place = pair.place;
+        pair.follower.apply_piece(&piece, &mut place, &mut |_| Ok(()))
+    };
+    for length in 0..piece.len() {
+        assert!(apply(&piece[..length]).is_err(), "{length} bytes");
+    }
+    let mut random = Random(5);
+    for _ in 0..3_000 {
+        let mut changed = piece.clone();
+        for _ in 0..=random.below(3) {
+            let at = random.below(changed.len());
+            changed[at] = random.next().to_le_bytes()[0];
+        }
+        // Some changes make another valid piece.
+        let _ = apply(&changed);
+    }
+    assert!(apply(&piece).is_ok());
+}
+
 /// Numbers that look random (xorshift64*).
 struct Random(u64);
 
@@ -317,8 +373,15 @@ fn random_histories_are_followed_over_kills() {
         drop(leader);
         for _ in 0..60 {
             change(&pair.leader, &mut random);
-            match random.below(6) {
+            match random.below(8) {
                 0 => pair.kill(),
+                2 => {
+                    let place = pair.place;
+                    pair.kill_leader(&rig);
+                    if pair.place != place {
+                        pair.stored = pair.place;
+                    }
+                }
                 1 => {
                     let piece = 1 << random.below(16);
                     assert_eq!(pair.follow(piece).unfollowed, None);

@@ -9,7 +9,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use basalt_engine::engine::{Feed, Place};
@@ -129,6 +129,10 @@ pub(crate) struct Standbys {
     sync: StandbySync,
     limit: Duration,
     all: RwLock<BTreeMap<String, Arc<Follower>>>,
+    /// Number of them.
+    count: AtomicUsize,
+    /// Notified when this server has written something.
+    written: Notify,
     /// Notified when a standby has more.
     more: Notify,
     /// Whether writes wait for no standby, although they should.
@@ -145,6 +149,8 @@ impl Standbys {
             sync: config.sync,
             limit: Duration::from_millis(config.sync_timeout_ms),
             all: RwLock::default(),
+            count: AtomicUsize::new(0),
+            written: Notify::new(),
             more: Notify::new(),
             // Until a standby has everything.
             alone: AtomicBool::new(config.sync == StandbySync::Standby),
@@ -163,6 +169,7 @@ impl Standbys {
                 standbys.all.write().insert(name.to_owned(), follower);
             }
         }
+        standbys.note_count();
         standbys
     }
 
@@ -174,6 +181,23 @@ impl Standbys {
         self.all.read().values().cloned().collect()
     }
 
+    fn note_count(&self) {
+        self.count.store(self.all.read().len(), Ordering::Release);
+    }
+
+    /// Wakes the requests that wait for something new.
+    pub(crate) fn note_write(&self) {
+        if self.count.load(Ordering::Acquire) > 0 {
+            self.written.notify_waiters();
+        }
+    }
+
+    /// Waits for [`Self::note_write`], at most for this time.
+    pub(crate) async fn written(&self, limit: Duration) {
+        // Too late is as good as notified: the caller looks again.
+        let _ = tokio::time::timeout(limit, self.written.notified()).await;
+    }
+
     /// Makes a standby a reader of the log, from its present end on, instead of what it was. Blocks.
     pub(crate) fn begin(&self, engine: &Engine, name: &str, http: &str) -> Result<Arc<Follower>, Error> {
         let reader = format!("{PREFIX}{name}");
@@ -182,6 +206,7 @@ impl Standbys {
         let position = engine.add_log_reader(&reader, http.as_bytes())?;
         let follower = Arc::new(Follower::new(name, http, Place { position, turn: 0 }));
         all.insert(name.to_owned(), Arc::clone(&follower));
+        self.count.store(all.len(), Ordering::Release);
         Ok(follower)
     }
 
@@ -189,7 +214,9 @@ impl Standbys {
     pub(crate) fn remove(&self, engine: &Engine, name: &str) -> Result<bool, Error> {
         let mut all = self.all.write();
         let reader = engine.remove_log_reader(&format!("{PREFIX}{name}"))?;
-        if let Some(follower) = all.remove(name) {
+        let removed = all.remove(name);
+        self.count.store(all.len(), Ordering::Release);
+        if let Some(follower) = removed {
             follower.gauge.set(0.0);
             follower.behind.set(0.0);
         }

@@ -67,9 +67,13 @@ fn scrape_under_load() -> Scrape {
     // A peer has series of its own.
     let peer = Server::start(&dir.path().join("peer"), &[]);
     add_peer(&server, &peer);
+    // So has a standby.
+    let follow = format!("standby.follow=\"http://{}\"", server.http);
+    let standby = Server::start(&dir.path().join("standby"), &[&follow]);
     let mut text = server.http_get("/metrics");
     server.stop();
     peer.stop();
+    standby.stop();
     text.push_str(&metrics_of_tests());
     Scrape::parse(&text)
 }

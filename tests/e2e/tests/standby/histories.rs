@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::Instant;
 
 use basalt_client::Client;
 
@@ -96,10 +97,17 @@ fn no_acknowledged_write_is_lost_with_a_synchronous_standby() {
         let writer = Writer::start(leader.main, from);
         writer.await_writes(200 + 37 * (round % 7));
         leader.kill();
+        let killed = Instant::now();
         let acknowledged = writer.end();
         let promoted = standby.promote();
         assert_eq!(promoted["fenced"], json!(false));
         assert_eq!(promoted["term"], json!(round + 1));
+        standby.create(&format!("u{round}"));
+        println!(
+            "round {round}: promoted in {} ms, a table created {} ms after the kill",
+            promoted["took_ms"],
+            killed.elapsed().as_millis()
+        );
         let found = rows(&standby);
         // One more may have come, whose answer was lost.
         assert!(
@@ -125,6 +133,7 @@ fn a_prefix_is_there_without_a_synchronous_standby() {
         let acknowledged = writer.end();
         standby.promote();
         let found = rows(&standby);
+        println!("round {round}: {acknowledged} acknowledged, {found} found");
         assert!(
             found <= acknowledged + 1,
             "round {round}: {found} rows, {acknowledged} acknowledged"
@@ -150,6 +159,7 @@ fn a_switch_under_load_loses_nothing() {
         writer.await_writes(300);
         let promoted = standby.promote();
         assert_eq!(promoted["fenced"], json!(true));
+        println!("promoted beside a living primary in {} ms", promoted["took_ms"]);
         let acknowledged = writer.end();
         let found = rows(&standby);
         assert!(
