@@ -156,6 +156,10 @@ impl Config {
 
     /// Addresses that other machines can reach, unless that is accepted.
     fn refused_addresses(&self) -> Vec<ConfigError> {
+        // A standby without data gets both from its primary, and is checked again before it serves.
+        if !self.standby.follow.is_empty() && !self.data.dir.join("CURRENT").exists() {
+            return Vec::new();
+        }
         let open = self.ports().into_iter().filter(|(_, listen)| listen.is_open());
         open.filter(|_| !self.server.insecure && !self.is_secured())
             .map(|(key, listen)| {

@@ -119,10 +119,6 @@ pub(crate) fn run(config: Config, reload: Reload, given: Given) -> Result<ExitCo
     for warning in descriptors.warnings(&config) {
         tracing::warn!("{warning}");
     }
-    let security = Security::open(&config)?;
-    if let Some(exposure) = config.exposure() {
-        tracing::warn!("{exposure}");
-    }
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .thread_name("basalt-net")
@@ -159,6 +155,12 @@ pub(crate) fn run(config: Config, reload: Reload, given: Given) -> Result<ExitCo
     let (host, _) = cluster::advertised(&config.server.advertise, main_address);
     let url = standby::wire::url_of(&config, &host, http_address.port());
     runtime.block_on(standby::seed::prepare(&config, &url))?;
+    // The copy of a primary has its users, rights and certificates.
+    config.validate()?;
+    let security = Security::open(&config)?;
+    if let Some(exposure) = config.exposure() {
+        tracing::warn!("{exposure}");
+    }
     let restart = CancellationToken::new();
     let engine = Engine::builder()
         .options(Options {

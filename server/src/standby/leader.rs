@@ -283,6 +283,10 @@ pub(crate) async fn log(server: &Arc<Server>, wanted: WantedLog) -> Result<Bytes
         ));
     }
     acknowledge(server, &follower, place).await?;
+    if fenced && place.position >= end.position && place.turn >= end.turn {
+        // There is nothing more here: other standbys turn to the new primary.
+        return Err(Refusal::NotPrimary(standing.refusal().unwrap_or_default()));
+    }
     let mut held = follower.feed.lock().await;
     let mut feed = match held.take() {
         Some((at, feed)) if at == place => feed,

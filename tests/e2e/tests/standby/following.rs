@@ -183,7 +183,7 @@ fn another_standby_turns_to_the_new_primary() {
     leader.create("t");
     leader.fill("t", 0..100, "v");
     let first = Node::follow(&leader, &SMALL);
-    let second = Node::follow(&leader, &["standby.name=\"second\""]);
+    let second = Node::follow_as(&leader, "second", "http", &[]);
     await_standby(&leader, &first);
     await_standby(&leader, &second);
     first.promote();

@@ -54,8 +54,13 @@ impl Node {
 
     /// A standby of another server.
     fn follow(leader: &Node, settings: &[&str]) -> Self {
-        let follow = format!("standby.follow=\"{}\"", leader.http);
-        let name = format!("standby.name=\"of-{}\"", leader.http.port());
+        Self::follow_as(leader, &format!("of-{}", leader.http.port()), "http", settings)
+    }
+
+    /// A standby with that name, which reaches the other server by that scheme.
+    fn follow_as(leader: &Node, name: &str, scheme: &str, settings: &[&str]) -> Self {
+        let follow = format!("standby.follow=\"{scheme}://{}\"", leader.http);
+        let name = format!("standby.name=\"{name}\"");
         // It may start again by itself, and is looked for where it was.
         let (listen, http) = (free_address(), free_address());
         let listen = format!("server.listen=\"{listen}\"");

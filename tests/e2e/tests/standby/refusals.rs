@@ -83,6 +83,9 @@ fn commands_show_and_forget_standbys() {
             text + &String::from_utf8_lossy(&output.stderr),
         )
     };
+    until("the standby is connected", || {
+        leader.status()["standbys"][0]["connected"] == json!(true)
+    });
     let (_, shown) = basalt(&leader, &["standby", "status"]);
     let name = format!("of-{}", leader.http.port());
     assert!(

@@ -34,9 +34,10 @@ fn basalt(node: &Node, token: &Path, arguments: &[&str]) -> Result<String, Strin
         .output()
         .expect("the binary was built");
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    match output.status.success() {
-        true => Ok(text(&output.stdout)),
-        false => Err(text(&output.stderr)),
+    if output.status.success() {
+        Ok(text(&output.stdout))
+    } else {
+        Err(text(&output.stderr))
     }
 }
 
@@ -62,7 +63,7 @@ fn a_standby_with_users_follows_inside_tls() {
     let log = stranger.map(drop).expect_err("it has no login");
     assert!(log.contains("answers 401"), "{log}");
 
-    let standby = Node::follow(&leader, &[&follow, settings[0], settings[1]]);
+    let standby = Node::follow_as(&leader, "s", "https", &settings);
     until("the standby is connected", || {
         basalt(&leader, &token, &["standby", "status"]).is_ok_and(|shown| shown.contains(": connected,"))
     });

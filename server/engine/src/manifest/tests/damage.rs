@@ -242,14 +242,14 @@ fn the_second_version_had_no_snapshots() {
     header.uuid = Uuid([7; 16]);
     let mut bytes = header.encode().to_vec();
     bytes.resize(FRAME_ALIGN_BYTES, 0);
-    // The last byte is the number of snapshots.
+    // Behind it stand the numbers of snapshots, one byte, and of turns.
     put_frame(
         &mut bytes,
         &header.uuid,
         FRAME_ALIGN_BYTES as u64,
         9,
         0,
-        &payload[..payload.len() - 1],
+        &payload[..payload.len() - 9],
     );
     bytes.resize(bytes.len().next_multiple_of(RESERVE_BYTES as usize), 0);
     fs.remove_file(&path).unwrap();
@@ -259,7 +259,11 @@ fn the_second_version_had_no_snapshots() {
     let text = encode_current(header.number, &header.uuid);
     current.write_at(text.as_bytes(), 0).unwrap();
     let (manifest, read) = open(&fs).unwrap();
-    assert_eq!(read, *state);
+    let expected = ManifestState {
+        turns: 0,
+        ..state.clone()
+    };
+    assert_eq!(read, expected);
     let written = fs.contents(manifest.path()).unwrap();
     assert_eq!(
         Header::decode(manifest.path(), &written).unwrap().version,

@@ -245,7 +245,7 @@ fn a_dump_shows_every_frame() {
     let mut text = String::new();
     dump(&fs, manifest.path(), &mut text).unwrap();
     for part in [
-        "manifest 0000000000000001, format 6, uuid ",
+        "manifest 0000000000000001, format 7, uuid ",
         "snapshot after edit 0:",
         "edit 2: create table t (f, g) with regions [1 of t [, m) created 1001; 2 of t [m, ) created 1002]",
         "edit 5: compact family f of region 1, files [0000000000000001; 0000000000000003] became [0000000000000004 of t",
