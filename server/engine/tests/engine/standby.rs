@@ -319,7 +319,7 @@ fn malformed_pieces_are_refused() {
     let mut piece = Vec::new();
     leader.read_feed(&mut pair.feed, 1 << 20, &mut piece).unwrap();
     piece.truncate(piece.len() - 4);
-    let mut apply = |content: &[u8]| {
+    let apply = |content: &[u8]| {
         let mut piece = content.to_vec();
         piece.extend_from_slice(&crc32c(content).to_le_bytes());
         let mut place = pair.place;
