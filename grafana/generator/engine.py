@@ -9,7 +9,7 @@ DESCRIPTION = "The way of a write: log, memstore, flush, compaction; and what sl
 ALERTS = [
     "BasaltWritesSuspended", "BasaltDiskSpaceLow", "BasaltLogStalled", "BasaltClockBehind", "BasaltSyncSlow",
     "BasaltWriteStall", "BasaltWritesSlowed", "BasaltRegionsDamaged", "BasaltDamagedReads", "BasaltFlushFails", "BasaltCompactionFails",
-    "BasaltPaused", "BasaltBackupLags", "BasaltReplicationLags", "BasaltReplicationPeerDropped", "BasaltChangeReaderDropped",
+    "BasaltPaused", "BasaltBackupLags", "BasaltStandbyLags", "BasaltStandbyAlone", "BasaltReplicationLags", "BasaltReplicationPeerDropped", "BasaltChangeReaderDropped",
 ]
 
 REFUSED = [
