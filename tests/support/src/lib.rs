@@ -26,4 +26,4 @@ pub use oracle::Oracle;
 pub use process::{signal, until};
 pub use programs::{binary, example, workspace};
 pub use python::{Python, happybase, moto};
-pub use server::{Server, addresses, administer, check, serve};
+pub use server::{Server, addresses, administer, check, free_address, serve};

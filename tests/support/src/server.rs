@@ -4,6 +4,7 @@ use std::io::{BufRead, BufReader, Write as _};
 use std::net::SocketAddr;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::process::{memory, signal};
@@ -357,6 +358,24 @@ impl Drop for Server {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// An address of this machine that is free, for a server that is started again at it. Its port is below those that the
+/// system gives to other sockets meanwhile.
+pub fn free_address() -> SocketAddr {
+    use std::net::{Ipv4Addr, TcpListener};
+    static NEXT: AtomicU16 = AtomicU16::new(0);
+    // Tests of other processes begin elsewhere.
+    let begin = std::process::id() % 20_000;
+    for _ in 0..20_000 {
+        let number = u32::from(NEXT.fetch_add(1, Ordering::Relaxed));
+        let port = 10_000 + (begin + number) % 20_000;
+        let port = u16::try_from(port).expect("below 30,000");
+        if let Ok(bound) = TcpListener::bind((Ipv4Addr::LOCALHOST, port)) {
+            return bound.local_addr().expect("it is bound");
+        }
+    }
+    panic!("no port from 10000 to 29999 is free");
 }
 
 /// The two addresses in the line the server prints when it accepts calls.

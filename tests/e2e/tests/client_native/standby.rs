@@ -1,15 +1,8 @@
 //! A client that knows both servers of a pair goes on when the standby takes the primary's place.
 
-use std::net::{SocketAddr, TcpListener};
-
-use basalt_test_support::{JavaProgram, Server, until};
+use basalt_test_support::{JavaProgram, Server, free_address, until};
 
 use super::security::Commands;
-
-fn free_address() -> SocketAddr {
-    let bound = TcpListener::bind("127.0.0.1:0").expect("a port");
-    bound.local_addr().expect("it is bound")
-}
 
 /// A primary and a standby that has everything.
 fn pair(dir: &tempfile::TempDir) -> (Server, Server) {

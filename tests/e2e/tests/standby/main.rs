@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use basalt_client::native::{Cluster, ClusterOptions, Registry, Table};
 use basalt_client::{FamilySchema, Increment, Put, Row, Scan, TableSchema};
-use basalt_test_support::{Server, until};
+use basalt_test_support::{Server, free_address, until};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
@@ -160,12 +160,6 @@ impl Node {
         assert_eq!(status, 200, "{text}");
         serde_json::from_str(&text).expect("an answer")
     }
-}
-
-/// An address of this machine that is free now.
-fn free_address() -> SocketAddr {
-    let bound = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
-    bound.local_addr().expect("it is bound")
 }
 
 fn cluster_at(runtime: &Runtime, addresses: &[SocketAddr]) -> Cluster {
