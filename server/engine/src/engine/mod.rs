@@ -34,6 +34,7 @@ use crate::workers::{Job, Workers};
 
 mod atomic_group;
 mod builder;
+#[cfg(feature = "server")]
 mod follow;
 mod inspect;
 mod load;
@@ -67,11 +68,13 @@ pub use crate::workers::{Compacting, QueueStats, Work};
 pub use atomic_group::GroupOutcome;
 pub use builder::Builder;
 use builder::Parts;
+#[cfg(feature = "server")]
 #[doc(hidden)]
 pub use follow::{Applied, Fed, Feed, Place, Unfollowed};
 pub use inspect::{DamagedRegion, RegionRequests};
 pub use pin::LogPoint;
 pub use read::{RowsSeen, Scanner};
+#[cfg(feature = "server")]
 use replicate::Source;
 pub use rows::{Row, Rows};
 pub use table::Table;
