@@ -68,7 +68,7 @@ impl Server {
         behind.into_iter().chain(self.standing()).collect()
     }
 
-    /// What a standby, a server that was replaced, and a primary without its standby say.
+    /// The line about the role: of a standby, a fenced server, or a primary without its standby.
     fn standing(&self) -> Option<String> {
         let Copies {
             standing,

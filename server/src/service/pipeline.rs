@@ -372,7 +372,7 @@ pub(super) fn run_admin<T>(
 }
 
 /// Fails unless this server takes such calls: a standby, and a server that one has replaced, answer who the primary
-/// is, and a standby reads if it is told to.
+/// is, and a standby reads if `standby.reads` allows it.
 fn serves(server: &Server, action: Action) -> Result<(), Failure> {
     let standing = &server.copies().standing;
     if standing.is_primary() || action == Action::Connect {

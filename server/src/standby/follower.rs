@@ -145,7 +145,7 @@ async fn follow(server: &Arc<Server>) -> Result<(), String> {
             }
             answer = follower.ask() => answer,
         };
-        // Not given up in its middle: the place is that of what was applied.
+        // Never cancelled: the place must be that of the applied rows.
         let step = match answer {
             Ok(answer) => follower.apply(answer).await,
             Err(problem) => Err(problem),
@@ -196,7 +196,7 @@ impl Follower {
     async fn answer(&mut self, promotion: Promotion) -> bool {
         let promoted = self.promote().await;
         let done = promoted.is_ok();
-        // Fails when nobody waits for the answer any more.
+        // Fails when the request has ended.
         let _ = promotion.send(promoted);
         done
     }

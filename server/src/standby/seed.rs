@@ -48,7 +48,7 @@ pub(super) fn name(config: &Config) -> String {
     host.chars().filter(|letter| good(*letter)).take(64).collect()
 }
 
-/// URLs at which the primary may be: what a standby has learned, and the setting.
+/// URLs at which the primary may be: the last known primary, and the setting.
 pub(super) fn primaries(config: &Config, leader: Option<&Leader>) -> Vec<String> {
     let follow = Some(&config.standby.follow).filter(|url| !url.is_empty());
     let known = leader.map(|leader| &leader.http);
@@ -281,7 +281,7 @@ async fn fetch(config: &Config, remote: &Remote, url: &str) -> Result<CopyHead, 
     Ok(head)
 }
 
-/// What the primary's manifest says, in an unfinished copy.
+/// State of the primary's manifest, in an unfinished copy.
 const MANIFEST: &str = "manifest-of-the-primary";
 
 /// Creates a file that only its owner reads.

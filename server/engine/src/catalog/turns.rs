@@ -50,7 +50,7 @@ pub(super) struct Turns {
 /// The last turns.
 #[derive(Debug, Default)]
 struct Kept {
-    /// Whether somebody has asked for them.
+    /// Whether turns are kept ([`Turns::keep`]).
     wanted: bool,
     turns: VecDeque<Turn>,
     /// Bytes of their edits.

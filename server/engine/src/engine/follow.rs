@@ -65,7 +65,7 @@ pub struct Feed {
     turn: u64,
 }
 
-/// What a feed has.
+/// Outcome of [`Engine::read_feed`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fed {
     /// A piece that ends there; whether that was all there is.
@@ -78,7 +78,7 @@ pub enum Fed {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unfollowed(pub String);
 
-/// What was done with a piece.
+/// Outcome of [`Engine::apply_piece`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Applied {
     /// Rows that were written.

@@ -205,7 +205,7 @@ fn some_turns_cannot_be_followed() {
         .create_table(descriptor("u", &["f", "g"]), vec![row(5)])
         .unwrap();
     put(&engine, &table, &row(1), b"v");
-    assert_eq!(engine.turns_after(0).unwrap(), None, "nobody has asked for them");
+    assert_eq!(engine.turns_after(0).unwrap(), None, "turns are not kept yet");
     let _hold = engine.hold_log().unwrap();
     let follows = |what: &dyn Fn()| {
         let before = engine.turns().unwrap();

@@ -21,7 +21,7 @@ struct Pair {
     leader: Arc<Engine>,
     rig: Rig,
     follower: Arc<Engine>,
-    /// Where the follower is, and what it has stored of that.
+    /// Place of the follower, and the one that it has stored.
     place: Place,
     stored: Place,
     feed: Feed,
@@ -50,7 +50,7 @@ impl Pair {
         }
     }
 
-    /// Follows up to the end. Returns what was done, all together.
+    /// Follows up to the end. Returns the sum of the outcomes.
     fn follow(&mut self, bytes: u64) -> Applied {
         let mut all = Applied::default();
         loop {
@@ -238,7 +238,7 @@ fn a_follower_makes_every_change() {
     pair.check();
 }
 
-/// Goal: what a follower cannot make says so, and nothing behind it is applied.
+/// Goal: a change that the follower cannot make is reported, and nothing after it is applied.
 #[test]
 fn some_changes_need_a_new_copy() {
     let (_, rig, leader) = Rig::open_simulated();
@@ -261,7 +261,7 @@ fn some_changes_need_a_new_copy() {
     pair.check();
 }
 
-/// Goal: turns that are not kept are told, and a piece that was damaged or is of another release is refused.
+/// Goal: missing turns are reported, and damaged pieces are refused.
 #[test]
 fn pieces_are_checked() {
     let (_, rig, leader) = Rig::open_simulated();

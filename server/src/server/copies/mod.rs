@@ -31,7 +31,7 @@ pub(crate) struct Copies {
     pub(crate) sink: Sink,
     /// Whether this server takes calls.
     pub(crate) standing: Standing,
-    /// Of a standby: how it follows.
+    /// Figures of this server as a standby.
     pub(crate) following: Following,
     /// The servers that follow this one.
     pub(crate) standbys: Standbys,

@@ -77,7 +77,7 @@ impl Follower {
         }
     }
 
-    /// What it has durably.
+    /// Place up to which everything is durable at the standby.
     pub(crate) fn place(&self) -> Place {
         Place {
             position: SeqId(self.position.load(Ordering::Acquire)),
@@ -90,12 +90,12 @@ impl Follower {
         self.seen.lock().is_some_and(|seen| seen.elapsed() < CONNECTED)
     }
 
-    /// Whether its position is to be saved again, which is done then.
+    /// Returns `true` once in a period, for saving the position.
     pub(crate) fn is_save_due(&self, period: Duration) -> bool {
         is_due(&mut self.saved.lock(), period)
     }
 
-    /// Whether its files of users are to be compared again, which is done then.
+    /// Returns `true` once in a period, for comparing the files of users.
     pub(crate) fn is_security_due(&self, period: Duration) -> bool {
         is_due(&mut self.compared.lock(), period)
     }
@@ -114,7 +114,7 @@ impl Follower {
     }
 }
 
-/// Whether a period is over since the last time, which is now then.
+/// Returns `true` and stores the present time if a period has passed since the stored one.
 fn is_due(last: &mut Option<Instant>, period: Duration) -> bool {
     let is_due = last.is_none_or(|last| last.elapsed() >= period);
     if is_due {
@@ -223,7 +223,7 @@ impl Standbys {
         Ok(reader)
     }
 
-    /// Notes what a standby has durably, and that the log ended there when it asked.
+    /// Records the place that a standby acknowledges, and the end of the log at that time.
     pub(crate) fn acknowledge(&self, follower: &Follower, place: Place, end: Place) {
         *follower.seen.lock() = Some(Instant::now());
         follower.position.store(place.position.0, Ordering::Release);

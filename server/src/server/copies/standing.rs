@@ -1,10 +1,10 @@
-//! What this server is among the servers that have its data: the one that takes calls, a standby of it, or one
-//! whose place a standby has taken.
+//! The role of this server among the servers with the same data: primary, standby, or fenced, that is, replaced by a
+//! standby.
 //!
 //! A *term* counts changes of the primary. `basalt promote` makes a standby the primary of the next term, and fences
 //! the one before: a server that receives a higher term takes no more calls, now and after every start.
 //!
-//! What must outlive a start is in the file `standing` of the data directory, a line of JSON that is replaced as a
+//! The durable part is the file `standing` of the data directory, a line of JSON that is replaced as a
 //! whole ([`Stored`]). Without the file a server is the primary of term 0.
 
 use std::fs::File;
@@ -26,7 +26,7 @@ const FILE: &str = "standing";
 /// Version of the file.
 const FORMAT: u32 = 1;
 
-/// What a server is.
+/// Role of a server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Role {
@@ -74,13 +74,13 @@ pub(crate) struct Stored {
     format: u32,
     pub(crate) role: Role,
     pub(crate) term: u64,
-    /// The primary, as far as this server knows; `None` if it is this one, or unknown.
+    /// The last known primary; `None` if it is this server, or unknown.
     pub(crate) leader: Option<Leader>,
-    /// Of a standby: the position in the primary's log.
+    /// Standby: position in the primary's log.
     position: u64,
-    /// Of a standby: the last turn of the primary.
+    /// Standby: last turn of the primary.
     turn: u64,
-    /// Of a primary: the URL of the one before, until it is known to be fenced.
+    /// Primary: URL of the one before, until that has confirmed the fence.
     pub(crate) to_fence: Option<String>,
 }
 
@@ -177,7 +177,7 @@ impl Standing {
         self.stored.lock().leader.clone()
     }
 
-    /// What is stored now.
+    /// The stored state.
     pub(crate) fn stored(&self) -> Stored {
         self.stored.lock().clone()
     }

@@ -174,7 +174,7 @@ pub(crate) fn encode_snapshot(state: &ManifestState) -> Vec<u8> {
     put_list(&mut out, state.snapshots.values(), |out, snapshot| {
         put_snapshot_meta(out, snapshot);
     });
-    // Of one length, whatever the number: edits do not make a snapshot larger by it.
+    // Fixed length, so that an edit does not enlarge the snapshot by it.
     out.extend_from_slice(&state.turns.to_le_bytes());
     out
 }
