@@ -282,8 +282,12 @@ fn large_rows_asked_for_at_once_stay_within_the_budget() {
     server.stop();
 }
 
-/// Sends nearly all of a large put, waits until the server closes the connection, and begins again.
-fn send_halves(address: SocketAddr, stop: &AtomicBool) {
+/// Sends nearly all of a large put, waits until the server closes the connection, pauses, and begins
+/// again.
+///
+/// Pauses of different lengths keep senders apart. Senders that begin together have a share of the
+/// memory each, wait for more together, and are refused together before a message has arrived in part.
+fn send_halves(address: SocketAddr, pause: Duration, stop: &AtomicBool) {
     const CLAIMED: u32 = 6 << 20;
     let mut head = CLAIMED.to_be_bytes().to_vec();
     head.extend_from_slice(&[0x80, 1, 0, 1, 0, 0, 0, 3]);
@@ -307,7 +311,7 @@ fn send_halves(address: SocketAddr, stop: &AtomicBool) {
         }
         // A client that reconnects at once competes for the memory that its connection has just
         // released, so it pauses first.
-        std::thread::park_timeout(Duration::from_millis(100));
+        std::thread::park_timeout(pause);
     }
 }
 
@@ -320,10 +324,11 @@ fn messages_that_stop_half_way_lock_nobody_out() {
     let runtime = tokio::runtime::Runtime::new().expect("threads can be had");
     let (server, client) = runtime.block_on(start(dir.path()));
     let stop = Arc::new(AtomicBool::new(false));
-    let senders: Vec<_> = (0..12)
-        .map(|_| {
+    let senders: Vec<_> = (1..=12)
+        .map(|sender| {
             let (address, stop) = (server.thrift, Arc::clone(&stop));
-            std::thread::spawn(move || send_halves(address, &stop))
+            let pause = Duration::from_millis(100) * sender;
+            std::thread::spawn(move || send_halves(address, pause, &stop))
         })
         .collect();
     // Wait until the unfinished messages hold half of the memory for requests.
