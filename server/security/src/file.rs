@@ -193,7 +193,7 @@ impl Document {
             return Err(self.whole(problem, "remove entries that are not needed"));
         }
         let remedy = "the old file is unchanged; check space and permissions of the directory";
-        write_private(&self.path, &text).map_err(|error| self.io("it cannot be replaced", &error, remedy))
+        replace(&self.path, &text).map_err(|error| self.io("it cannot be replaced", &error, remedy))
     }
 
     /// A fault of the document as a whole.
@@ -285,8 +285,17 @@ pub(crate) fn read_private(path: &Path) -> io::Result<Option<(Zeroizing<Vec<u8>>
     Ok(Some((contents, Stamp::of(&metadata))))
 }
 
-/// Replaces a file by one with mode 0600. Callers exclude each other.
-pub(crate) fn write_private(path: &Path, contents: &[u8]) -> io::Result<Stamp> {
+/// Replaces a file, whole or not at all, by one that only its owner can read (mode 0600). It is on the
+/// disk when this returns. Callers exclude each other.
+///
+/// # Errors
+///
+/// The system's.
+pub fn write_private(path: &Path, contents: &[u8]) -> io::Result<()> {
+    replace(path, contents).map(drop)
+}
+
+fn replace(path: &Path, contents: &[u8]) -> io::Result<Stamp> {
     let temporary = beside(path, ".new");
     // One that an interrupted change has left.
     match fs::remove_file(&temporary) {

@@ -4,6 +4,7 @@ use basalt_client::security;
 use serde_json::Value;
 
 use super::command_line::Login;
+use crate::socket::{http_client, with_causes};
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
@@ -88,22 +89,8 @@ async fn send(
     path: &str,
     body: Option<String>,
 ) -> Result<reqwest::Response, Failure> {
-    // The library of HTTP takes TLS's cryptography from the process. It may be there already.
-    let _ = rustls::crypto::ring::default_provider().install_default();
-    let mut client = reqwest::Client::builder();
-    let scheme = match &login.ca {
-        None => "http",
-        Some(file) => {
-            let pem = std::fs::read(file).map_err(|error| format!("reading {}: {error}", file.display()))?;
-            client = client.tls_certs_only([reqwest::Certificate::from_pem(&pem)?]);
-            "https"
-        }
-    };
-    let url = if address.contains("://") {
-        format!("{}{path}", address.trim_end_matches('/'))
-    } else {
-        format!("{scheme}://{address}{path}")
-    };
+    let (client, base) = http_client(address, login.ca.as_deref())?;
+    let url = format!("{base}{path}");
     let client = client.build()?;
     let mut request = match body {
         Some(body) => client.post(url).body(body),
@@ -124,16 +111,5 @@ async fn send(
     request
         .send()
         .await
-        .map_err(|error| format!("no server answers at {address}: {}", causes(&error)).into())
-}
-
-/// An error with its causes: the library's text alone does not say what failed.
-fn causes(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text = format!("{text}: {error}");
-        cause = error.source();
-    }
-    text
+        .map_err(|error| format!("no server answers at {address}: {}", with_causes(&error)).into())
 }

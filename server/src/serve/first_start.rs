@@ -14,6 +14,7 @@ use std::time::{Duration, SystemTime};
 
 use basalt_security::certificate::Authority;
 use basalt_security::certificate::authority::{CA_CERTIFICATE, SERVER_CERTIFICATE};
+use basalt_security::file::write_private;
 use basalt_security::token::TokenFile;
 use basalt_security::users::{NewUser, UserFile};
 
@@ -92,8 +93,8 @@ impl FirstStart {
         if !credentials.token.exists() {
             let ((_, token), ..) =
                 users.update(|users| users.issue_token(SUPERUSER, SUPERUSER_VALID, now))?;
-            private_file(&credentials.token_text, token.to_text().as_bytes())?;
-            private_file(&credentials.token, &TokenFile::of(&token, cluster_id).to_bytes())?;
+            write_private(&credentials.token_text, token.to_text().as_bytes())?;
+            write_private(&credentials.token, &TokenFile::of(&token, cluster_id).to_bytes())?;
         }
         Ok(Some(credentials))
     }
@@ -152,22 +153,6 @@ fn names(advertise: &str) -> Vec<String> {
         }
     }
     names
-}
-
-/// Writes a file that only its owner reads, whole or not at all.
-fn private_file(path: &Path, contents: &[u8]) -> std::io::Result<()> {
-    use std::io::Write as _;
-    use std::os::unix::fs::OpenOptionsExt as _;
-    let unfinished = path.with_extension("unfinished");
-    let mut file = std::fs::OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(0o600)
-        .open(&unfinished)?;
-    file.write_all(contents)?;
-    file.sync_all()?;
-    std::fs::rename(&unfinished, path)
 }
 
 #[cfg(test)]

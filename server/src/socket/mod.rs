@@ -28,8 +28,10 @@ use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
+mod outgoing;
 mod tls;
 
+pub(crate) use outgoing::{http_client, with_causes};
 use tls::Tls;
 
 /// Room for one read of discarded bytes.

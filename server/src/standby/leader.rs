@@ -3,12 +3,13 @@
 use std::fs::File;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io::{self, ErrorKind, Read as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use basalt_engine::engine::{Fed, Pin, Place};
 use basalt_engine::id::SeqId;
+use basalt_security::file::write_private;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
@@ -529,8 +530,6 @@ fn millis(time: Duration) -> u64 {
 
 /// Writes the files of users, rights and certificates that the primary has, and removes others.
 pub(super) fn take_security(data_dir: &Path, given: &SecurityFiles) -> io::Result<()> {
-    use std::io::Write as _;
-    use std::os::unix::fs::OpenOptionsExt as _;
     let dir = security_dir(data_dir);
     std::fs::create_dir_all(&dir)?;
     let known = security_files(data_dir)?;
@@ -554,16 +553,7 @@ pub(super) fn take_security(data_dir: &Path, given: &SecurityFiles) -> io::Resul
         {
             continue;
         }
-        let unfinished: PathBuf = dir.join(format!("{name}.unfinished"));
-        let mut file = std::fs::OpenOptions::new()
-            .write(true)
-            .create(true)
-            .truncate(true)
-            .mode(0o600)
-            .open(&unfinished)?;
-        file.write_all(&bytes)?;
-        file.sync_all()?;
-        std::fs::rename(&unfinished, dir.join(name))?;
+        write_private(&dir.join(name), &bytes)?;
     }
     for (name, _) in known {
         if !given.files.iter().any(|(given, _)| *given == name) {

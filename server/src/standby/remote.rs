@@ -1,6 +1,5 @@
 //! Requests to the HTTP port of another server.
 
-use std::error::Error as _;
 use std::path::Path;
 use std::time::Duration;
 
@@ -10,6 +9,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::config::Config;
+use crate::socket::{http_client, with_causes};
 
 /// Longest wait for a connection.
 const CONNECT: Duration = Duration::from_millis(500);
@@ -39,8 +39,6 @@ pub(super) enum Failed {
 impl Remote {
     /// The server at a URL or address, as the settings say how to log in there.
     pub(super) fn new(config: &Config, url: &str) -> Result<Self, Failed> {
-        // The library of HTTP takes TLS's cryptography from the process. It may be there already.
-        let _ = rustls::crypto::ring::default_provider().install_default();
         let own = config.security_dir().join(CA_CERTIFICATE);
         let settings = &config.standby;
         let ca: Option<&Path> = match settings.ca.as_os_str().is_empty() {
@@ -48,16 +46,7 @@ impl Remote {
             true if own.exists() => Some(&own),
             true => None,
         };
-        let mut client = reqwest::Client::builder()
-            .connect_timeout(CONNECT)
-            .tcp_nodelay(true);
-        if let Some(file) = ca {
-            let wrong =
-                |error: &dyn std::fmt::Display| Failed::Settings(format!("{}: {error}", file.display()));
-            let pem = std::fs::read(file).map_err(|error| wrong(&error))?;
-            let certificate = reqwest::Certificate::from_pem(&pem).map_err(|error| wrong(&error))?;
-            client = client.tls_certs_only([certificate]);
-        }
+        let (client, url) = http_client(url, ca).map_err(Failed::Settings)?;
         let token = if settings.token_file.as_os_str().is_empty() {
             None
         } else {
@@ -70,13 +59,9 @@ impl Remote {
             };
             Some(token.to_text().to_string())
         };
-        let scheme = if ca.is_some() { "https" } else { "http" };
-        let url = if url.contains("://") {
-            url.trim_end_matches('/').to_owned()
-        } else {
-            format!("{scheme}://{url}")
-        };
         let client = client
+            .connect_timeout(CONNECT)
+            .tcp_nodelay(true)
             .build()
             .map_err(|error| Failed::Settings(error.to_string()))?;
         Ok(Self { client, url, token })
@@ -150,15 +135,9 @@ impl Remote {
 
     /// The error of a connection, with its causes.
     pub(super) fn away(&self, error: &reqwest::Error) -> Failed {
-        let mut why = error.to_string();
-        let mut cause = error.source();
-        while let Some(error) = cause {
-            why = format!("{why}: {error}");
-            cause = error.source();
-        }
         Failed::Away {
             url: self.url.clone(),
-            why,
+            why: with_causes(error),
         }
     }
 }

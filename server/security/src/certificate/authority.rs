@@ -206,7 +206,7 @@ fn pem(label: &str, der: &[u8]) -> Zeroizing<String> {
 
 fn write(path: &Path, contents: &[u8]) -> Result<()> {
     let written = file::write_private(path, contents);
-    written.map(drop).map_err(|error| {
+    written.map_err(|error| {
         fault(
             path,
             format!("it cannot be written: {error}"),
