@@ -22,6 +22,9 @@
 //! Bounds: beyond a maximum number, the oldest nonces are dropped before they expire. Each takes at
 //! most 100 bytes.
 //!
+//! A database that follows another one notes its place beside the rows, in the form of a nonce ([`Mark`]): the
+//! last one is kept as nonces are, for ever.
+//!
 //! The times in the log are the server's *lived time*: it begins at the wall-clock time of the first
 //! start, advances with the monotonic clock while the server runs, and continues after a restart at the
 //! latest time in the log. So a wall clock that is set, before, during or after a restart, changes no
@@ -44,6 +47,36 @@ pub const NONCE_BYTES: usize = 100;
 /// Shards with a lock each, so that writers rarely contend, and wait only briefly while one grows.
 const SHARDS: usize = 16;
 
+/// How far a database has followed another one, as it stands in the log beside the last row of before: as a nonce
+/// with the number 0, which no operation of a client has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Mark {
+    /// Number of the copy that follows: those of another one say nothing of this one.
+    pub copy: u16,
+    /// The next row of the database that is followed. 48 bits, so that the nonce has room for the copy.
+    pub next: SeqId,
+}
+
+impl Mark {
+    const NEXT_BITS: u32 = 48;
+
+    /// The mark as it stands in the log.
+    pub(crate) fn to_nonce(self) -> Nonce {
+        Nonce {
+            group: u64::from(self.copy) << Self::NEXT_BITS | self.next.0,
+            number: 0,
+        }
+    }
+
+    /// The mark that a nonce is; `None` for one of a client.
+    pub(crate) fn of(nonce: Nonce) -> Option<Self> {
+        (nonce.number == 0).then(|| Self {
+            copy: (nonce.group >> Self::NEXT_BITS) as u16,
+            next: SeqId(nonce.group & ((1 << Self::NEXT_BITS) - 1)),
+        })
+    }
+}
+
 /// The nonces of a database.
 #[derive(Debug)]
 pub(crate) struct Nonces {
@@ -52,6 +85,8 @@ pub(crate) struct Nonces {
     shard_max: usize,
     /// Lived time, in milliseconds, and monotonic time at the start.
     began: (u64, Duration),
+    /// The last mark, and the edit of the log that has it.
+    mark: Mutex<Option<(Mark, SeqId)>>,
 }
 
 #[derive(Debug, Default)]
@@ -95,6 +130,7 @@ impl Nonces {
             shards: std::array::from_fn(|_| Mutex::default()),
             shard_max: max.div_ceil(SHARDS),
             began: (lived_ms, now),
+            mark: Mutex::default(),
         }
     }
 
@@ -111,17 +147,38 @@ impl Nonces {
         shard.known.contains(&nonce)
     }
 
-    /// Records that the operation is applied, and that the edit `logged` has its nonce.
+    /// The last mark.
+    pub(crate) fn mark(&self) -> Option<Mark> {
+        self.mark.lock().map(|(mark, _)| mark)
+    }
+
+    /// Keeps no mark any more: the database follows none.
+    pub(crate) fn forget_mark(&self) {
+        *self.mark.lock() = None;
+    }
+
+    /// Records that the operation is applied, and that the edit `logged` has its nonce; or the next mark.
     pub(crate) fn note(&self, nonce: Nonce, logged: SeqId, now: Duration) {
+        if let Some(mark) = Mark::of(nonce) {
+            *self.mark.lock() = Some((mark, logged));
+            return;
+        }
         let expires_ms = millis(now) + kept_ms();
         let mut shard = self.shard(nonce).lock();
         shard.expire(millis(now));
         shard.add(nonce, expires_ms, logged, self.shard_max);
     }
 
-    /// The nonces that are kept and stand in edits up to `last`.
+    /// The nonces that are kept and stand in edits up to `last`, and the mark if it does.
     pub(crate) fn logged_up_to(&self, last: SeqId, now: Duration) -> Vec<Kept> {
-        let mut found = Vec::new();
+        let mark = self.mark.lock().filter(|(_, logged)| *logged <= last);
+        let mut found: Vec<Kept> = mark
+            .map(|(mark, _)| Kept {
+                nonce: mark.to_nonce(),
+                age_ms: 0,
+            })
+            .into_iter()
+            .collect();
         for shard in &self.shards {
             let mut shard = shard.lock();
             shard.expire(millis(now));
@@ -136,6 +193,11 @@ impl Nonces {
 
     /// Records that all nonces in edits up to `last` stand in the edit `again` too.
     pub(crate) fn logged_again(&self, last: SeqId, again: SeqId) {
+        if let Some((_, logged)) = &mut *self.mark.lock()
+            && *logged <= last
+        {
+            *logged = again;
+        }
         for shard in &self.shards {
             let mut shard = shard.lock();
             for entry in shard.by_age.iter_mut().filter(|entry| entry.logged <= last) {
@@ -206,6 +268,8 @@ pub(crate) struct Replay {
     max: usize,
     /// The latest time in the log.
     latest_ms: Option<u64>,
+    /// The last mark, and the last edit that has it.
+    mark: Option<(Mark, SeqId)>,
 }
 
 impl Replay {
@@ -215,12 +279,17 @@ impl Replay {
             found: HashMap::new(),
             max: max.max(1),
             latest_ms: None,
+            mark: None,
         }
     }
 
     /// Records the nonce of an operation applied at `applied_ms`, which the edit `logged` has.
     /// REQUIRES: sequence ids grow from call to call.
     pub(crate) fn note(&mut self, nonce: Nonce, applied_ms: u64, logged: SeqId) {
+        if let Some(mark) = Mark::of(nonce) {
+            self.mark = Some((mark, logged));
+            return;
+        }
         self.latest_ms = self.latest_ms.max(Some(applied_ms));
         if self.age_ms(applied_ms) >= kept_ms() {
             return;
@@ -236,6 +305,7 @@ impl Replay {
     /// wall-clock time `wall_ms`.
     pub(crate) fn finish(self, now: Duration, wall_ms: u64) -> Nonces {
         let nonces = Nonces::new(self.max, self.latest_ms.unwrap_or(wall_ms), now);
+        *nonces.mark.lock() = self.mark;
         for (nonce, (applied_ms, logged)) in self.latest() {
             let left_ms = kept_ms().saturating_sub(self.age_ms(applied_ms));
             if left_ms == 0 {
@@ -313,6 +383,37 @@ mod tests {
         assert_eq!(nonces.logged_up_to(SeqId(8), seconds(90)), []);
         assert_eq!(nonces.logged_up_to(SeqId(12), seconds(90)).len(), 2);
         assert_eq!(nonces.logged_up_to(SeqId(12), seconds(20 * 60)).len(), 1);
+    }
+
+    #[test]
+    fn the_last_mark_is_kept_until_it_is_forgotten() {
+        let mark = |next| Mark {
+            copy: 3,
+            next: SeqId(next),
+        };
+        assert_eq!(Mark::of(mark(9).to_nonce()), Some(mark(9)));
+        assert_eq!(Mark::of(nonce(1)), None);
+        let nonces = Nonces::new(100, 0, seconds(0));
+        for next in [7, 9] {
+            nonces.note(mark(next).to_nonce(), SeqId(next), seconds(1));
+        }
+        assert!(nonces.is_empty(), "a mark is no operation");
+        let kept = nonces.logged_up_to(SeqId(9), seconds(90));
+        assert_eq!(
+            kept.iter().map(|kept| Mark::of(kept.nonce)).collect::<Vec<_>>(),
+            [Some(mark(9))]
+        );
+        nonces.logged_again(SeqId(9), SeqId(20));
+        assert_eq!(nonces.logged_up_to(SeqId(19), seconds(90)), []);
+
+        let mut replay = Replay::new(100);
+        for next in [7, 9] {
+            replay.note(mark(next).to_nonce(), 5, SeqId(next));
+        }
+        let nonces = replay.finish(seconds(1), 0);
+        assert_eq!(nonces.mark(), Some(mark(9)));
+        nonces.forget_mark();
+        assert_eq!(nonces.logged_up_to(SeqId(9), seconds(1)), []);
     }
 
     #[test]

@@ -432,7 +432,10 @@ async fn take_standing(server: &Arc<Server>) -> Result<(), Failure> {
     match standing.role() {
         Role::Primary if server.copies().standbys.all().is_empty() => {}
         Role::Primary => engine.keep_turns()?,
-        Role::Standby | Role::Copying => engine.set_follows(true)?,
+        Role::Standby | Role::Copying => {
+            let reached = engine.set_follows(Some(standing.copy()))?;
+            standing.note_position(reached);
+        }
         Role::Fenced => engine.suspend_writes_of("standby", standing.refusal()),
     }
     Ok(())

@@ -340,7 +340,7 @@ impl Follower {
         let promoted = server.on_pool(move |server| {
             let engine = server.engine();
             engine.keep_turns()?;
-            engine.set_follows(false)?;
+            engine.set_follows(None)?;
             let stored = server.copies().standing.change(|stored| {
                 stored.role = Role::Primary;
                 stored.term = term;

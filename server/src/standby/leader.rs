@@ -397,6 +397,10 @@ pub(crate) async fn fence(server: &Arc<Server>, fence: Fence) -> Result<Fenced, 
         )));
     }
     let standing = &server.copies().standing;
+    if matches!(standing.role(), Role::Standby | Role::Copying) {
+        // It was made a copy since, takes no writes of clients, and its place belongs to its own term.
+        return Ok(Fenced { position: 0, turn: 0 });
+    }
     let (term, leader) = (fence.term, fence.leader);
     let is_fenced = server
         .on_pool(move |server| {

@@ -359,6 +359,31 @@ pub const BUGS: &[Bug] = &[
         )],
     },
     Bug {
+        name: "standby-forgets-its-mark",
+        what: "a standby that starts again applies rows that it has once more, and shows what was deleted since",
+        caught_by: &[Sim("pairs --steps 60000")],
+    },
+    Bug {
+        name: "standby-forgets-nonces",
+        what: "a standby that takes over does not know the nonces of operations",
+        caught_by: &[Sim("pairs --steps 60000")],
+    },
+    Bug {
+        name: "standby-place-before-rows",
+        what: "a standby says that it has rows before they are durable",
+        caught_by: &[Sim("pairs --steps 60000")],
+    },
+    Bug {
+        name: "standby-times-go-back",
+        what: "a standby that takes over gives writes earlier timestamps than those of rows that it has followed",
+        caught_by: &[Sim("pairs --steps 60000")],
+    },
+    Bug {
+        name: "standby-turns-before-rows",
+        what: "a standby makes changes of the schema before the rows that came before them",
+        caught_by: &[Sim("pairs --steps 60000")],
+    },
+    Bug {
         name: "state-size-not-checked",
         what: "schema changes make the manifest's state larger than a start can write",
         caught_by: &[Test("-p basalt-engine --lib manifest::tests::size")],

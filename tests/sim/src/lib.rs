@@ -9,6 +9,7 @@
 //! life      a process: an open engine, open scans, the calls so far
 //! verify    after a crash: opens, compares, goes on working, checks
 //! cuts      a power cut before and after every call of the file system, and cuts during recovery
+//! pairs     a leader and its standby: both die, the network loses, the standby takes over
 //! random    chains of lives of one database, cut at random
 //! errors    EIO, ENOSPC and EDQUOT at every call of the file system
 //! bits      every bit of a reference directory flipped; files missing, swapped, truncated
@@ -42,6 +43,7 @@ pub mod jobs;
 mod life;
 mod load;
 mod model;
+pub mod pairs;
 pub mod random;
 mod read;
 mod reference;

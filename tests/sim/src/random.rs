@@ -132,7 +132,7 @@ fn until_death(life: &mut Life) -> Stop {
 
 /// Removes unreferenced files, as an operator does now and then: the engine keeps them, and they
 /// would grow with every life.
-fn remove_orphans(disk: &SimFs) -> std::io::Result<()> {
+pub(crate) fn remove_orphans(disk: &SimFs) -> std::io::Result<()> {
     let orphans = super::below("orphans");
     for path in disk.files() {
         if path.starts_with(&orphans) {

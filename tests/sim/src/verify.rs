@@ -200,7 +200,7 @@ impl Life {
     }
 
     /// Writes a row, and checks that its timestamp is not before that of any acknowledged write.
-    fn prove_time(&mut self) -> std::result::Result<(), Stop> {
+    pub(crate) fn prove_time(&mut self) -> std::result::Result<(), Stop> {
         let Some(table) = self.enabled() else {
             return Ok(());
         };

@@ -32,7 +32,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use hashbrown::HashMap;
 use parking_lot::{Mutex, MutexGuard};
@@ -242,8 +242,9 @@ pub(crate) struct Catalog {
     pinned_links: PinnedLinks,
     /// Changes that the log does not show. Noted under `manifest`.
     turns: Turns,
-    /// Whether the database follows another one: it splits, merges and forgets nothing by itself.
-    follows: AtomicBool,
+    /// Number of the copy plus 1 if the database follows another one: it splits, merges and forgets nothing by
+    /// itself. Else 0.
+    follows: AtomicU32,
 }
 
 /// The greatest timestamp and sequence id assigned so far.
@@ -278,7 +279,7 @@ impl Catalog {
             noted_segment: AtomicU64::new(0),
             pinned_links: PinnedLinks::default(),
             turns: Turns::new(manifest.state().turns),
-            follows: AtomicBool::new(false),
+            follows: AtomicU32::new(0),
             manifest: Mutex::new(manifest),
         }
     }

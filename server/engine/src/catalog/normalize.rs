@@ -38,7 +38,7 @@ impl Catalog {
         table.state == TableState::Enabled
             && table.descriptor.normalizer_options().enabled
             && self.is_on(Switch::Normalizer)
-            && !self.follows()
+            && self.follows().is_none()
     }
 
     /// Splits and merges regions of the table. Returns the new regions. A change that fails is reported, and

@@ -290,13 +290,15 @@ impl Catalog {
 
     /// Makes the database follow another one, or no more: meanwhile it splits, merges and forgets nothing by
     /// itself.
-    pub(crate) fn set_follows(&self, follows: bool) {
+    pub(crate) fn set_follows(&self, copy: Option<u16>) {
+        let follows = copy.map_or(0, |copy| 1 + u32::from(copy));
         self.follows.store(follows, Ordering::Release);
     }
 
-    /// Whether the database follows another one.
-    pub(super) fn follows(&self) -> bool {
-        self.follows.load(Ordering::Acquire)
+    /// Number of the copy that follows another database; `None` for one that follows none.
+    pub(crate) fn follows(&self) -> Option<u16> {
+        let follows = self.follows.load(Ordering::Acquire).checked_sub(1)?;
+        u16::try_from(follows).ok()
     }
 
     /// Ends a pin's need for links.

@@ -149,7 +149,7 @@ fn attempt(
         shared,
         region,
         &plans.rows,
-        group.nonce,
+        group.nonce.as_slice(),
         group.origin,
         logging,
         &mut reserved,

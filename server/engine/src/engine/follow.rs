@@ -6,19 +6,29 @@
 //! split there at the same place of the log as here.
 //!
 //! ```text
-//! piece = version u8 (1), item*, end, CRC-32C of all before u32 le
+//! piece = version u8 (2), assigned time in ms u64 le, item*, end, CRC-32C of all before u32 le
 //! item  = 1, namespace bytes, qualifier bytes, cluster count v, uuid*, first sequence id v, edit bytes
 //!       | 2, position v, turn v, edit bytes
-//! end   = 0, position v, turn v, assigned time in ms v
+//! end   = 0, position v, turn v
 //! ```
 //!
 //! Numbers `v` are LEB128 varints, `bytes` a varint length and the bytes. An edit of an item 1 is that of the log
 //! (`record::edit`), that of an item 2 the manifest's.
 //!
 //! Sequence ids of the follower are its own. Its *place* is a position in the leader's log, and the last turn that it
-//! has made; its owner stores it. A follower that applies rows again, from a place that it stored before, ends with
-//! the same cells: all of the log behind the place comes again, in its order. A turn that is made again finds
-//! that it is made.
+//! has made.
+//!
+//! - Its owner stores the place now and then, and before and after each turn. A turn that is made again finds that it
+//!   is made.
+//! - The follower's log has the position, too, as a mark in the edit of the rows before it (`nonces`): what is durable
+//!   is known, and no row is applied twice. Applied again, a row that was overwritten or deleted later would be seen
+//!   until that comes again; never, if the leader is lost meanwhile.
+//! - Rows of different regions are not written together, so the follower has whole edits of the leader in their order,
+//!   whenever it dies.
+//!
+//! Assigned time of the follower is never before the leader's: it is noted, and marked on disk where recovery needs
+//! that, before the rows are written. A follower that becomes a leader passes it, so that its first write of a row
+//! is newer than all that the row has, whatever the two clocks show.
 //!
 //! A turn whose files only the leader has (a bulk load, a clone or restore of a snapshot) cannot be made: the
 //! follower needs a new copy ([`Unfollowed`]). Splits and merges are made where regions fit, and left out where not:
@@ -26,20 +36,25 @@
 
 use crate::catalog::{LogTail, TailedEdit, Turn};
 use crate::checksum::crc32c;
+use crate::clock::Timestamps;
 use crate::codec::{Cursor, put_prefixed, put_varint};
 use crate::error::{Error, Result};
-use crate::id::{Nonce, Origin, SeqId, Uuid};
+use crate::id::{Nonce, Origin, RegionId, SeqId, Uuid};
 use crate::manifest::{ManifestEdit, RegionMeta, decode_edit};
+use crate::nonces::Mark;
 use crate::op::{ReplicatedCell, ReplicatedRow};
 use crate::record::EditReader;
 use crate::schema::{TableDescriptor, TableName, TableState};
+use crate::seeded;
 use crate::wal::Commit;
+
+use smallvec::SmallVec;
 
 use super::Engine;
 use super::replicate::{self, Source};
 
 /// Version of a piece.
-const PIECE_VERSION: u8 = 1;
+const PIECE_VERSION: u8 = 2;
 
 /// Kinds of items.
 const END: u8 = 0;
@@ -131,12 +146,25 @@ impl Engine {
         })
     }
 
-    /// Makes the database follow another one, or no more: meanwhile it splits, merges and removes expired snapshots
-    /// only as the other one does.
+    /// Makes the database follow another one, as the copy of this number, or no more: meanwhile it splits, merges and
+    /// removes expired snapshots only as the other one does. Returns the position that the copy has reached, 0 if the
+    /// log does not say.
+    ///
+    /// Two copies that follow databases with different logs must have different numbers.
     #[doc(hidden)]
-    pub fn set_follows(&self, follows: bool) -> Result<()> {
-        self.open_catalog()?.set_follows(follows);
-        Ok(())
+    pub fn set_follows(&self, copy: Option<u16>) -> Result<SeqId> {
+        let catalog = self.open_catalog()?;
+        let shared = catalog.shared();
+        let mark = shared.nonces.mark().filter(|mark| Some(mark.copy) == copy);
+        if mark.is_none() || seeded::is_on("standby-forgets-its-mark") {
+            shared.nonces.forget_mark();
+        }
+        if copy.is_none() && !seeded::is_on("standby-times-go-back") {
+            // No row lock has recorded the times of the rows that were followed.
+            shared.timestamps.pass_rows();
+        }
+        catalog.set_follows(copy);
+        Ok(shared.nonces.mark().map_or(SeqId::ZERO, |mark| mark.next))
     }
 
     /// Appends the next piece of a feed to `out`: edits of about `bytes_max` bytes of the log, and the turns among
@@ -145,6 +173,7 @@ impl Engine {
     pub fn read_feed(&self, feed: &mut Feed, bytes_max: u64, out: &mut Vec<u8>) -> Result<Fed> {
         let begin = out.len();
         out.push(PIECE_VERSION);
+        out.extend_from_slice(&[0; size_of::<u64>()]);
         let mut items = Items::default();
         let is_end = feed.tail.read(bytes_max, &mut |edit| {
             items.add(&edit);
@@ -156,9 +185,14 @@ impl Engine {
             out.truncate(begin);
             return Ok(Fed::TurnsGone);
         };
+        // Read after the log, too: not before the timestamp of any row in the piece.
+        let assigned_ms = self.catalog.shared().timestamps.greatest();
+        out[begin + 1..][..size_of::<u64>()].copy_from_slice(&assigned_ms.to_le_bytes());
         let due = turns.into_iter().take_while(|turn| turn.position < next);
         for turn in due {
-            items.put_until(turn.position, out);
+            if !seeded::is_on("standby-turns-before-rows") {
+                items.put_until(turn.position, out);
+            }
             feed.turn = turn.number;
             put_turn(&turn, out);
         }
@@ -166,7 +200,6 @@ impl Engine {
         out.push(END);
         put_varint(out, next.0);
         put_varint(out, feed.turn);
-        put_varint(out, self.catalog.shared().timestamps.greatest());
         let checksum = crc32c(&out[begin..]);
         out.extend_from_slice(&checksum.to_le_bytes());
         let place = Place {
@@ -198,8 +231,13 @@ impl Engine {
             Some([PIECE_VERSION]) => {}
             _ => return Err(malformed("it is of another release")),
         }
+        let assigned_ms = cursor.array().map(u64::from_le_bytes);
+        self.note_time(assigned_ms.ok_or_else(|| malformed("it ends early"))?)?;
         let mut applied = Applied::default();
-        let mut writing = Writing::default();
+        let mut writing = Writing {
+            copy: self.catalog.follows().unwrap_or_default(),
+            ..Writing::default()
+        };
         loop {
             match item(&mut cursor).ok_or_else(|| malformed("an item is malformed"))? {
                 Item::Edit {
@@ -234,18 +272,25 @@ impl Engine {
                     applied.turns += 1;
                     store(*place)?;
                 }
-                Item::End {
-                    position,
-                    assigned_ms,
-                } => {
+                Item::End { position } => {
                     writing.flush(self, &mut applied, place)?;
-                    let assigned_ms = i64::try_from(assigned_ms).unwrap_or(i64::MAX);
-                    self.catalog.shared().timestamps.note_row(assigned_ms);
                     place.position = place.position.max(SeqId(position));
                     return Ok(applied);
                 }
             }
         }
+    }
+
+    /// Records the leader's assigned time. Recovery would take timestamps far beyond the mark on disk for those of
+    /// clients.
+    fn note_time(&self, assigned_ms: u64) -> Result<()> {
+        let assigned_ms = i64::try_from(assigned_ms).unwrap_or(i64::MAX);
+        let timestamps = &self.catalog.shared().timestamps;
+        timestamps.note_row(assigned_ms);
+        if timestamps.is_beyond_mark(assigned_ms) {
+            self.open_catalog()?.keep_high_water(Timestamps::lags_mark)?;
+        }
+        Ok(())
     }
 
     /// Makes a turn, unless it is made. Returns why it cannot be made.
@@ -375,6 +420,16 @@ impl Engine {
     }
 }
 
+/// The region of all rows; `None` if there are several, or no row.
+fn region_of(engine: &Engine, table: &TableName, rows: &[ReplicatedRow<'_>]) -> Result<Option<RegionId>> {
+    let Some(first) = rows.first() else {
+        return Ok(None);
+    };
+    let (region, _) = engine.locate(table, first.row)?;
+    let is_one = rows.iter().all(|row| region.contains(row.row));
+    Ok(is_one.then_some(region.id))
+}
+
 /// The rows of regions begin there, but the first.
 fn splits_of(regions: &[RegionMeta]) -> Vec<Vec<u8>> {
     let starts = regions.iter().map(|region| region.start.clone());
@@ -451,7 +506,6 @@ enum Item<'a> {
     },
     End {
         position: u64,
-        assigned_ms: u64,
     },
 }
 
@@ -483,20 +537,20 @@ fn item<'a>(cursor: &mut Cursor<'a>) -> Option<Item<'a>> {
         [END] => {
             let position = cursor.varint()?;
             cursor.varint()?;
-            let end = Item::End {
-                position,
-                assigned_ms: cursor.varint()?,
-            };
-            cursor.is_empty().then_some(end)?
+            cursor.is_empty().then_some(Item::End { position })?
         }
         _ => return None,
     })
 }
 
-/// Rows of one table and one origin that are about to be written together.
+/// Rows of one region and one origin that are about to be written together.
 #[derive(Debug, Default)]
 struct Writing<'a> {
+    /// Number of the copy.
+    copy: u16,
     table: Option<TableName>,
+    /// `None` for rows of several regions, which are those of one edit of the leader.
+    region: Option<RegionId>,
     origin: Vec<Uuid>,
     rows: Vec<ReplicatedRow<'a>>,
     bytes: usize,
@@ -550,14 +604,19 @@ impl<'a> Writing<'a> {
                 tags: cell.tags,
             });
         }
-        let nonce = edit.nonces().next().map(|(nonce, _)| nonce);
+        let mut nonces = edit.nonces().map(|(nonce, _)| nonce);
+        let nonce =
+            nonces.find(|nonce| Mark::of(*nonce).is_none() && !seeded::is_on("standby-forgets-nonces"));
+        let region = region_of(engine, &table, &rows)?;
         let goes_along = self.table.as_ref() == Some(&table)
+            && (region.is_some() || rows.is_empty())
+            && (self.region == region || rows.is_empty())
             && self.origin == origin
             && nonce.is_none()
             && self.bytes + bytes <= BATCH_BYTES;
         if !goes_along {
             self.write(engine, None, applied)?;
-            (self.table, self.origin) = (Some(table), origin);
+            (self.table, self.origin, self.region) = (Some(table), origin, region);
         }
         self.rows.append(&mut rows);
         self.bytes += bytes;
@@ -576,8 +635,13 @@ impl<'a> Writing<'a> {
             return Ok(());
         };
         let origin = Origin::new(self.origin.clone()).unwrap_or_default();
+        let mark = Mark {
+            copy: self.copy,
+            next: self.next,
+        };
+        let nonces: SmallVec<[Nonce; 2]> = nonce.into_iter().chain([mark.to_nonce()]).collect();
         let commit = engine.write(|catalog| {
-            replicate::replicate(catalog, table, &rows, origin.clusters(), Source::Leader(nonce))
+            replicate::replicate(catalog, table, &rows, origin.clusters(), Source::Leader(&nonces))
         })?;
         applied.rows += rows.len() as u64;
         self.last = Some((commit, self.next));
@@ -588,7 +652,9 @@ impl<'a> Writing<'a> {
     fn flush(&mut self, engine: &Engine, applied: &mut Applied, place: &mut Place) -> Result<()> {
         self.write(engine, None, applied)?;
         if let Some((commit, next)) = self.last.take() {
-            commit.wait()?;
+            if !seeded::is_on("standby-place-before-rows") {
+                commit.wait()?;
+            }
             place.position = place.position.max(next);
         }
         Ok(())

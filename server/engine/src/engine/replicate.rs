@@ -29,12 +29,12 @@ use smallvec::SmallVec;
 
 /// Where the rows come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Source {
+pub(super) enum Source<'a> {
     /// Another cluster.
     Peer,
-    /// The database that this one follows (`follow`), with the nonce of the rows' operation. A table that is
-    /// disabled takes the rows, too: they were written before, and come late.
-    Leader(Option<Nonce>),
+    /// The database that this one follows (`follow`), with the nonce of the rows' operation and the mark of the
+    /// place behind them. A table that is disabled takes the rows, too: they were written before, and come late.
+    Leader(&'a [Nonce]),
 }
 
 /// Applies rows that have passed the clusters `origin`.
@@ -43,7 +43,7 @@ pub(super) fn replicate(
     name: &TableName,
     rows: &[ReplicatedRow<'_>],
     origin: &[Uuid],
-    source: Source,
+    source: Source<'_>,
 ) -> Result<WriteOutcome<Commit>> {
     if rows.is_empty() {
         return Err(Error::InvalidArgument("A batch needs at least one row".into()));
@@ -87,16 +87,16 @@ pub(super) fn replicate(
             logging_of(Durability::UseDefault, &table.descriptor),
             Logging::Sync,
         );
-        let nonce = match source {
-            Source::Peer => None,
-            Source::Leader(nonce) => nonce,
+        let nonces = match source {
+            Source::Peer => &[],
+            Source::Leader(nonces) => nonces,
         };
         let written = write_groups(
             catalog,
             (&tables, table),
             &groups,
             &plans,
-            (origin, nonce),
+            (origin, nonces),
             |_| logging,
         )?;
         let Some(commit) = written else {
@@ -112,7 +112,7 @@ fn replicated_table<'t>(
     catalog: &Catalog,
     tables: &'t Tables,
     name: &TableName,
-    source: Source,
+    source: Source<'_>,
 ) -> Result<&'t Arc<Table>> {
     catalog.system().check_writable(name)?;
     match source {

@@ -12,6 +12,7 @@ use crate::clock::Timestamps;
 use crate::error::{Error, Result};
 use crate::id::{Nonce, RegionId, Uuid};
 use crate::op::{ReadTier, RowMutation, Write};
+use crate::record::NONCE_BYTES_MAX;
 use crate::region::{
     LockMode, Made, Region, RowPlan, Shared, Times, check, check_edit, family_index, logging_of,
     newest_timestamps, pause, pause_of_row, stronger, write_rows,
@@ -108,14 +109,7 @@ pub(super) fn mutate(
                 .map(|rows| logging_of(mutations[rows[0]].durability, &table.descriptor))
                 .fold(Logging::Skip, stronger)
         };
-        let Some(commit) = write_groups(
-            catalog,
-            (&tables, table),
-            &groups,
-            &plans,
-            (origin, None),
-            logging,
-        )?
+        let Some(commit) = write_groups(catalog, (&tables, table), &groups, &plans, (origin, &[]), logging)?
         else {
             continue;
         };
@@ -126,18 +120,18 @@ pub(super) fn mutate(
 }
 
 /// Writes the planned rows of each group, with the logging that the group wants. `None`, with nothing written,
-/// if the table has changed since the write was checked.
+/// if the table has changed since the write was checked. The nonces stand in the last edit.
 /// REQUIRES: there is a group, and a plan for each.
 pub(super) fn write_groups<'t>(
     catalog: &Catalog,
     (tables, table): (&Loaded<Tables>, &Arc<Table>),
     groups: &[Group<'t>],
     plans: &[SmallVec<[RowPlan<'_>; 1]>],
-    (origin, nonce): (&[Uuid], Option<Nonce>),
+    (origin, nonces): (&[Uuid], &[Nonce]),
     logging: impl Fn(&Group<'t>) -> Logging,
 ) -> Result<Option<Commit>> {
     let shared = catalog.shared();
-    let mut bytes = 0;
+    let mut bytes = (nonces.len() * NONCE_BYTES_MAX) as u64;
     for plans in plans {
         bytes += check_edit(&table.descriptor, plans)? + origin_bytes(origin.len()) as u64;
     }
@@ -147,13 +141,14 @@ pub(super) fn write_groups<'t>(
         return Ok(None);
     };
     let mut last = None;
-    for ((group, plans), guard) in groups.iter().zip(plans).zip(&guards) {
+    for (number, ((group, plans), guard)) in groups.iter().zip(plans).zip(&guards).enumerate() {
+        let nonces = if number + 1 == groups.len() { nonces } else { &[] };
         // Commits are published in order, so the last one stands for all.
         last = Some(write_rows(
             shared,
             group.region,
             plans,
-            nonce,
+            nonces,
             origin,
             logging(group),
             &mut reserved,

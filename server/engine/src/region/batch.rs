@@ -50,10 +50,10 @@ pub(crate) fn check_edit(table: &TableDescriptor, rows: &[RowPlan<'_>]) -> Resul
 }
 
 /// Appends the rows, all of `region`, to the log as one edit and puts their cells into the
-/// memstores. Each row gets a sequence id of its own. The edit includes the nonce, which is
+/// memstores. Each row gets a sequence id of its own. The edit includes the nonces, which are
 /// recorded, and the clusters that it has passed.
 /// REQUIRES: [`check_edit`] passed, and the bytes that it returned are reserved, with
-/// `NONCE_BYTES_MAX` more for a nonce, and those of the clusters; `updates` is the region's lock; the rows' locks are held;
+/// `NONCE_BYTES_MAX` more for each nonce, and those of the clusters; `updates` is the region's lock; the rows' locks are held;
 /// the plans were made for the region's table as it is.
 #[expect(clippy::too_many_arguments, reason = "an edit with all that belongs to it")]
 #[expect(
@@ -64,7 +64,7 @@ pub(crate) fn write_rows(
     shared: &Shared,
     region: &Region,
     rows: &[RowPlan<'_>],
-    nonce: Option<Nonce>,
+    nonces: &[Nonce],
     origin: &[Uuid],
     logging: Logging,
     reserved: &mut Reserved<'_>,
@@ -76,7 +76,7 @@ pub(crate) fn write_rows(
         for row in rows.chunks(1) {
             let bytes = check_edit(&version.table, row)? + origin_bytes(origin.len()) as u64;
             let mut own = shared.wal.reserve(1, bytes)?;
-            let commit = write_rows(shared, region, row, nonce, origin, logging, &mut own, updates)?;
+            let commit = write_rows(shared, region, row, nonces, origin, logging, &mut own, updates)?;
             shared.wal.wait_published(commit.last_seq())?;
             last = Some(commit);
         }
@@ -100,10 +100,8 @@ pub(crate) fn write_rows(
             }
         }
         let count = edit.rows();
-        if let Some(nonce) = nonce
-            && !seeded::is_on("nonce-not-logged")
-        {
-            edit.nonce(nonce, shared.nonces.lived_ms(shared.clock.mono()));
+        for nonce in nonces.iter().filter(|_| !seeded::is_on("nonce-not-logged")) {
+            edit.nonce(*nonce, shared.nonces.lived_ms(shared.clock.mono()));
         }
         let payload = edit.finish();
         let appended = shared.wal.append(reserved, payload, count, origin, logging)?;
@@ -113,8 +111,8 @@ pub(crate) fn write_rows(
         let commit = appended.applied();
         // Recorded while `updates` keeps the region from being flushed, and so this edit in the
         // log.
-        if let Some(nonce) = nonce {
-            shared.nonces.note(nonce, commit.last_seq(), shared.clock.mono());
+        for nonce in nonces {
+            shared.nonces.note(*nonce, commit.last_seq(), shared.clock.mono());
         }
         region.writes.add(u64::from(count));
         version.note_dirty(|| shared.mono_ms());

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use crate::cell::Cell;
 use crate::fs::Vfs;
+use crate::nonces::Mark;
 use crate::record::{FRAME_HEADER_BYTES, FrameHeader};
 use crate::{Error, Result};
 
@@ -84,7 +85,10 @@ fn print_frame(
             }
         }
         for (nonce, applied_ms) in rest.nonces() {
-            writeln!(out, "    nonce {nonce} of {applied_ms} ms")?;
+            match Mark::of(nonce) {
+                Some(Mark { copy, next }) => writeln!(out, "    copy {copy} has followed up to row {next}")?,
+                None => writeln!(out, "    nonce {nonce} of {applied_ms} ms")?,
+            }
         }
     }
     Ok(())

@@ -35,7 +35,7 @@ impl Pair {
         let pin = leader.pin().unwrap();
         let rig = copied(leader_rig, &pin, |_| {}, None);
         let follower = rig.open();
-        follower.set_follows(true).unwrap();
+        follower.set_follows(Some(1)).unwrap();
         let place = Place {
             position: pin.position().next(),
             turn: pin.turns(),
@@ -101,8 +101,9 @@ impl Pair {
     /// Kills the follower, and starts it again where it has stored that it was.
     fn kill(&mut self) {
         self.follower = self.rig.open_after_kill(&mut self.follower);
-        self.follower.set_follows(true).unwrap();
+        let reached = self.follower.set_follows(Some(1)).unwrap();
         self.place = self.stored;
+        self.place.position = self.place.position.max(reached);
         self.feed = self.leader.feed(self.place).unwrap();
     }
 

@@ -205,6 +205,17 @@ impl Standing {
         })
     }
 
+    /// Number of this copy in the engine's log. Positions belong to the log of one term's primary.
+    pub(crate) fn copy(&self) -> u16 {
+        self.term() as u16
+    }
+
+    /// Notes the position up to which a standby's log has rows, if that is further than the stored one.
+    pub(crate) fn note_position(&self, position: SeqId) {
+        let mut stored = self.stored.lock();
+        stored.position = stored.position.max(position.0);
+    }
+
     /// Takes over the primary of a higher term. Returns whether this server is fenced by that.
     pub(crate) fn learn(&self, term: u64, leader: &Leader) -> io::Result<bool> {
         if term <= self.term() {

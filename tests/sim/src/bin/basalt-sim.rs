@@ -10,9 +10,10 @@ use basalt_sim::bits::Bits;
 use basalt_sim::cuts::{Cuts, Workload};
 use basalt_sim::errors::Errors;
 use basalt_sim::jobs::{Report, name_panics, stop_after};
+use basalt_sim::pairs::Pairs;
 use basalt_sim::random::Random;
 use basalt_sim::seeded::Seeded;
-use basalt_sim::{bits, cuts, errors, random, seeded};
+use basalt_sim::{bits, cuts, errors, pairs, random, seeded};
 use clap::{Parser, Subcommand};
 
 /// Proves the storage engine on a simulated disk.
@@ -89,6 +90,15 @@ enum Command {
         /// Only bugs with this in their names.
         #[arg(default_value = "")]
         only: String,
+    },
+    /// A leader and a standby on two machines: both die, the network loses, the standby takes over.
+    Pairs {
+        /// Seed of the first pair.
+        #[arg(long, default_value_t = 1)]
+        seed: u64,
+        /// Steps in all.
+        #[arg(long, default_value_t = 1_000_000)]
+        steps: u64,
     },
     /// Databases that are cut at random, recovered, used and cut again.
     Random {
@@ -184,6 +194,7 @@ fn run(arguments: &Arguments) -> Report {
             let only = only.clone();
             seeded::try_all(&Seeded { only, jobs })
         }
+        Command::Pairs { seed, steps } => pairs::try_all(&Pairs { seed, steps, jobs }, Some("pairs")),
         Command::Random { seed, cuts } => random::try_all(&Random { seed, cuts, jobs }, Some("random")),
     }
 }

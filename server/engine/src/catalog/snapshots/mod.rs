@@ -190,7 +190,7 @@ impl Catalog {
     /// database follows another one. During a schema change it does nothing;
     /// the next call does the work.
     pub(crate) fn remove_expired_snapshots(&self) -> Result<()> {
-        if !self.is_on(Switch::SnapshotCleanup) || self.follows() {
+        if !self.is_on(Switch::SnapshotCleanup) || self.follows().is_some() {
             return Ok(());
         }
         let now_ms = self.shared.clock.wall_ms();

@@ -288,7 +288,7 @@ impl Catalog {
         };
         let version = region.version();
         let options = version.table.split_options();
-        if self.follows()
+        if self.follows().is_some()
             || table.state != TableState::Enabled
             || !version.table.split_enabled()
             || !self.is_on(Switch::Splits)
