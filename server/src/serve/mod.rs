@@ -433,8 +433,13 @@ async fn take_standing(server: &Arc<Server>) -> Result<(), Failure> {
         Role::Primary if server.copies().standbys.all().is_empty() => {}
         Role::Primary => engine.keep_turns()?,
         Role::Standby | Role::Copying => {
-            let reached = engine.set_follows(Some(standing.copy()))?;
-            standing.note_position(reached);
+            let copy = standing.copy();
+            if let Some(begin) = standing.copied() {
+                engine.begin_copy(copy, begin)?;
+            }
+            let reached = engine.set_follows(Some(copy))?;
+            let noted = standing.note_reached(reached);
+            noted.map_err(|error| Failure::plain_io(format!("storing the standing: {error}")))?;
         }
         Role::Fenced => engine.suspend_writes_of("standby", standing.refusal()),
     }

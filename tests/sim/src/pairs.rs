@@ -447,7 +447,7 @@ impl Chain {
     fn take_over(&mut self) -> Result<(), String> {
         self.figures.add("take-overs", 1);
         let wall_ms = self.life.machine.clock.wall_ms();
-        if self.dice.below(3) == 0 {
+        if self.standby.machine.disk.is_dead() || self.dice.below(3) == 0 {
             let damage = self.dice.below(1 << 32);
             self.standby
                 .start_again(damage, wall_ms)
@@ -482,7 +482,9 @@ impl Chain {
         self.network.cut();
         // Dropped only now: an error names the calls that were made on it.
         self.life = life;
-        let copied = Standby::copy_of(&self.life, self.standby.copy + 1, &mut self.dice);
+        // Its log has marks of this number that say nothing of the new one.
+        let copy = self.standby.copy + u16::from(self.dice.coin());
+        let copied = Standby::copy_of(&self.life, copy, &mut self.dice);
         self.standby = copied.map_err(failed)?;
         self.moments.clear();
         self.note();
@@ -513,12 +515,30 @@ impl Chain {
             place.position = place.position.max(self.acknowledged.position);
             place.turn = place.turn.max(self.acknowledged.turn);
         }
-        let mut why = String::new();
-        for (at, moment) in self.moments.iter().enumerate() {
-            let next = self.moments.get(at + 1);
-            if !is_within(moment.place, place) || next.is_some_and(|next| is_within(next.place, place)) {
-                continue;
+        let Some(first) = self
+            .moments
+            .iter()
+            .rposition(|moment| is_within(moment.place, place))
+        else {
+            return Err(format!("the standby is at {place:?}, which the leader never was"));
+        };
+        let mut last = first;
+        if self.standby.has_died {
+            // Its log does not say how far it came behind the last rows.
+            let has_same_rows = |moment: &Moment, next: &Moment| {
+                next.place.turn <= place.turn + 1 && has_rows_of(&moment.told.tables, &next.told.tables)
+            };
+            while self
+                .moments
+                .get(last + 1)
+                .is_some_and(|next| has_same_rows(&self.moments[last], next))
+            {
+                last += 1;
             }
+        }
+        let mut why = String::new();
+        for at in first..=last {
+            let (moment, next) = (&self.moments[at], self.moments.get(at + 1));
             let may_be_between = next.filter(|_| place != moment.place || self.standby.has_died);
             match is_of(
                 &schema,
@@ -570,6 +590,15 @@ impl Chain {
 /// Whether a place is no further than another.
 fn is_within(place: Place, other: Place) -> bool {
     place.position <= other.position && place.turn <= other.turn
+}
+
+/// Whether both states have the same rows, in whatever tables.
+fn has_rows_of(one: &Tables, other: &Tables) -> bool {
+    let is_same = |name: &String| {
+        let rows = |of: &Tables| of.get(name).map_or_else(Rows::new, |table| table.rows.clone());
+        rows(one) == rows(other)
+    };
+    one.keys().chain(other.keys()).all(is_same)
 }
 
 /// Whether what was found is this state, or lies between this one and the next. True if it is this one.
@@ -651,11 +680,12 @@ impl Standby {
         copy_files(&life.machine.disk, &pin, &disk)?;
         let machine = Machine::at(disk, life.machine.clock.wall_ms());
         let engine = machine.open()?;
-        let mut place = Place {
+        let place = Place {
             position: pin.position().next(),
             turn: pin.turns(),
         };
-        place.position = place.position.max(engine.set_follows(Some(copy))?);
+        engine.begin_copy(copy, place.position)?;
+        engine.set_follows(Some(copy))?;
         Ok(Self {
             machine,
             engine,
@@ -671,7 +701,10 @@ impl Standby {
         self.machine = Machine::at(disk, wall_ms);
         self.engine = self.machine.open()?;
         self.place = self.stored;
-        self.place.position = self.place.position.max(self.engine.set_follows(Some(self.copy))?);
+        self.place.position = self
+            .engine
+            .set_follows(Some(self.copy))?
+            .max(self.stored.position);
         self.has_died = true;
         Ok(())
     }

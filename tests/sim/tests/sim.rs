@@ -5,8 +5,9 @@ use basalt_engine::fs::sim::Mode;
 use basalt_sim::bits::Bits;
 use basalt_sim::cuts::{Cuts, Workload};
 use basalt_sim::errors::Errors;
+use basalt_sim::pairs::Pairs;
 use basalt_sim::random::Random;
-use basalt_sim::{bits, bugs, cuts, errors, random, seeded};
+use basalt_sim::{bits, bugs, cuts, errors, pairs, random, seeded};
 
 /// Goal: a power cut or a kill at any call of the file system loses nothing that was acknowledged
 /// or seen, also when recovery is cut three times.
@@ -57,6 +58,29 @@ fn bulk_loads_and_nonces_survive_a_cut_at_every_call() {
     let report = cuts::try_all(&cuts, None);
     report.assert_clean();
     assert!(report.figures.get("calls cut") > 500, "{report}");
+}
+
+/// Goal: a standby that takes over has a prefix of its primary, and all of it where calls waited for it.
+#[test]
+fn a_standby_takes_over_without_a_gap() {
+    let pairs = Pairs {
+        seed: 1 << 30,
+        steps: 12_000,
+        jobs: 2,
+    };
+    let report = pairs::try_all(&pairs, None);
+    report.assert_clean();
+    for what in [
+        "acknowledged calls",
+        "cuts of the network",
+        "deaths of the standby",
+        "new copies",
+        "returns of the leader",
+        "take-overs without loss",
+        "turns that were made",
+    ] {
+        assert!(report.figures.get(what) > 0, "no {what}: {report}");
+    }
 }
 
 /// Goal: a database that is cut again and again, and used in between, stays right.

@@ -43,7 +43,7 @@ use crate::error::{Error, Result};
 use crate::id::{RegionId, SeqId};
 use crate::manifest::{Manifest, ManifestEdit, ManifestState, RegionMeta, SnapshotMeta};
 use crate::memstore::Memstore;
-use crate::nonces::Kept;
+use crate::nonces::{Kept, Mark};
 use crate::record::{EditBuilder, NO_REGION};
 use crate::region::{Region, RegionInfo, RegionVersion, Shared};
 use crate::schema::limits::STORES;
@@ -577,30 +577,45 @@ impl Catalog {
         let Some(last) = shared.wal.last_seq_before(first) else {
             return Ok(true);
         };
-        let now = shared.clock.mono();
-        let kept = shared.nonces.logged_up_to(last, now);
+        let kept = shared.nonces.logged_up_to(last, shared.clock.mono());
         if kept.is_empty() {
             return Ok(true);
         }
-        let lived_ms = shared.nonces.lived_ms(now);
+        match self.log_nonces(kept) {
+            Ok(again) => shared.nonces.logged_again(last, again),
+            Err(Error::DiskSpace(_)) => return Ok(false),
+            Err(error) => return Err(error),
+        }
+        Ok(true)
+    }
+
+    /// Logs nonces in an edit of their own, durably; returns its sequence id.
+    fn log_nonces(&self, nonces: Vec<Kept>) -> Result<SeqId> {
+        let shared = &self.shared;
+        let lived_ms = shared.nonces.lived_ms(shared.clock.mono());
         let mut edit = EditBuilder::new();
         edit.begin(NO_REGION);
         edit.begin_row();
-        for Kept { nonce, age_ms } in kept {
+        for Kept { nonce, age_ms } in nonces {
             edit.nonce(nonce, lived_ms.saturating_sub(age_ms));
         }
         let payload = edit.finish();
-        let mut reserved = match shared.wal.reserve(1, payload.len() as u64) {
-            Err(Error::DiskSpace(_)) => return Ok(false),
-            reserved => reserved?,
-        };
+        let mut reserved = shared.wal.reserve(1, payload.len() as u64)?;
         let appended = shared
             .wal
             .append(&mut reserved, payload, 1, &[], Logging::Fsync)?;
-        let again = appended.first_seq();
+        let logged = appended.first_seq();
         appended.applied().wait()?;
-        shared.nonces.logged_again(last, again);
-        Ok(true)
+        Ok(logged)
+    }
+
+    /// Logs the first mark of a copy, durably.
+    pub(crate) fn log_mark(&self, mark: Mark) -> Result<()> {
+        let nonce = mark.to_nonce();
+        let logged = self.log_nonces(vec![Kept { nonce, age_ms: 0 }])?;
+        let shared = &self.shared;
+        shared.nonces.note(nonce, logged, shared.clock.mono());
+        Ok(())
     }
 
     /// Records the log's segments in the manifest, if it does not have all of them.

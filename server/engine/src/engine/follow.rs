@@ -146,11 +146,16 @@ impl Engine {
         })
     }
 
+    /// Begins to be a copy, at this position of the leader's log: marks that came with the files say nothing of it.
+    /// Durable. Must be called once, before the first piece is applied.
+    #[doc(hidden)]
+    pub fn begin_copy(&self, copy: u16, next: SeqId) -> Result<()> {
+        self.open_catalog()?.log_mark(Mark { copy, next })
+    }
+
     /// Makes the database follow another one, as the copy of this number, or no more: meanwhile it splits, merges and
     /// removes expired snapshots only as the other one does. Returns the position that the copy has reached, 0 if the
     /// log does not say.
-    ///
-    /// Two copies that follow databases with different logs must have different numbers.
     #[doc(hidden)]
     pub fn set_follows(&self, copy: Option<u16>) -> Result<SeqId> {
         let catalog = self.open_catalog()?;

@@ -35,11 +35,12 @@ impl Pair {
         let pin = leader.pin().unwrap();
         let rig = copied(leader_rig, &pin, |_| {}, None);
         let follower = rig.open();
-        follower.set_follows(Some(1)).unwrap();
         let place = Place {
             position: pin.position().next(),
             turn: pin.turns(),
         };
+        follower.begin_copy(1, place.position).unwrap();
+        assert_eq!(follower.set_follows(Some(1)).unwrap(), place.position);
         Self {
             leader: Arc::clone(leader),
             rig,

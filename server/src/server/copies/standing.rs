@@ -80,6 +80,9 @@ pub(crate) struct Stored {
     position: u64,
     /// Standby: last turn of the primary.
     turn: u64,
+    /// Standby: the engine's log does not say yet where this copy begins.
+    #[serde(default)]
+    is_new: bool,
     /// Primary: URL of the one before, until that has confirmed the fence.
     pub(crate) to_fence: Option<String>,
 }
@@ -94,6 +97,7 @@ impl Stored {
             leader: Some(leader),
             position: place.position.0,
             turn: place.turn,
+            is_new: true,
             to_fence: None,
         }
     }
@@ -210,10 +214,19 @@ impl Standing {
         self.term() as u16
     }
 
-    /// Notes the position up to which a standby's log has rows, if that is further than the stored one.
-    pub(crate) fn note_position(&self, position: SeqId) {
-        let mut stored = self.stored.lock();
-        stored.position = stored.position.max(position.0);
+    /// Position of a copy that has just been made.
+    pub(crate) fn copied(&self) -> Option<SeqId> {
+        let stored = self.stored.lock();
+        stored.is_new.then_some(SeqId(stored.position))
+    }
+
+    /// Stores the position up to which a standby's log has rows, if that is further than the stored one. The copy is
+    /// not new any more.
+    pub(crate) fn note_reached(&self, position: SeqId) -> io::Result<()> {
+        self.change(|stored| {
+            stored.position = stored.position.max(position.0);
+            stored.is_new = false;
+        })
     }
 
     /// Takes over the primary of a higher term. Returns whether this server is fenced by that.

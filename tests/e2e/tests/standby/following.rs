@@ -193,6 +193,15 @@ fn another_standby_turns_to_the_new_primary() {
         status.is_some_and(|status| status["role"] == json!("standby") && status["term"] == json!(1))
     });
     await_standby(&first, &second);
+
+    // A fence that was meant for a primary at this address changes nothing.
+    let mut fence = first.status();
+    fence["term"] = json!(9);
+    let (status, text) = second.server().http_post("/standby/fence", &fence.to_string());
+    assert_eq!(status, 200, "{text}");
+    first.fill("t", 120..140, "after the fence");
+    await_standby(&first, &second);
+    assert_eq!(second.status()["term"], json!(1));
     let before = first.cells("t");
     drop(first);
     assert_eq!(second.promote()["term"], json!(2));
