@@ -70,7 +70,7 @@ impl Mark {
 
     /// The mark that a nonce is; `None` for one of a client.
     pub(crate) fn of(nonce: Nonce) -> Option<Self> {
-        (nonce.number == 0).then(|| Self {
+        (nonce.number == 0).then_some(Self {
             copy: (nonce.group >> Self::NEXT_BITS) as u16,
             next: SeqId(nonce.group & ((1 << Self::NEXT_BITS) - 1)),
         })
