@@ -439,7 +439,7 @@ async fn take_standing(server: &Arc<Server>) -> Result<(), Failure> {
             }
             let reached = engine.set_follows(Some(copy))?;
             let noted = standing.note_reached(reached);
-            noted.map_err(|error| Failure::plain_io(format!("storing the standing: {error}")))?;
+            noted.map_err(|error| format!("storing the standing: {error}"))?;
         }
         Role::Fenced => engine.suspend_writes_of("standby", standing.refusal()),
     }
