@@ -4,7 +4,9 @@
 //! The main port serves Thrift, HBase's native RPC, ZooKeeper and HBase's REST interface. A client of another protocol is
 //! refused with the reason, in its protocol where that is possible ([`foreign`]).
 
+use std::future::ready;
 use std::net::SocketAddr;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -101,6 +103,10 @@ struct Client {
     stranger: Stranger,
 }
 
+/// A connection that is served by its protocol. Boxed: a task would have the size of the largest protocol from its
+/// first poll on. Without a layer in between, which each call would pass.
+type Serving<'a> = Pin<Box<dyn Future<Output = Result<(), String>> + Send + 'a>>;
+
 /// State that the connections of the main port share.
 struct MainPort {
     server: Arc<Server>,
@@ -159,10 +165,9 @@ impl MainPort {
         };
         let serving = self.serve(detected, socket, received, client);
         match &registered {
-            // Boxed, as all that follow: a task would have the size of the largest from its first poll on.
-            None => Box::pin(serving).await,
+            None => serving.await,
             Some(registered) => tokio::select! {
-                ended = Box::pin(serving) => ended,
+                ended = serving => ended,
                 () = registered.ended.cancelled() => Err("its login has ended".to_owned()),
             },
         }
@@ -183,14 +188,8 @@ impl MainPort {
     }
 
     /// Serves a connection whose protocol is known.
-    async fn serve(
-        &self,
-        detected: Detected,
-        socket: Socket,
-        received: BytesMut,
-        client: Client,
-    ) -> Result<(), String> {
-        let (server, stop) = (&self.server, &self.stop);
+    fn serve(&self, detected: Detected, socket: Socket, received: BytesMut, client: Client) -> Serving<'_> {
+        let (server, stop) = (Arc::clone(&self.server), self.stop.clone());
         let Client {
             number,
             peer,
@@ -201,21 +200,19 @@ impl MainPort {
         if let Detected::Thrift { protocol, framed } = detected {
             let first = (thrift::messages::WireFormat { protocol, framed }, received);
             let caller = Caller::of_login(Owner::Connection(number), Some(peer), login);
-            let serving = thrift::connection::run(Arc::clone(server), socket, first, caller, stop.clone());
-            return serving.await.map_err(|end| end.to_string());
+            return Box::pin(async move {
+                let ended = thrift::connection::run(server, socket, first, caller, stop).await;
+                ended.map_err(|end| end.to_string())
+            });
         }
         if detected == Detected::Http
             && let Some(rest) = &self.rest
         {
-            let serving = http::run(
-                (socket, received),
-                peer,
-                (login, stranger),
-                server,
-                rest.clone(),
-                stop.clone(),
-            );
-            return Box::pin(serving).await.map_err(|end| end.to_string());
+            let rest = rest.clone();
+            return Box::pin(async move {
+                let serving = http::run((socket, received), peer, (login, stranger), &server, rest, stop);
+                serving.await.map_err(|end| end.to_string())
+            });
         }
         let is_served = matches!(
             detected,
@@ -224,43 +221,31 @@ impl MainPort {
         if !is_served {
             let protocol = ForeignProtocol::of(detected, &received);
             self.foreign_log.note(peer, "main", Some(protocol), protocol);
-            Box::pin(foreign::refuse(server, socket, protocol, stop)).await;
-            return Ok(());
+            return Box::pin(async move {
+                foreign::refuse(&server, socket, protocol, &stop).await;
+                Ok(())
+            });
         }
         if server.cluster().is_some() {
             // Their tables would be those of the engine, which has none.
             tracing::info!(%peer, "connection closed: the tables are in another cluster, to which native clients connect");
-            return Ok(());
+            return Box::pin(ready(Ok(())));
         }
-        let (server, stop) = (Arc::clone(server), stop.clone());
         match detected {
-            Detected::HBaseRpc => {
-                let login = (login, stranger);
-                Box::pin(native::run(server, socket, received, (number, login), stop))
-                    .await
-                    .map_err(|end| end.to_string())
-            }
-            Detected::ZooKeeperWord => Box::pin(zookeeper::answer_word(
-                &server,
-                &self.zookeepers,
-                socket,
-                &received,
-            ))
-            .await
-            .map_err(|end| end.to_string()),
-            _ => {
-                let caller = Caller::locating(Owner::Connection(number), Some(peer));
-                Box::pin(zookeeper::run(
-                    server,
-                    &self.zookeepers,
-                    socket,
-                    received,
-                    (number, caller),
-                    stop,
-                ))
-                .await
-                .map_err(|end| end.to_string())
-            }
+            Detected::HBaseRpc => Box::pin(async move {
+                let client = (number, (login, stranger));
+                let ended = native::run(server, socket, received, client, stop).await;
+                ended.map_err(|end| end.to_string())
+            }),
+            Detected::ZooKeeperWord => Box::pin(async move {
+                let answering = zookeeper::answer_word(&server, &self.zookeepers, socket, &received);
+                answering.await.map_err(|end| end.to_string())
+            }),
+            _ => Box::pin(async move {
+                let client = (number, Caller::locating(Owner::Connection(number), Some(peer)));
+                let ended = zookeeper::run(server, &self.zookeepers, socket, received, client, stop).await;
+                ended.map_err(|end| end.to_string())
+            }),
         }
     }
 }

@@ -9,8 +9,7 @@ use super::{Attributes, TableDescriptor};
 pub type Option = (&'static str, &'static str);
 
 /// Options of a family.
-pub const OF_FAMILY: [Option; 19] = [
-    ("REPLICATION_SCOPE", "0"),
+pub const OF_FAMILY: [Option; 18] = [
     ("CACHE_DATA_ON_WRITE", "false"),
     ("CACHE_INDEX_ON_WRITE", "false"),
     ("CACHE_BLOOMS_ON_WRITE", "false"),
