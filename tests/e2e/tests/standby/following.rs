@@ -195,8 +195,8 @@ fn another_standby_turns_to_the_new_primary() {
     await_standby(&first, &second);
 
     // A fence that was meant for a primary at this address changes nothing.
-    let mut fence = first.status();
-    fence["term"] = json!(9);
+    let status = first.status();
+    let fence = json!({"cluster_id": status["cluster_id"], "term": 9, "leader": status["leader"]});
     let (status, text) = second.server().http_post("/standby/fence", &fence.to_string());
     assert_eq!(status, 200, "{text}");
     first.fill("t", 120..140, "after the fence");
