@@ -244,7 +244,7 @@ fn nonces_outlive_their_log_segments() {
     let (disk, rig) = machine();
     let mut engine = rig.open();
     let table = create(&engine);
-    for number in 0..50 {
+    for number in 1..=50 {
         add_once(&engine, &table, b"a", number);
     }
     let segments = || {
@@ -265,10 +265,10 @@ fn nonces_outlive_their_log_segments() {
         drop(engine);
         engine = rig.open();
     }
-    for number in 0..50 {
+    for number in 1..=50 {
         assert_eq!(add_once(&engine, &table, b"a", number), (false, 50));
     }
-    assert_eq!(add_once(&engine, &table, b"a", 50), (true, 51));
+    assert_eq!(add_once(&engine, &table, b"a", 51), (true, 51));
 }
 
 #[test]
