@@ -37,6 +37,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 
 use crate::id::{Nonce, SeqId};
+use crate::record::Mark;
 
 /// How long a nonce is kept. HBase's clients give up sooner with every default.
 pub(crate) const KEPT: Duration = Duration::from_mins(20);
@@ -46,36 +47,6 @@ pub const NONCE_BYTES: usize = 100;
 
 /// Shards with a lock each, so that writers rarely contend, and wait only briefly while one grows.
 const SHARDS: usize = 16;
-
-/// How far a database has followed another one, as it stands in the log beside the last row of before: as a nonce
-/// with the number 0, which no operation of a client has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Mark {
-    /// Number of the copy that follows: those of another one say nothing of this one.
-    pub copy: u16,
-    /// The next row of the database that is followed. 48 bits, so that the nonce has room for the copy.
-    pub next: SeqId,
-}
-
-impl Mark {
-    const NEXT_BITS: u32 = 48;
-
-    /// The mark as it stands in the log.
-    pub(crate) fn to_nonce(self) -> Nonce {
-        Nonce {
-            group: u64::from(self.copy) << Self::NEXT_BITS | self.next.0,
-            number: 0,
-        }
-    }
-
-    /// The mark that a nonce is; `None` for one of a client.
-    pub(crate) fn of(nonce: Nonce) -> Option<Self> {
-        (nonce.number == 0).then_some(Self {
-            copy: (nonce.group >> Self::NEXT_BITS) as u16,
-            next: SeqId(nonce.group & ((1 << Self::NEXT_BITS) - 1)),
-        })
-    }
-}
 
 /// The nonces of a database.
 #[derive(Debug)]

@@ -12,7 +12,7 @@
 //!
 //! Nonces have no count: they extend to the end of the edit. Each is the client's name of an
 //! operation in the edit, or of one whose edit is about to be removed from the log (then the edit
-//! has no cells and the region [`NO_REGION`]).
+//! has no cells and the region [`NO_REGION`]); or the place of a standby ([`Mark`]).
 //!
 //! Sequence ids are not stored with the rows: the first row of an edit has the edit's, each later row the
 //! next one. Edits stand in a frame as *entries*, one after the other to the end:
@@ -60,6 +60,36 @@ pub(crate) const fn origin_bytes(clusters: usize) -> usize {
 
 /// Most bytes that an entry's clusters have.
 pub(crate) const ORIGIN_BYTES_MAX: usize = origin_bytes(ORIGIN_CLUSTERS_MAX);
+
+/// How far a database has followed another one, as it stands in the log beside the last row of before: as a nonce
+/// with the number 0, which no operation of a client has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Mark {
+    /// Number of the copy that follows: those of another one say nothing of this one.
+    pub copy: u16,
+    /// The next row of the database that is followed. 48 bits, so that the nonce has room for the copy.
+    pub next: SeqId,
+}
+
+impl Mark {
+    const NEXT_BITS: u32 = 48;
+
+    /// The mark as it stands in the log.
+    pub(crate) fn to_nonce(self) -> Nonce {
+        Nonce {
+            group: u64::from(self.copy) << Self::NEXT_BITS | self.next.0,
+            number: 0,
+        }
+    }
+
+    /// The mark that a nonce is; `None` for one of a client.
+    pub(crate) fn of(nonce: Nonce) -> Option<Self> {
+        (nonce.number == 0).then_some(Self {
+            copy: (nonce.group >> Self::NEXT_BITS) as u16,
+            next: SeqId(nonce.group & ((1 << Self::NEXT_BITS) - 1)),
+        })
+    }
+}
 
 /// Encodes edits, one after the other, into one reused buffer: at steady state nothing is
 /// allocated.

@@ -35,7 +35,7 @@ use crate::checksum::{crc32c, crc32c_append};
 use crate::id::Uuid;
 
 pub use edit::{EditBuilder, Entries, put_entry};
-pub(crate) use edit::{EditReader, Entry, LoggedOrigin, NO_REGION, NONCE_BYTES_MAX};
+pub(crate) use edit::{EditReader, Entry, LoggedOrigin, Mark, NO_REGION, NONCE_BYTES_MAX};
 
 /// Bytes of a frame before its payload.
 pub const FRAME_HEADER_BYTES: usize = 28;

@@ -5,8 +5,7 @@ use std::path::Path;
 
 use crate::cell::Cell;
 use crate::fs::Vfs;
-use crate::nonces::Mark;
-use crate::record::{FRAME_HEADER_BYTES, FrameHeader};
+use crate::record::{FRAME_HEADER_BYTES, FrameHeader, Mark};
 use crate::{Error, Result};
 
 use super::reader::{Payload, read_file, walk};
