@@ -109,7 +109,7 @@ pub fn parse(text: &str, seed: u64) -> Result<FilterSpec> {
         )));
     }
     let model = serde_json::from_str(text)
-        .map_err(|error| Malformed(format!("the filter is not JSON of this kind: {error}")))?;
+        .map_err(|error| Malformed::unread("the filter is not JSON of this kind", &error))?;
     Builder {
         seed,
         regexes: 0,

@@ -26,6 +26,9 @@ pub mod query;
 pub mod route;
 pub mod row_path;
 
+/// Most bytes of a library's error in one of a client.
+const QUOTED_BYTES_MAX: usize = 500;
+
 /// Input of a client that has no meaning. The text is for the client.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
@@ -35,6 +38,23 @@ impl Malformed {
     /// An error with this text.
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
+    }
+
+    /// The error of a library that could not read `what`. Its text may quote the input, of any length and with line
+    /// breaks.
+    fn unread(what: &str, error: &dyn std::fmt::Display) -> Self {
+        let text = error.to_string();
+        let cut = text.floor_char_boundary(QUOTED_BYTES_MAX);
+        let rest = if cut < text.len() { "..." } else { "" };
+        let line: String = text[..cut]
+            .chars()
+            .flat_map(|letter| {
+                let is_shown = !letter.is_control();
+                let escaped = (!is_shown).then(|| letter.escape_default());
+                escaped.into_iter().flatten().chain(is_shown.then_some(letter))
+            })
+            .collect();
+        Self(format!("{what}: {line}{rest}"))
     }
 }
 

@@ -43,6 +43,21 @@ fn check_body(body: &[u8]) -> Result<(), TestCaseError> {
     check(filter::parse(&String::from_utf8_lossy(body), 1))
 }
 
+/// Goal: an error that quotes the input stays one line of some hundred bytes.
+#[test]
+fn errors_quote_input_in_one_line() {
+    for name in [
+        "co\\n".to_owned(),
+        "x".repeat(100_000),
+        "\u{85}\u{9f}ä".to_owned(),
+    ] {
+        let body = format!("{{\"Row\":[{{\"{name}\":1}}]}}");
+        let error = cells::decode(Media::Json, body.as_bytes()).unwrap_err();
+        assert!(!error.0.contains(char::is_control), "{error:?}");
+        assert!(error.0.len() < 1_000, "{}", error.0.len());
+    }
+}
+
 proptest! {
     #[test]
     fn bodies_of_any_bytes(body in proptest::collection::vec(any::<u8>(), 0..300)) {

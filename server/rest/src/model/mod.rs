@@ -36,12 +36,12 @@ fn from_json<'b, T: serde::Deserialize<'b>>(body: &'b [u8]) -> Result<T> {
         ));
     }
     serde_json::from_slice(body)
-        .map_err(|error| Malformed(format!("the body is not JSON of this kind: {error}")))
+        .map_err(|error| Malformed::unread("the body is not JSON of this kind", &error))
 }
 
 /// Decodes protobuf of a client.
 fn from_protobuf<M: Message + Default>(body: &[u8]) -> Result<M> {
-    M::decode(body).map_err(|error| Malformed(format!("the body is not protobuf of this kind: {error}")))
+    M::decode(body).map_err(|error| Malformed::unread("the body is not protobuf of this kind", &error))
 }
 
 /// A number of protobuf's `int32` from a greater type, at its bound if it does not fit.

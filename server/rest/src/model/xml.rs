@@ -57,7 +57,7 @@ impl Element<'_> {
 }
 
 fn malformed(error: impl Display) -> Malformed {
-    Malformed(format!("the body is not XML of this kind: {error}"))
+    Malformed::unread("the body is not XML of this kind", &error)
 }
 
 /// Calls `visit` with each part of a document whose root is `root`.
