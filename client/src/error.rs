@@ -146,6 +146,24 @@ pub enum Error {
         /// The last failure.
         last: Box<Error>,
     },
+    /// The cluster does not answer: neither the server nor, in one round, `hbase:meta` and the registry. Only with
+    /// [`ClusterOptions::fails_when_away`](crate::native::ClusterOptions::fails_when_away).
+    #[error("the cluster does not answer: {last}")]
+    Away {
+        /// The last failure of the round.
+        last: Box<Error>,
+    },
+    /// A write was sent, and neither its answer nor that of a repetition has arrived. The server may or may not have
+    /// carried it out.
+    #[error("{what} was sent and its outcome is unknown, since {sent}; then: {last}")]
+    Sent {
+        /// The operation.
+        what: String,
+        /// The failure of the attempt that was sent.
+        sent: Box<Error>,
+        /// The failure of the last attempt.
+        last: Box<Error>,
+    },
     /// Some actions of a batch failed. The others were carried out.
     #[error("{failed} of {of} actions failed; the first of these: {first}")]
     Batch {
@@ -179,7 +197,8 @@ impl Error {
                 ErrorKind::Retry
             }
             Error::Timeout { what, .. } if *what == CONNECTING => ErrorKind::Retry,
-            Error::Timeout { .. } | Error::Io { .. } => ErrorKind::Unknown,
+            Error::Away { .. } => ErrorKind::Retry,
+            Error::Timeout { .. } | Error::Io { .. } | Error::Sent { .. } => ErrorKind::Unknown,
             Error::Protocol { .. }
             | Error::Malformed { .. }
             | Error::Registry { .. }

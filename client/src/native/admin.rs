@@ -30,6 +30,7 @@ use super::advice::advice;
 use super::cluster::Cluster;
 use super::connection::Service;
 use super::connection::{Call, Reply};
+use super::look_ups::is_unreachable;
 use super::regions::Region;
 use super::retry::{Attempts, nonce};
 use super::schema::{name_of, name_to, of_namespace, of_table, to_family, to_namespace, to_table};
@@ -279,6 +280,7 @@ impl Cluster {
             match self.inner.directory.cluster_id(attempts.call_deadline()).await {
                 Ok(id) => return Ok(id),
                 Err(error) => {
+                    let error = self.inner.away(error);
                     attempts
                         .pause(error, || "looking up the cluster id".to_owned())
                         .await?;
@@ -358,6 +360,7 @@ impl Cluster {
                 region: Some(&region.name),
                 priority: 0,
                 deadline,
+                opens_scanner: false,
             };
             let _requested: Reply<CompactRegionResponse> = connection.call(&call, &request, b"").await?;
         }
@@ -385,10 +388,14 @@ impl Cluster {
     /// A table's state; `None` if it does not exist.
     pub(super) async fn state(&self, table: &TableName) -> Result<Option<State>> {
         let mut attempts = Attempts::begin(&self.inner.options);
+        let mut may_have_moved = true;
         loop {
             match self.inner.table_state(table, attempts.call_deadline()).await {
                 Ok(state) => return Ok(state),
+                // The registry says where meta is now.
+                Err(error) if may_have_moved && is_unreachable(&error) => may_have_moved = false,
                 Err(error) => {
+                    let error = self.inner.away(error);
                     attempts
                         .pause(error, || format!("reading the state of {table}"))
                         .await?;
@@ -461,7 +468,8 @@ impl Cluster {
         request: &impl Message,
         deadline: Instant,
     ) -> Result<M> {
-        let master = self.inner.directory.master(deadline).await?;
+        let master = self.inner.directory.master(deadline).await;
+        let master = master.map_err(|error| self.inner.away(error))?;
         let address: Arc<str> = master.address().into();
         let connection = self
             .inner
@@ -473,6 +481,7 @@ impl Cluster {
             region: None,
             priority: 0,
             deadline,
+            opens_scanner: false,
         };
         Ok(connection.call(&call, request, b"").await?.message)
     }

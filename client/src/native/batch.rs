@@ -385,6 +385,7 @@ fn about(region: &Region, deadline: Instant) -> Call<'_> {
         region: Some(&region.name),
         priority: priority(&region.table),
         deadline,
+        opens_scanner: false,
     }
 }
 
@@ -556,6 +557,9 @@ pub(super) fn copy(error: &Error) -> Error {
         Error::Registry { target, what } => Error::Registry {
             target: target.clone(),
             what: what.clone(),
+        },
+        Error::Away { last } => Error::Away {
+            last: Box::new(copy(last)),
         },
         other => Error::InvalidRequest(other.to_string()),
     }

@@ -7,14 +7,18 @@ use basalt_idl::native::messages::{
     RegionSpecifier, ScanRequest, ScanResponse,
 };
 use prost::Message;
+use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
 
 use super::advice::{advice, is_outcome_unknown};
+use super::batch::copy;
 use super::connection::Service;
 use super::connection::{Call, Reply};
 use super::connections::Connections;
 use super::directory::Directory;
+use super::look_ups::LookUps;
 use super::meta::{meta_table, priority};
+use super::observer::Observer;
 use super::options::ClusterOptions;
 use super::regions::{Region, RegionCache};
 use super::retry::{Attempts, random};
@@ -35,8 +39,9 @@ pub(super) struct Inner {
     pub(super) connections: Arc<Connections>,
     pub(super) directory: Directory,
     pub(super) regions: RegionCache,
-    /// Held during a look-up in meta.
-    pub(super) looking_up: tokio::sync::Mutex<()>,
+    pub(super) look_ups: LookUps,
+    /// Scanners that are being closed in the background.
+    pub(super) closing: watch::Sender<usize>,
     /// Marks this client in nonces.
     pub(super) nonce_group: u64,
 }
@@ -53,6 +58,8 @@ pub(super) enum Repeat {
 pub(super) trait RegionRequest: Message {
     type Response: Message + Default;
     const METHOD: &'static str;
+    /// Whether it may write.
+    const CHANGES: bool;
 
     fn set_region(&mut self, region: RegionSpecifier);
 
@@ -65,6 +72,7 @@ pub(super) trait RegionRequest: Message {
 impl RegionRequest for GetRequest {
     type Response = GetResponse;
     const METHOD: &'static str = "Get";
+    const CHANGES: bool = false;
 
     fn set_region(&mut self, region: RegionSpecifier) {
         self.region = region;
@@ -74,6 +82,7 @@ impl RegionRequest for GetRequest {
 impl RegionRequest for MutateRequest {
     type Response = MutateResponse;
     const METHOD: &'static str = "Mutate";
+    const CHANGES: bool = true;
 
     fn set_region(&mut self, region: RegionSpecifier) {
         self.region = region;
@@ -83,6 +92,7 @@ impl RegionRequest for MutateRequest {
 impl RegionRequest for ScanRequest {
     type Response = ScanResponse;
     const METHOD: &'static str = "Scan";
+    const CHANGES: bool = false;
 
     fn set_region(&mut self, region: RegionSpecifier) {
         self.region = Some(region);
@@ -93,6 +103,7 @@ impl RegionRequest for ScanRequest {
 impl RegionRequest for MultiRequest {
     type Response = MultiResponse;
     const METHOD: &'static str = "Multi";
+    const CHANGES: bool = true;
 
     fn set_region(&mut self, region: RegionSpecifier) {
         for action in &mut self.region_action {
@@ -120,7 +131,8 @@ impl Cluster {
                 connections,
                 options,
                 regions: RegionCache::default(),
-                looking_up: tokio::sync::Mutex::default(),
+                look_ups: LookUps::default(),
+                closing: watch::Sender::new(0),
                 nonce_group: random(),
             }),
         }
@@ -172,13 +184,19 @@ impl Inner {
         repeat: Repeat,
     ) -> Result<Reply<R::Response>> {
         let mut attempts = Attempts::begin(&self.options);
+        let what = || format!("{} of row {} in table {table}", R::METHOD, row.escape_ascii());
+        let mut sent = None;
         loop {
             let deadline = attempts.call_deadline();
             let error = match self.region_in_time(table, row, deadline).await {
                 Ok(region) => match self.send(&region, &mut request, deadline).await {
                     Ok(reply) => return Ok(reply),
                     Err(error) => {
-                        self.after_failure(&region, &error, deadline).await?;
+                        if R::CHANGES && is_outcome_unknown(&error) {
+                            sent = Some(copy(&error));
+                        }
+                        let checked = self.after_failure(&region, &error, deadline).await;
+                        checked.map_err(|error| after_sent(sent.take(), error, what))?;
                         if repeat == Repeat::Never && is_outcome_unknown(&error) {
                             return Err(error);
                         }
@@ -187,8 +205,10 @@ impl Inner {
                 },
                 Err(error) => error,
             };
-            let what = || format!("{} of row {} in table {table}", R::METHOD, row.escape_ascii());
-            attempts.pause(error, what).await?;
+            let paused = attempts.pause(error, what).await;
+            if let Err(error) = paused {
+                return Err(after_sent(sent, error, what));
+            }
         }
     }
 
@@ -218,7 +238,14 @@ impl Inner {
         let looking_up = self.region_of(table, row, deadline);
         timeout_at(deadline, looking_up)
             .await
-            .unwrap_or_else(|_| Err(look_up_timeout(table, began, deadline)))
+            .unwrap_or_else(|_| Err(self.away(look_up_timeout(table, began, deadline))))
+    }
+
+    /// Tells the observer about an event, if there is one.
+    pub(super) fn note(&self, event: impl FnOnce(&dyn Observer)) {
+        if let Some(observer) = &self.options.observer {
+            event(&**observer);
+        }
     }
 
     /// Makes one call on a region.
@@ -238,6 +265,7 @@ impl Inner {
             region: Some(&region.name),
             priority: priority(&region.table),
             deadline,
+            opens_scanner: false,
         };
         let mut reply = connection.call::<R::Response>(&call, request, b"").await?;
         match R::take_failure(&mut reply.message) {
@@ -257,6 +285,19 @@ impl Inner {
             Advice::ServerGone => self.regions.remove_server(&region.address),
             _ => {}
         }
+    }
+}
+
+/// The error of an operation that fails at last. It must not say that nothing was done if an earlier attempt was sent
+/// and has got no answer.
+fn after_sent(sent: Option<Error>, last: Error, what: impl Fn() -> String) -> Error {
+    match sent {
+        Some(sent) if !is_outcome_unknown(&last) => Error::Sent {
+            what: what(),
+            sent: Box::new(sent),
+            last: Box::new(last),
+        },
+        _ => last,
     }
 }
 

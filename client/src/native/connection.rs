@@ -9,14 +9,14 @@
 //! A connection that fails fails all its calls: with the socket's error, with the exception that ends the
 //! connection (its call id belongs to no call), or because a response is malformed. A call that ends early,
 //! by its deadline or because its future is dropped, takes its registration along, so that its response is
-//! discarded. When a whole [`ClusterOptions::call_timeout`] passes without a byte from the server, the
+//! discarded; a call that opens a scanner leaves a note, so that the scanner of a late response is closed. When a whole [`ClusterOptions::call_timeout`] passes without a byte from the server, the
 //! connection counts as lost.
 //!
 //! Bounds: [`ClusterOptions::calls_in_flight`] calls, a queue of frames of the same length, and
 //! [`ClusterOptions::reply_bytes_max`] for a response. The receive buffer grows with the received
 //! bytes.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -26,7 +26,8 @@ use basalt_idl::native::compress::{Compressor, Room};
 use basalt_idl::native::exception::ExceptionClass;
 use basalt_idl::native::frame::{CONNECTION_CALL_ID, Request, Response, put_connection_header};
 use basalt_idl::native::messages::{
-    ConnectionHeader, ExceptionResponse, RequestHeader, UserInformation, VersionInfo,
+    ConnectionHeader, ExceptionResponse, RequestHeader, ScanRequest, ScanResponse, UserInformation,
+    VersionInfo,
 };
 use bytes::{Bytes, BytesMut};
 use prost::Message;
@@ -35,6 +36,7 @@ use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::task::AbortHandle;
 use tokio::time::{Instant, timeout, timeout_at};
 
+use super::observer::Observer;
 use super::options::ClusterOptions;
 use crate::error::{Error, Result};
 use crate::remote::{Origin, RemoteException};
@@ -111,6 +113,8 @@ pub(super) struct Call<'a> {
     pub(super) priority: u32,
     /// When the call fails.
     pub(super) deadline: Instant,
+    /// Whether it opens a scanner, which is closed if nobody waits for the answer any more.
+    pub(super) opens_scanner: bool,
 }
 
 /// The answer to a call.
@@ -146,10 +150,10 @@ struct Inner {
     shared: Arc<Shared>,
     frames: mpsc::Sender<Vec<u8>>,
     permits: Semaphore,
-    next_id: AtomicU32,
     compressor: Option<Compressor>,
     reply_bytes_max: usize,
     call_timeout: Duration,
+    observer: Option<Arc<dyn Observer>>,
     tasks: [AbortHandle; 2],
 }
 
@@ -165,11 +169,14 @@ impl Drop for Inner {
 #[derive(Debug)]
 struct Shared {
     calls: Mutex<Calls>,
+    next_id: AtomicU32,
 }
 
 #[derive(Debug)]
 struct Calls {
     waiting: HashMap<u32, oneshot::Sender<std::result::Result<Response, Lost>>>,
+    /// Calls that have opened scanners for which nobody waits.
+    abandoned: HashSet<u32>,
     lost: Option<Lost>,
     /// When the last bytes arrived.
     received: Instant,
@@ -195,22 +202,29 @@ impl Connection {
     ) -> Result<Connection> {
         let compressor = compressor(options)?;
         let opening = open_stream(&target, service, options);
-        let stream = stream::within(options.connect_timeout, &target, opening).await?;
-        let (read, write) = stream.into_split();
+        let opened = stream::within(options.connect_timeout, &target, opening).await;
+        if let Some(observer) = &options.observer {
+            observer.connected(opened.is_ok());
+        }
+        let (read, write) = opened?.into_split();
         let shared = Arc::new(Shared {
             calls: Mutex::new(Calls {
                 waiting: HashMap::new(),
+                abandoned: HashSet::new(),
                 lost: None,
                 received: Instant::now(),
             }),
+            next_id: AtomicU32::new(0),
         });
         let (frames, queue) = mpsc::channel(options.calls_in_flight.max(1));
         let reader = Reader {
             stream: read,
             shared: Arc::clone(&shared),
+            frames: frames.downgrade(),
             received: BytesMut::new(),
             reply_bytes_max: options.reply_bytes_max,
             idle_timeout: options.idle_timeout,
+            observer: options.observer.clone(),
         };
         let writer = tokio::spawn(write_frames(write, queue, Arc::clone(&shared)));
         let writing = writer.abort_handle();
@@ -225,10 +239,10 @@ impl Connection {
                 shared,
                 frames,
                 permits: Semaphore::new(options.calls_in_flight.max(1)),
-                next_id: AtomicU32::new(0),
                 compressor,
                 reply_bytes_max: options.reply_bytes_max,
                 call_timeout: options.call_timeout,
+                observer: options.observer.clone(),
                 tasks: [writer.abort_handle(), reader.abort_handle()],
             }),
         })
@@ -254,22 +268,32 @@ impl Connection {
         let began = Instant::now();
         let Ok(response) = timeout_at(call.deadline, self.exchange(call, parameter, cells)).await else {
             self.give_up(began);
+            self.note(call, began, Err(None));
             return Err(Error::Timeout {
                 what: call.method,
                 target: format!("at {}", self.target()),
                 limit: call.deadline.saturating_duration_since(began),
             });
         };
-        let response = response?;
+        let response = response.inspect_err(|_| self.note(call, began, Err(None)))?;
         if let Some(exception) = response.header.exception {
+            self.note(call, began, Err(exception.exception_class_name.as_deref()));
             return Err(self.refused(exception, call));
         }
+        self.note(call, began, Ok(()));
         let message = M::decode(response.result).map_err(|error| self.malformed(call, &error))?;
         Ok(Reply {
             message,
             cells: self.unpack(call, response.cells)?,
             target: Arc::clone(&self.inner.target),
         })
+    }
+
+    /// Tells the observer about the end of a call.
+    fn note(&self, call: &Call<'_>, began: Instant, outcome: std::result::Result<(), Option<&str>>) {
+        if let Some(observer) = &self.inner.observer {
+            observer.called(call.method, began.elapsed(), outcome);
+        }
     }
 
     async fn exchange(&self, call: &Call<'_>, parameter: &impl Message, cells: &[u8]) -> Result<Response> {
@@ -279,18 +303,16 @@ impl Connection {
             .acquire()
             .await
             .expect("the semaphore is never closed");
-        // Ids stay positive in Java.
-        let id = inner.next_id.fetch_add(1, Ordering::Relaxed) & (u32::MAX >> 1);
+        let id = inner.shared.next_id();
         let frame = self.frame(id, call, parameter, cells)?;
-        let (registered, response) = self.register(id).map_err(|lost| self.lost(lost, call))?;
+        let mut registered = self.register(id).map_err(|lost| self.lost(lost, call))?;
         // The writer ends only if the connection is lost; the response is then the error.
         drop(inner.frames.send(frame).await);
-        let outcome = response.await;
-        registered.done();
-        match outcome {
-            Ok(Ok(response)) => Ok(response),
-            Ok(Err(lost)) => Err(self.lost(lost, call)),
-            Err(_) => Err(self.lost(Lost::closed("the connection was dropped"), call)),
+        registered.opens_scanner = call.opens_scanner;
+        match registered.response().await {
+            Some(Ok(response)) => Ok(response),
+            Some(Err(lost)) => Err(self.lost(lost, call)),
+            None => Err(self.lost(Lost::closed("the connection was dropped"), call)),
         }
     }
 
@@ -323,24 +345,20 @@ impl Connection {
         Ok(plain.map_err(|error| self.malformed(call, &error))?.into())
     }
 
-    fn register(
-        &self,
-        id: u32,
-    ) -> std::result::Result<
-        (
-            Registered<'_>,
-            oneshot::Receiver<std::result::Result<Response, Lost>>,
-        ),
-        Lost,
-    > {
-        let (sender, receiver) = oneshot::channel();
+    fn register(&self, id: u32) -> std::result::Result<Registered<'_>, Lost> {
+        let (sender, response) = oneshot::channel();
         let mut calls = self.inner.shared.lock();
         if let Some(lost) = &calls.lost {
             return Err(lost.clone());
         }
         calls.waiting.insert(id, sender);
-        let shared = Some(&*self.inner.shared);
-        Ok((Registered { shared, id }, receiver))
+        Ok(Registered {
+            inner: &self.inner,
+            id,
+            response,
+            opens_scanner: false,
+            is_done: false,
+        })
     }
 
     /// Fails the connection if the server was silent for a whole call.
@@ -437,39 +455,101 @@ impl Shared {
         calls.lost.is_some()
     }
 
-    fn respond(&self, response: Response) -> std::result::Result<(), Lost> {
+    /// Ids stay positive in Java.
+    fn next_id(&self) -> u32 {
+        self.next_id.fetch_add(1, Ordering::Relaxed) & (u32::MAX >> 1)
+    }
+
+    /// Gives a response to its call. Returns the frame that closes the scanner of an abandoned call.
+    fn respond(&self, response: Response) -> std::result::Result<Option<Vec<u8>>, Lost> {
         let id = response.header.call_id.unwrap_or_default();
         if id == CONNECTION_CALL_ID {
             let exception = response.header.exception.unwrap_or_default();
             return Err(Lost::Exception(Box::new(exception)));
         }
-        let waiting = self.lock().waiting.remove(&id);
-        if let Some(waiting) = waiting {
+        let mut calls = self.lock();
+        let is_abandoned = calls.abandoned.remove(&id);
+        if let Some(waiting) = calls.waiting.remove(&id) {
             // A call that was dropped needs no answer.
             drop(waiting.send(Ok(response)));
+            return Ok(None);
         }
-        Ok(())
+        drop(calls);
+        Ok(is_abandoned.then(|| self.close_of(&response)).flatten())
+    }
+
+    /// The frame that closes the scanner that a response has opened, if it is open.
+    fn close_of(&self, response: &Response) -> Option<Vec<u8>> {
+        let opened = ScanResponse::decode(response.result.clone()).ok()?;
+        if opened.more_results == Some(false) {
+            return None;
+        }
+        let header = RequestHeader {
+            call_id: Some(self.next_id()),
+            method_name: Some("Scan".to_owned()),
+            ..RequestHeader::default()
+        };
+        let request = ScanRequest {
+            scanner_id: Some(opened.scanner_id?),
+            close_scanner: Some(true),
+            number_of_rows: Some(0),
+            ..ScanRequest::default()
+        };
+        let mut frame = Vec::new();
+        Request::encode(&header, &request, b"", &mut frame);
+        Some(frame)
     }
 }
 
 /// A call that waits. Dropping it discards its response.
 struct Registered<'a> {
-    shared: Option<&'a Shared>,
+    inner: &'a Inner,
     id: u32,
+    response: oneshot::Receiver<std::result::Result<Response, Lost>>,
+    /// Set once it is sent.
+    opens_scanner: bool,
+    is_done: bool,
 }
 
 impl Registered<'_> {
-    /// The response has arrived: nothing is registered any more.
-    fn done(mut self) {
-        self.shared = None;
+    /// Waits for the response; `None` if the connection was dropped.
+    async fn response(mut self) -> Option<std::result::Result<Response, Lost>> {
+        let response = (&mut self.response).await;
+        self.is_done = true;
+        response.ok()
     }
 }
 
 impl Drop for Registered<'_> {
     fn drop(&mut self) {
-        if let Some(shared) = self.shared {
-            shared.lock().waiting.remove(&self.id);
+        if self.is_done {
+            return;
         }
+        let shared = &self.inner.shared;
+        let mut calls = shared.lock();
+        if calls.waiting.remove(&self.id).is_some() {
+            if self.opens_scanner && calls.lost.is_none() {
+                calls.abandoned.insert(self.id);
+            }
+            return;
+        }
+        drop(calls);
+        // The response has arrived and nobody has seen it.
+        if self.opens_scanner
+            && let Ok(Ok(response)) = self.response.try_recv()
+            && let Some(close) = shared.close_of(&response)
+        {
+            send_later(&self.inner.frames, close);
+        }
+    }
+}
+
+/// Sends a frame from a task of its own, where there is a runtime. A connection that has ended has lost its scanners, or
+/// their leases end.
+fn send_later(frames: &mpsc::Sender<Vec<u8>>, frame: Vec<u8>) {
+    let frames = frames.clone();
+    if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+        runtime.spawn(async move { drop(frames.send(frame).await) });
     }
 }
 
@@ -584,9 +664,12 @@ async fn write_frames(mut stream: WriteHalf, mut frames: mpsc::Receiver<Vec<u8>>
 struct Reader {
     stream: ReadHalf,
     shared: Arc<Shared>,
+    /// For frames that close scanners of abandoned calls.
+    frames: mpsc::WeakSender<Vec<u8>>,
     received: BytesMut,
     reply_bytes_max: usize,
     idle_timeout: Duration,
+    observer: Option<Arc<dyn Observer>>,
 }
 
 impl Reader {
@@ -599,8 +682,10 @@ impl Reader {
                     let responded = Response::decode(frame)
                         .map_err(|error| Lost::Malformed(error.to_string()))
                         .and_then(|response| self.shared.respond(response));
-                    if let Err(lost) = responded {
-                        break lost;
+                    match responded {
+                        Ok(None) => {}
+                        Ok(Some(close)) => self.send(close),
+                        Err(lost) => break lost,
                     }
                     continue;
                 }
@@ -618,7 +703,17 @@ impl Reader {
                 Err(_) => {}
             }
         };
+        if let Some(observer) = &self.observer {
+            observer.lost();
+        }
         self.shared.fail(&lost);
+    }
+
+    /// Sends a frame without waiting for the writer.
+    fn send(&self, frame: Vec<u8>) {
+        if let Some(frames) = self.frames.upgrade() {
+            send_later(&frames, frame);
+        }
     }
 
     /// The next whole frame without its length; `None` makes room for more bytes.

@@ -222,6 +222,7 @@ impl Directory {
             region: None,
             priority: 0,
             deadline,
+            opens_scanner: false,
         };
         let server = Arc::from(server);
         let connection = self.connections.get(&server, Service::Registry, deadline).await?;

@@ -20,6 +20,7 @@ use tokio::time::Instant;
 
 use super::cluster::Inner;
 use super::decode::Block;
+use super::look_ups::is_unreachable;
 use super::meta::{is_meta, meta_table};
 use super::regions::Region;
 use crate::error::{Error, Result};
@@ -77,10 +78,9 @@ impl Inner {
 
     async fn look_up(&self, table: &TableName, wanted: Wanted<'_>, deadline: Instant) -> Result<Arc<Region>> {
         if is_meta(table) {
-            return self.meta_region(deadline).await;
+            return self.meta_region(deadline).await.map_err(|error| self.away(error));
         }
-        // Callers that miss the same region share the answer.
-        let _looking_up = self.looking_up.lock().await;
+        let turn = self.look_ups.of_table(table).await;
         let cached = match wanted {
             Wanted::Of(row) => self.regions.find(table, row),
             Wanted::Before(row) => self.regions.find_before(table, row),
@@ -88,17 +88,45 @@ impl Inner {
         if let Some(region) = cached {
             return Ok(region);
         }
-        let meta = self.meta_region(deadline).await?;
-        match self.look_up_in(&meta, table, wanted, deadline).await {
-            Ok(region) => {
-                self.regions.insert(Arc::clone(&region));
-                Ok(region)
-            }
-            Err(error) => {
-                self.note_failure(&meta, &error);
-                Err(error)
+        turn.check()?;
+        let found = self.look_up_now(table, wanted, deadline).await;
+        let found = found.map_err(|error| self.away(error));
+        turn.end(&found);
+        found
+    }
+
+    /// Asks meta. If it is not where it was, the registry says where it is now.
+    async fn look_up_now(
+        &self,
+        table: &TableName,
+        wanted: Wanted<'_>,
+        deadline: Instant,
+    ) -> Result<Arc<Region>> {
+        let mut may_have_moved = self.regions.find(&meta_table(), b"").is_some();
+        loop {
+            let meta = self.meta_region(deadline).await?;
+            match self.look_up_in(&meta, table, wanted, deadline).await {
+                Ok(region) => {
+                    self.regions.insert(Arc::clone(&region));
+                    return Ok(region);
+                }
+                Err(error) => {
+                    self.note_failure(&meta, &error);
+                    if !(may_have_moved && is_unreachable(&error)) {
+                        return Err(error);
+                    }
+                    may_have_moved = false;
+                }
             }
         }
+    }
+
+    /// The error of a look-up as the caller gets it.
+    pub(super) fn away(&self, error: Error) -> Error {
+        if self.options.fails_when_away && is_unreachable(&error) && !matches!(error, Error::Away { .. }) {
+            return Error::Away { last: Box::new(error) };
+        }
+        error
     }
 
     async fn look_up_in(
@@ -108,6 +136,7 @@ impl Inner {
         wanted: Wanted<'_>,
         deadline: Instant,
     ) -> Result<Arc<Region>> {
+        self.note(|observer| observer.looked_up());
         let mut request = request(table, wanted);
         let reply = self.send(meta, &mut request, deadline).await?;
         let mut block = Block::new(&reply.cells);
@@ -173,12 +202,20 @@ impl Inner {
         Ok(Arc::new(region))
     }
 
-    async fn meta_region(&self, deadline: Instant) -> Result<Arc<Region>> {
+    pub(super) async fn meta_region(&self, deadline: Instant) -> Result<Arc<Region>> {
         let table = meta_table();
         if let Some(region) = self.regions.find(&table, b"") {
             return Ok(region);
         }
-        let server = self.directory.meta_server(deadline).await?;
+        let turn = self.look_ups.of_meta().await;
+        if let Some(region) = self.regions.find(&table, b"") {
+            return Ok(region);
+        }
+        turn.check()?;
+        self.note(|observer| observer.looked_up());
+        let found = self.directory.meta_server(deadline).await;
+        turn.end(&found);
+        let server = found?;
         let info = RegionInfo {
             region_id: 1,
             table_name: super::schema::name_to(&table),

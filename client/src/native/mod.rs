@@ -30,10 +30,11 @@
 //! | `options` | where to find the cluster, limits |
 //! | `zookeeper`, `directory` | the server of `hbase:meta` and the master |
 //! | `connection`, `connections` | a socket with many calls in flight; one for each server and service |
-//! | `regions`, `locate` | the cache of region locations; look-ups in `hbase:meta` |
+//! | `regions`, `locate`, `look_ups` | the cache of region locations; look-ups in `hbase:meta`, one at a time |
 //! | `exception`, `retry` | the meaning of failures; pauses, deadlines, attempts |
 //! | `encode`, `decode`, `filter` | requests to messages, messages to rows; the filter language |
 //! | `cluster`, `table`, `batch`, `admin`, `schema` | the calls |
+//! | `observer`, `probe` | figures for programs; whether servers answer |
 //! | `by_message` | the calls for programs that have messages |
 //! | `replicate` | edits that a replication source sends |
 //! | `scanner`, `stitch` | a scan over region boundaries; rows from the parts that servers send |
@@ -74,8 +75,11 @@ mod directory;
 mod encode;
 mod filter;
 mod locate;
+mod look_ups;
 mod meta;
+mod observer;
 mod options;
+mod probe;
 mod regions;
 mod replicate;
 mod retry;
@@ -96,8 +100,9 @@ pub use batch::Action;
 pub use by_message::MessageAction;
 pub use cluster::Cluster;
 pub use filter::filter_message;
+pub use observer::Observer;
 pub use options::{BASE_ZNODE, ClusterOptions, Registry, ZOOKEEPER_PORT};
 pub use regions::Region;
 pub use replicate::{Shipment, ShippedEdit, put_cell};
-pub use scanner::Scanner;
+pub use scanner::{Renewal, Scanner};
 pub use table::Table;

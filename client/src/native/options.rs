@@ -1,7 +1,9 @@
 //! The registry of a cluster and the limits of its client. The defaults are those of HBase's client.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use super::observer::Observer;
 use crate::error::{Error, Result};
 use crate::security::Security;
 
@@ -125,7 +127,7 @@ pub struct ClusterOptions {
     pub overload_pause: Duration,
     /// Most calls in flight on one connection; further calls wait. Default 256.
     pub calls_in_flight: usize,
-    /// A connection without calls for this long is closed. Default 2 min.
+    /// A connection without calls for this long is closed; [`Duration::MAX`]: never. Default 2 min.
     pub idle_timeout: Duration,
     /// Longest reply in bytes. Default 256 MiB.
     pub reply_bytes_max: usize,
@@ -141,6 +143,11 @@ pub struct ClusterOptions {
     /// Whether replies have the tags of cells ([`Cell::tags`](crate::Cell::tags)), as the codec
     /// KeyValueCodecWithTags has them. Default false.
     pub tags: bool,
+    /// Whether an operation fails with [`Error::Away`] after one round of attempts to reach `hbase:meta` and the
+    /// registry, and is not repeated until its time is over. Default false.
+    pub fails_when_away: bool,
+    /// Is told about calls, connections and look-ups. Default none.
+    pub observer: Option<Arc<dyn Observer>>,
 }
 
 impl ClusterOptions {
@@ -164,6 +171,8 @@ impl ClusterOptions {
             batch_bytes: 4 << 20,
             compressor: None,
             tags: false,
+            fails_when_away: false,
+            observer: None,
         }
     }
 }

@@ -122,6 +122,13 @@ impl RegionCache {
         fits(region).then(|| Arc::clone(region))
     }
 
+    /// The known regions of a table.
+    pub(super) fn of_table(&self, table: &TableName) -> Vec<Arc<Region>> {
+        let tables = self.tables.read().unwrap_or_else(PoisonError::into_inner);
+        let regions = tables.get(table).into_iter().flat_map(BTreeMap::values);
+        regions.map(Arc::clone).collect()
+    }
+
     /// Adds a region, replacing all that it overlaps. One that ends before it starts is not kept.
     pub(super) fn insert(&self, region: Arc<Region>) {
         if !region.end_key.is_empty() && region.end_key <= region.start_key {

@@ -129,6 +129,7 @@ impl Cluster {
             region: None,
             priority: PRIORITY,
             deadline,
+            opens_scanner: false,
         };
         let answered = connection
             .call::<ReplicateWalEntryResponse>(&call, &shipment.request, &shipment.cells)

@@ -77,7 +77,11 @@ impl Attempts {
     pub(super) fn next(&mut self, now: Instant, advice: &Advice) -> Option<Duration> {
         let pause = self.pause_for(advice);
         self.failed += 1;
-        (self.failed <= self.options.retries && now + pause < self.deadline()).then_some(pause)
+        let goes_on = self.failed <= self.options.retries && now + pause < self.deadline();
+        if let (true, Some(observer)) = (goes_on, &self.options.observer) {
+            observer.repeated();
+        }
+        goes_on.then_some(pause)
     }
 
     /// The operation's error after its last failure.

@@ -200,6 +200,17 @@ impl Scanner {
         Ok(())
     }
 
+    /// A renewal of the scanner's lease that may be sent while the scan waits elsewhere; `None` if no scanner is open.
+    pub fn renewal(&self) -> Option<Renewal> {
+        let open = self.open.as_ref()?;
+        Some(Renewal {
+            region: Arc::clone(&open.region),
+            connection: open.connection.clone(),
+            id: open.id,
+            limit: self.inner.options.call_timeout.min(open.lease),
+        })
+    }
+
     /// The time that the scanner lives without a call; `None` if no scanner is open.
     pub fn lease(&self) -> Option<Duration> {
         self.open.as_ref().map(|open| open.lease)
@@ -209,8 +220,21 @@ impl Scanner {
     pub async fn close(&mut self) {
         self.is_done = true;
         if let Some(open) = self.open.take() {
-            open.close(self.inner.options.call_timeout).await;
+            open.close(&self.inner).await;
         }
+    }
+
+    /// Closes a scanner in the background, where there is a runtime.
+    fn close_later(&self, open: Open) {
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else {
+            return;
+        };
+        let inner = Arc::clone(&self.inner);
+        inner.closing.send_modify(|closing| *closing += 1);
+        runtime.spawn(async move {
+            open.close(&inner).await;
+            inner.closing.send_modify(|closing| *closing -= 1);
+        });
     }
 
     /// Fetches from the open scanner, or opens one.
@@ -249,7 +273,10 @@ impl Scanner {
             scan: Some(self.scan_from_place()),
             ..request
         };
-        let call = about(&region, priority(&self.table), deadline);
+        let call = Call {
+            opens_scanner: true,
+            ..about(&region, priority(&self.table), deadline)
+        };
         let opened = async {
             let connection = self
                 .inner
@@ -290,7 +317,7 @@ impl Scanner {
         };
         timeout_at(deadline, located)
             .await
-            .unwrap_or_else(|_| Err(look_up_timeout(&self.table, began, deadline)))
+            .unwrap_or_else(|_| Err(self.inner.away(look_up_timeout(&self.table, began, deadline))))
     }
 
     fn scan_from_place(&self) -> messages::Scan {
@@ -379,6 +406,10 @@ impl Scanner {
         }
         if !keeps_scanner && let Some(open) = self.take_open() {
             self.inner.note_failure(&open.region, &error);
+            // The server may still have it.
+            if matches!(error, Error::Timeout { .. } | Error::Io { .. }) {
+                self.close_later(open);
+            }
         }
         let what = || format!("scan of table {}", self.table);
         let paused = self.attempts.pause_as(&advice, error, what).await;
@@ -402,24 +433,59 @@ impl Scanner {
 
 impl Drop for Scanner {
     fn drop(&mut self) {
-        let limit = self.inner.options.call_timeout;
-        if let (Some(open), Ok(runtime)) = (self.open.take(), tokio::runtime::Handle::try_current()) {
-            runtime.spawn(async move { open.close(limit).await });
+        if let Some(open) = self.open.take() {
+            self.close_later(open);
         }
     }
 }
 
 impl Open {
-    /// A close that fails leaves the scanner to its lease.
-    async fn close(self, limit: Duration) {
+    /// Closes the scanner, over another connection if its own is lost. A close that fails leaves the scanner to its
+    /// lease.
+    async fn close(self, inner: &Inner) {
         let request = ScanRequest {
             scanner_id: Some(self.id),
             close_scanner: Some(true),
             number_of_rows: Some(0),
             ..ScanRequest::default()
         };
-        let call = about(&self.region, CLOSE_PRIORITY, Instant::now() + limit);
-        drop(self.connection.call::<ScanResponse>(&call, &request, b"").await);
+        let deadline = Instant::now() + inner.options.call_timeout;
+        let call = about(&self.region, CLOSE_PRIORITY, deadline);
+        let connection = if self.connection.is_usable() {
+            self.connection
+        } else {
+            let address = &self.region.address;
+            match inner.connections.get(address, Service::Client, deadline).await {
+                Ok(connection) => connection,
+                Err(_) => return,
+            }
+        };
+        drop(connection.call::<ScanResponse>(&call, &request, b"").await);
+    }
+}
+
+/// A renewal of a scanner's lease. It does not count as a call of the scanner, so that it may cross one.
+#[derive(Debug)]
+pub struct Renewal {
+    region: Arc<Region>,
+    connection: Connection,
+    id: u64,
+    limit: Duration,
+}
+
+impl Renewal {
+    /// Sends it, once. If it fails, the scan opens a new scanner when it goes on.
+    pub async fn send(self) -> Result<()> {
+        let request = ScanRequest {
+            scanner_id: Some(self.id),
+            renew: Some(true),
+            number_of_rows: Some(0),
+            ..ScanRequest::default()
+        };
+        let deadline = Instant::now() + self.limit;
+        let call = about(&self.region, CLOSE_PRIORITY, deadline);
+        let renewed = self.connection.call::<ScanResponse>(&call, &request, b"").await;
+        renewed.map(drop)
     }
 }
 
@@ -429,6 +495,7 @@ fn about(region: &Region, priority: u32, deadline: Instant) -> Call<'_> {
         region: Some(&region.name),
         priority,
         deadline,
+        opens_scanner: false,
     }
 }
 
