@@ -124,7 +124,9 @@ impl Inner {
     /// The error of a look-up as the caller gets it.
     pub(super) fn away(&self, error: Error) -> Error {
         if self.options.fails_when_away && is_unreachable(&error) && !matches!(error, Error::Away { .. }) {
-            return Error::Away { last: Box::new(error) };
+            return Error::Away {
+                last: Box::new(error),
+            };
         }
         error
     }

@@ -95,6 +95,10 @@ impl<'a> Turn<'a> {
 pub(super) fn is_unreachable(error: &Error) -> bool {
     matches!(
         error,
-        Error::Connect { .. } | Error::Io { .. } | Error::Timeout { .. } | Error::Registry { .. } | Error::Away { .. }
+        Error::Connect { .. }
+            | Error::Io { .. }
+            | Error::Timeout { .. }
+            | Error::Registry { .. }
+            | Error::Away { .. }
     )
 }

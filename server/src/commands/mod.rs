@@ -8,18 +8,18 @@ use basalt_engine::COPIED_REMEDY;
 use clap::Parser as _;
 
 use crate::VERSION;
-use crate::config::Config;
+use crate::config::{Config, ConfigError, Inputs, Loaded};
 use crate::limits::threads;
 use crate::observe::{log_filter, log_queue};
 use crate::serve::Given;
 use crate::serve::first_start::FirstStart;
 use crate::serve::reload::Reload;
-use crate::service::remote;
 use crate::{ephemeral, serve};
 use command_line::{Command, CommandLine, Serve};
 
 mod backup;
 mod command_line;
+mod gateway;
 mod health;
 mod moving;
 mod offline;
@@ -39,6 +39,7 @@ pub fn run(before_threads: fn() -> bool) -> ExitCode {
     let command_line = CommandLine::parse();
     let outcome = match command_line.command.unwrap_or(Command::Serve(command_line.serve)) {
         Command::Serve(arguments) => serve(arguments, before_threads),
+        Command::Gateway(arguments) => gateway::run(arguments, before_threads),
         Command::Check { data_dir } => offline::check(&data_dir),
         Command::Dump { file, cells } => offline::dump(&file, cells),
         Command::ExportSnapshot { name, to, dir } => snapshots::export(&dir.data_dir, &name, &to),
@@ -76,12 +77,11 @@ fn on_runtime<T>(
 }
 
 fn serve(arguments: Serve, before_threads: fn() -> bool) -> Outcome {
-    let gives_back = before_threads();
-    let log = log_queue::start(threads::of_panic).map_err(|error| threads::refused(&error))?;
-    let mut inputs = arguments.settings.inputs(arguments.ephemeral);
-    if arguments.insecure {
-        inputs.set.push("server.insecure=true".to_owned());
-    }
+    let mut inputs = arguments.settings.inputs(if arguments.ephemeral {
+        ephemeral::settings()
+    } else {
+        Vec::new()
+    });
     let short = [
         ("standby.follow", arguments.follow),
         ("standby.sync", arguments.sync),
@@ -90,33 +90,63 @@ fn serve(arguments: Serve, before_threads: fn() -> bool) -> Outcome {
     for (setting, value) in short {
         inputs.set.extend(value.map(|value| format!("{setting}={value}")));
     }
-    let mut config = Config::load(&inputs)?.config;
-    let home = arguments.ephemeral.then(ephemeral::Home::create).transpose()?;
-    if let Some(home) = &home {
-        home.data_dir().clone_into(&mut config.data.dir);
-    }
-    let is_first_start = arguments.secure && !config.server.insecure;
-    let first_start = is_first_start.then(|| FirstStart::prepare(&config)).transpose()?;
-    config.validate()?;
-    let filter = log_filter::start(&config.log, log)?;
-    if !gives_back {
-        tracing::warn!("the allocator keeps large pieces of memory that are freed: mallopt failed");
-    }
-    tracing::info!("basalt {VERSION}");
-    for line in config.lines() {
-        tracing::info!("setting {line}");
-    }
-    let cluster = arguments.cluster.as_deref().map(remote::cluster).transpose()?;
-    let given = Given {
-        home,
-        cluster,
-        first_start,
-        listen_file: arguments.listen_file,
-        command: arguments.run,
+    let start = Start {
+        inputs,
+        is_insecure: arguments.insecure,
+        is_secure: arguments.secure,
+        is_ephemeral: arguments.ephemeral,
+        check: gateway::refuse_settings,
+        given: Given {
+            listen_file: arguments.listen_file,
+            command: arguments.run,
+            ..Given::default()
+        },
     };
-    let code = serve::run(config, Reload::new(inputs, filter), given).map_err(with_advice)?;
-    log_queue::flush();
-    Ok(code)
+    start.run(before_threads)
+}
+
+/// The start of a server.
+struct Start {
+    inputs: Inputs,
+    is_insecure: bool,
+    is_secure: bool,
+    is_ephemeral: bool,
+    /// Refuses settings that this kind of server does not have.
+    check: fn(&Loaded) -> Result<(), ConfigError>,
+    given: Given,
+}
+
+impl Start {
+    /// Reads the settings, starts the log, and serves.
+    fn run(mut self, before_threads: fn() -> bool) -> Outcome {
+        let gives_back = before_threads();
+        let log = log_queue::start(threads::of_panic).map_err(|error| threads::refused(&error))?;
+        if self.is_insecure {
+            self.inputs.set.push("server.insecure=true".to_owned());
+        }
+        let loaded = Config::load(&self.inputs)?;
+        (self.check)(&loaded)?;
+        let mut config = loaded.config;
+        self.given.home = self.is_ephemeral.then(ephemeral::Home::create).transpose()?;
+        if let Some(home) = &self.given.home {
+            home.data_dir().clone_into(&mut config.data.dir);
+        }
+        let is_first_start = self.is_secure && !config.server.insecure;
+        self.given.first_start = is_first_start.then(|| FirstStart::prepare(&config)).transpose()?;
+        config.validate()?;
+        let filter = log_filter::start(&config.log, log)?;
+        if !gives_back {
+            tracing::warn!("the allocator keeps large pieces of memory that are freed: mallopt failed");
+        }
+        tracing::info!("basalt {VERSION}");
+        for line in config.lines() {
+            tracing::info!("setting {line}");
+        }
+        let reload = Reload::new(self.inputs, filter);
+        let code = serve::run(config, reload, self.given).map_err(with_advice)?;
+        log_queue::flush();
+        Ok(code)
+    }
 }
 
 /// Adds advice to the error of a start with a damaged directory.

@@ -69,6 +69,11 @@ impl Setting {
         }
     }
 
+    /// Its section.
+    pub(crate) fn section(self) -> &'static str {
+        self.section
+    }
+
     /// `section.key`.
     pub fn name(self) -> String {
         self.to_string()

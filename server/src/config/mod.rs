@@ -28,9 +28,10 @@ pub use layers::{Inputs, Loaded, Source};
 pub use print::{Format, print};
 pub use sections::{
     Authenticate, Backup, BlockCache, Bulkload, Changes, ClientCertificates, Compaction, Config, Data, Disk,
-    Flush, Http, KeyVisualizer, Log, LogFull, Memory, Memstore, Metrics, Plaintext, Quota, Region, Rehearsal,
-    Replication, Requests, Rest, Row, Scanner, Security, Server, SlowLog, Standby, StandbyReads, StandbySync,
-    Store, Thrift, ThriftProtocol, ThriftTransport, Tls, UnknownUserCode, UserCode, UserFrom, Wal, WalSync,
+    Flush, Gateway, Http, KeyVisualizer, Log, LogFull, Memory, Memstore, Metrics, Plaintext, Quota, Region,
+    Rehearsal, Replication, Requests, Rest, Row, Scanner, Security, Server, SlowLog, Standby, StandbyReads,
+    StandbySync, Store, Thrift, ThriftProtocol, ThriftTransport, Tls, UnknownUserCode, UserCode, UserFrom,
+    Wal, WalSync,
 };
 pub use secure::security_dir;
 

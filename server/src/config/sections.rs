@@ -280,6 +280,19 @@ settings! {
         ask_ms: u64 = 2_000,
     }
 
+    /// A gateway to another cluster, for `basalt gateway` alone: docs/gateway.md.
+    gateway: Gateway {
+        /// The cluster that has the tables: `zk1,zk2:2181:/hbase`, or `hbase+rpc://host:port,host:port`. Short:
+        /// `basalt gateway --cluster`.
+        cluster: String = String::new(),
+        /// User as whom the gateway calls the cluster.
+        user: String = "basalt".into(),
+        /// Longest time of an operation on the cluster, with its repetitions; of a scan, the time without a result.
+        deadline_ms: u64 = 30_000 => Range::at_least(100),
+        /// Whether the gateway refuses all changes, over every protocol.
+        read_only: bool = false,
+    }
+
     /// Streams of changes: docs/changes.md.
     changes: Changes {
         /// Most streams at a time. Further ones are refused.

@@ -14,7 +14,6 @@ use super::frame::Place;
 use super::paging::Params;
 use super::{Made, Page, Refusal, hot_rows, show};
 use crate::observe::heat::{Axis, Kind, Motion, Query, motion};
-use crate::observe::load::boundaries;
 use crate::server::Server;
 
 /// Tables that the page of all tables looks at: those with most load.
@@ -104,7 +103,7 @@ fn of_motion(server: &Server, table: &TableName) -> Option<Finding> {
         rows_max: ROWS,
         columns_max: COLUMNS,
     };
-    let picture = heat.picture(&query, &boundaries(server.engine(), table));
+    let picture = heat.picture(&query, &server.boundaries(table));
     let total: f64 = picture.totals.iter().sum();
     if total < REQUESTS_MIN {
         return None;

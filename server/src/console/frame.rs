@@ -32,8 +32,19 @@ const NAVIGATION: [(Place, &str, &str); 9] = [
     (Place::Threads, "/threads", "Threads and profiles"),
 ];
 
+/// Pages of a gateway: those that are not about tables in this process.
+const OF_GATEWAY: [Place; 5] = [
+    Place::Overview,
+    Place::Heat,
+    Place::Slow,
+    Place::Settings,
+    Place::Threads,
+];
+
 /// The whole document, with the notices on top.
-pub(super) fn frame(page: &Page, notices: &[String]) -> Markup {
+pub(super) fn frame(page: &Page, notices: &[String], is_gateway: bool) -> Markup {
+    let is_there = |place: &Place| !is_gateway || OF_GATEWAY.contains(place);
+    let navigation = NAVIGATION.iter().filter(|(place, ..)| is_there(place));
     html! {
         (DOCTYPE)
         html lang="en" {
@@ -51,8 +62,8 @@ pub(super) fn frame(page: &Page, notices: &[String]) -> Markup {
                     a.brand href="/" { "Basalt" }
                     nav aria-label="Pages" {
                         ul {
-                            @for (place, address, name) in NAVIGATION {
-                                li { a href=(address) aria-current=[(place == page.place).then_some("page")] { (name) } }
+                            @for (place, address, name) in navigation {
+                                li { a href=(address) aria-current=[(*place == page.place).then_some("page")] { (name) } }
                             }
                         }
                     }

@@ -13,6 +13,7 @@ use maud::{Markup, html};
 use super::frame::Place;
 use super::heat_data::{Asked, asked};
 use super::paging::Params;
+use super::table::table_link;
 use super::{Made, Page, Refusal, hot_rows, show};
 use crate::observe::heat::{Axis, Kind, Picture};
 use crate::server::Server;
@@ -61,9 +62,13 @@ pub(super) fn page(server: &Server, params: &Params) -> Made {
 /// A list of tables to choose from: tables with load, busiest first, then the others.
 fn choice(server: &Server, params: &Params) -> Markup {
     let all = server.engine().tables();
-    let there: BTreeSet<&TableName> = all.iter().map(|(table, _)| &table.name).collect();
+    let there: BTreeSet<&TableName> = match server.has_tables() {
+        true => all.iter().map(|(table, _)| &table.name).collect(),
+        // Those of the cluster that nobody has used are not known.
+        false => BTreeSet::new(),
+    };
     let mut busy = server.load().heat.tables();
-    busy.retain(|(name, _)| there.contains(name));
+    busy.retain(|(name, _)| server.shows_table(name));
     let is_busy = |name: &TableName| busy.iter().any(|(other, _)| other == name);
     let quiet = there
         .iter()
@@ -88,6 +93,7 @@ fn choice(server: &Server, params: &Params) -> Markup {
                 params.get("to").is_none(),
             ))
             script src="/assets/heat.js" {}
+            (sampling(server))
         }
         @if busy.is_empty() { p.quiet { "Nothing was read or written since " (show::time(server.load().heat.oldest_ms())) "." } } @else {
             h2 { "Busy tables" }
@@ -123,7 +129,8 @@ fn map(server: &Server, params: &Params) -> Result<Markup, Refusal> {
     let listed = super::heat_data::asked(server, &tall)?;
     let picture = listed.picture(server);
     Ok(html! {
-        (controls(&asked, params))
+        (controls(server, &asked, params))
+        (sampling(server))
         (canvas(
             &show::link("/api/heat", &[
                 ("table", &query.table.to_string()), ("kind", query.kind.as_str()), ("axis", query.axis.as_str()), ("start", &start), ("end", &end),
@@ -135,8 +142,18 @@ fn map(server: &Server, params: &Params) -> Result<Markup, Refusal> {
         (compared(&asked, params)?)
         script src="/assets/heat.js" {}
         (hot_rows::section(server, &query.table))
-        (hottest(&listed, &picture, params))
+        (hottest(server, &listed, &picture, params))
     })
+}
+
+/// Says so if not each row is counted.
+fn sampling(server: &Server) -> Markup {
+    let every = server.config().key_visualizer.sample_every;
+    html! {
+        @if every > 1 {
+            p.quiet { "Keys are sampled: one row in " (every) " is counted, for as many (" code { "key_visualizer.sample_every" } ")." }
+        }
+    }
 }
 
 /// The map, which `assets/heat.js` draws: the address of its data, the page that a zoom goes to, and whether
@@ -235,14 +252,14 @@ fn controls_of_all(params: &Params) -> Markup {
 }
 
 /// Kinds, axes and times as links, and a form for keys.
-fn controls(asked: &Asked, params: &Params) -> Markup {
+fn controls(server: &Server, asked: &Asked, params: &Params) -> Markup {
     let query = &asked.query;
     let current = |is_current: bool| is_current.then_some("true");
     let from = params.get("from").unwrap_or("-3600000");
     let (start, end) = (Escaped(&query.start).to_string(), Escaped(&query.end).to_string());
     html! {
         p {
-            "Table " a href=(show::path(&["tables", &query.table.to_string()])) { (query.table) } ", keys from " (show::range(&query.start, &query.end))
+            "Table " (table_link(server, &query.table.to_string())) ", keys from " (show::range(&query.start, &query.end))
             @if !(query.start.is_empty() && query.end.is_empty()) {
                 " · " a href=(params.with(&[("start", ""), ("end", ""), ("axis", "")])) { "all keys" }
             }
@@ -287,7 +304,7 @@ fn controls(asked: &Asked, params: &Params) -> Markup {
 }
 
 /// The ranges that most went to.
-fn hottest(asked: &Asked, picture: &Picture, params: &Params) -> Markup {
+fn hottest(server: &Server, asked: &Asked, picture: &Picture, params: &Params) -> Markup {
     let mut rows: Vec<usize> = (0..picture.totals.len())
         .filter(|row| picture.totals[*row] >= 0.5)
         .collect();
@@ -332,7 +349,9 @@ fn hottest(asked: &Asked, picture: &Picture, params: &Params) -> Markup {
                             th scope="row" { (show::range(start, end)) }
                             td {
                                 @if let Some(region) = region {
-                                    a href=(show::path(&["regions", &region.encoded_name])) { code { (region.encoded_name) } }
+                                    @if server.has_tables() {
+                                        a href=(show::path(&["regions", &region.encoded_name])) { code { (region.encoded_name) } }
+                                    } @else { code { (region.encoded_name) } }
                                 }
                                 @if regions > 1 { " and " (regions - 1) " more" }
                             }

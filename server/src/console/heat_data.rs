@@ -7,7 +7,6 @@ use serde::Serialize;
 use super::paging::Params;
 use super::{Made, Refusal, table};
 use crate::observe::heat::{Axis, Kind, Picture, Query};
-use crate::observe::load::boundaries;
 use crate::server::Server;
 
 /// Raised when a field changes its meaning.
@@ -94,7 +93,7 @@ pub(super) fn asked(server: &Server, params: &Params) -> Made<Asked> {
         .get("table")
         .ok_or_else(|| Refusal::BadRequest("table is missing".to_owned()))?;
     let table = table::table_named(name)?;
-    let regions = server.engine().regions(&table)?;
+    let regions = server.shown_regions(&table)?;
     let (start, end) = (params.key("start")?, params.key("end")?);
     if !end.is_empty() && end <= start {
         return Err(Refusal::BadRequest(
@@ -211,7 +210,7 @@ fn data_of_all(server: &Server, params: &Params) -> Made<Data> {
         bounded(params, "columns", COLUMNS, COLUMNS_MAX)?,
     );
     let mut tables: Vec<_> = heat.tables().into_iter().map(|(table, _)| table).collect();
-    tables.retain(|table| !table.is_system() && server.engine().describe_table(table).is_ok());
+    tables.retain(|table| !table.is_system() && server.shows_table(table));
     tables.truncate(TABLES_MAX.min(rows));
     let first_ms = tables
         .iter()
@@ -238,7 +237,7 @@ fn data_of_all(server: &Server, params: &Params) -> Made<Data> {
         columns_max: columns,
     };
     let queries: Vec<Query> = tables.iter().cloned().map(query).collect();
-    let pictures = heat.pictures(&queries, |table| boundaries(server.engine(), table));
+    let pictures = heat.pictures(&queries, |table| server.boundaries(table));
     let mut data = Data {
         format: FORMAT,
         table: String::new(),
@@ -261,7 +260,7 @@ fn data_of_all(server: &Server, params: &Params) -> Made<Data> {
             .fold(0.0, f64::max),
     };
     for (query, picture) in queries.iter().zip(&pictures) {
-        let regions = server.engine().regions(&query.table)?;
+        let regions = server.shown_regions(&query.table)?;
         for row in 0..picture.starts.len() {
             let (start, end) = picture.range(row, query);
             let (region, count) = regions_of(&regions, start, end);
@@ -296,7 +295,10 @@ pub(super) fn data(server: &Server, params: &Params) -> Made<Data> {
     }
     let asked = asked(server, params)?;
     let (picture, query) = (asked.picture(server), &asked.query);
-    let layout = server.engine().describe_table(&query.table)?.0.key_layout();
+    let layout = match server.has_tables() {
+        true => server.engine().describe_table(&query.table)?.0.key_layout(),
+        false => None,
+    };
     let row = |index: usize| {
         let (start, end) = picture.range(index, query);
         let (region, regions) = asked.regions_of(start, end);

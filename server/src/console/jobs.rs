@@ -54,7 +54,7 @@ fn subject(server: &Server, info: &JobInfo) -> Markup {
     let table = info.table.to_string();
     html! {
         th scope="row" { (info.kind.as_str()) }
-        td { (table_link(server.engine(), &table)) }
+        td { (table_link(server, &table)) }
         td {
             @match server.engine().encoded_name(info.region) {
                 Some(name) => a href=(show::path(&["regions", &name])) { code { (name) } },

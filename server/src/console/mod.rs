@@ -26,6 +26,7 @@ mod curve;
 mod file;
 mod findings;
 mod frame;
+mod gateway;
 mod heat;
 mod heat_data;
 mod hot_rows;
@@ -129,8 +130,6 @@ type Parameters = Query<HashMap<String, String>>;
 
 /// The routes of all pages but the first, and of the files that they load.
 pub(crate) fn router() -> Router<Site> {
-    const CSS: &str = "text/css; charset=utf-8";
-    const SCRIPT: &str = "text/javascript; charset=utf-8";
     Router::new()
         .route("/tables", list(tables::page))
         .route(
@@ -152,6 +151,14 @@ pub(crate) fn router() -> Router<Site> {
             list(|server, params| cache::page(server.engine(), params)),
         )
         .route("/jobs", list(jobs::page))
+        .merge(router_of_gateway())
+}
+
+/// The routes of the pages that a gateway has, too, and of the files that they load.
+pub(crate) fn router_of_gateway() -> Router<Site> {
+    const CSS: &str = "text/css; charset=utf-8";
+    const SCRIPT: &str = "text/javascript; charset=utf-8";
+    Router::new()
         .route("/slow", list(slow::page))
         .route(
             "/settings",
@@ -175,7 +182,11 @@ pub(crate) fn router() -> Router<Site> {
 /// The first page.
 pub(crate) async fn overview(State(site): State<Site>, uri: Uri, Query(params): Parameters) -> Response {
     let params = Params::new(uri.path(), params);
-    answer(site, move |server| overview::page(server, &params)).await
+    answer(site, move |server| match server.gateway() {
+        None => overview::page(server, &params),
+        Some(gateway) => Ok(gateway::page(server, gateway)),
+    })
+    .await
 }
 
 /// A page that has parameters only.
@@ -221,11 +232,13 @@ fn headers(caching: &'static str) -> [(HeaderName, HeaderValue); 2] {
 /// Makes a page where it may take a moment, and sends it.
 async fn answer(site: Site, make: impl FnOnce(&Server) -> Made + Send + 'static) -> Response {
     let made = tokio::task::spawn_blocking(move || {
+        let is_gateway = !site.server.has_tables();
         let (status, page) = match make(&site.server) {
             Ok(page) => (StatusCode::OK, page),
-            Err(refusal) => (refusal.status(), refused(refusal)),
+            Err(refusal) => (refusal.status(), refused(refusal, is_gateway)),
         };
-        (status, frame::frame(&page, &notices(&site.server)).into_string())
+        let framed = frame::frame(&page, &notices(&site.server), is_gateway);
+        (status, framed.into_string())
     });
     match made.await {
         Ok((status, page)) => (status, headers("no-store"), Html(page)).into_response(),
@@ -241,7 +254,7 @@ fn notices(server: &Server) -> Vec<String> {
 }
 
 /// The page instead of one that is not there.
-fn refused(refusal: Refusal) -> Page {
+fn refused(refusal: Refusal, is_gateway: bool) -> Page {
     let title = match &refusal {
         Refusal::NotFound(_) => "Not found",
         Refusal::BadRequest(_) => "Not understood",
@@ -254,7 +267,7 @@ fn refused(refusal: Refusal) -> Page {
         title: title.to_owned(),
         body: html! {
             p { (refusal.text()) }
-            p { a href="/tables" { "All tables" } }
+            @if is_gateway { p { a href="/" { "Overview" } } } @else { p { a href="/tables" { "All tables" } } }
         },
     }
 }

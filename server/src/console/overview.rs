@@ -59,7 +59,7 @@ pub(super) fn page(server: &Server, _params: &Params) -> Made {
 }
 
 /// Requests, errors, latencies and the processor of the last minutes.
-fn curves(steps: &[Step]) -> Markup {
+pub(super) fn curves(steps: &[Step]) -> Markup {
     let minute = verdict::minute(steps);
     let seconds = minute
         .iter()
@@ -98,7 +98,7 @@ fn processors() -> usize {
 }
 
 /// A table of names and values.
-fn pairs(caption: &str, rows: &[(&str, Markup)]) -> Markup {
+pub(super) fn pairs(caption: &str, rows: &[(&str, Markup)]) -> Markup {
     html! {
         table {
             caption { (caption) }
@@ -231,7 +231,7 @@ fn memory(server: &Server, steps: &[Step]) -> Markup {
     }
 }
 
-fn called(calls: &[CallRate]) -> Markup {
+pub(super) fn called(calls: &[CallRate]) -> Markup {
     let busy: Vec<&CallRate> = calls
         .iter()
         .filter(|call| call.calls_per_second > 0.0)

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use basalt_engine::Engine;
 use maud::{Markup, html};
 
 use super::frame::Place;
@@ -92,7 +91,7 @@ pub(super) fn page(server: &Server, params: &Params) -> Made {
         @if is_chosen {
             p {
                 "Only " @if let Some(method) = params.get("method") { code { (method) } " " }
-                @if let Some(table) = params.get("table") { "of table " (table_link(server.engine(), table)) " " }
+                @if let Some(table) = params.get("table") { "of table " (table_link(server, table)) " " }
                 @if let Some(shape) = shape { code { (shape) } " " }
                 "· " a href=(to(params.get("kind").unwrap_or_default())) { "all of them" }
             }
@@ -145,7 +144,7 @@ fn row(server: &Server, record: &Record) -> Markup {
             td.n { (record.request) }
             td.n { (show::duration(record.took)) }
             th scope="row" { (record.method) }
-            td { @if let Some(table) = &record.table { (table_link(server.engine(), table)) } }
+            td { @if let Some(table) = &record.table { (table_link(server, table)) } }
             td { code.long { (record.arguments) } }
             td.n { (show::duration(record.waited)) }
             td.n { (show::bytes(record.disk_bytes)) }
@@ -154,14 +153,17 @@ fn row(server: &Server, record: &Record) -> Markup {
             td.n { (show::bytes(record.answer_bytes)) }
             td.when { (show::time(began_ms)) }
             td { (record.client) @if !record.user.is_empty() { ", " (record.user) } }
-            td { @if let Some(region) = &record.encoded_name { (region_link(server.engine(), region)) } }
+            td { @if let Some(region) = &record.encoded_name { (region_link(server, region)) } }
         }
     }
 }
 
 /// A region by its encoded name, with a link to its page while there is one.
-fn region_link(engine: &Engine, name: &str) -> Markup {
-    let is_there = engine.region_view(name).is_some();
+fn region_link(server: &Server, name: &str) -> Markup {
+    if !server.has_tables() {
+        return html! { code { (name) } };
+    }
+    let is_there = server.engine().region_view(name).is_some();
     html! {
         @if is_there { a href=(show::path(&["regions", name])) { code { (name) } } } @else { code { (name) } " " span.quiet { "(gone)" } }
     }
@@ -222,7 +224,7 @@ fn grouped(server: &Server, groups: &[(Common, Group)], params: &Params) -> Mark
                 @for ((method, table, shape), group) in groups.iter().take(GROUPS) {
                     tr {
                         th scope="row" { (method) }
-                        td { @if let Some(table) = table { (table_link(server.engine(), table)) } }
+                        td { @if let Some(table) = table { (table_link(server, table)) } }
                         td {
                             a href=(params.with(&[
                                 ("shape", shape), ("method", method), ("table", table.as_deref().unwrap_or_default()), ("page", ""),

@@ -1,6 +1,5 @@
 //! One table: its schema, its hot rows, and its regions.
 
-use basalt_engine::Engine;
 use basalt_engine::schema::{TableDescriptor, TableName};
 use basalt_idl::describe;
 use maud::{Markup, html};
@@ -54,8 +53,11 @@ pub(super) fn page(server: &Server, name: &str, params: &Params) -> Made {
 }
 
 /// A table's name, with a link to its page while the table exists.
-pub(super) fn table_link(engine: &Engine, name: &str) -> Markup {
-    let is_there = TableName::parse(name.as_bytes()).is_ok_and(|table| engine.describe_table(&table).is_ok());
+pub(super) fn table_link(server: &Server, name: &str) -> Markup {
+    if !server.has_tables() {
+        return html! { (name) };
+    }
+    let is_there = TableName::parse(name.as_bytes()).is_ok_and(|table| server.shows_table(&table));
     html! {
         @if is_there { a href=(show::path(&["tables", name])) { (name) } } @else { (name) " " span.quiet { "(gone)" } }
     }

@@ -18,6 +18,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::console::{self, Profiling, Site, profile};
 use crate::server::Server;
+use crate::server::gateway::Gateway;
 
 mod access;
 mod answer;
@@ -61,6 +62,21 @@ pub(crate) fn site(
         profiling: Profiling::new(),
         stop,
     };
+    let of_tables = || {
+        Router::new()
+            .merge(backup::router())
+            .merge(changes::router())
+            .merge(snapshots::router())
+            .merge(replication::router())
+            .merge(standby::router())
+            .merge(testing::router())
+            .merge(console::router())
+    };
+    let pages = if guarded_by.has_tables() {
+        of_tables()
+    } else {
+        console::router_of_gateway()
+    };
     let routes = Router::new()
         .route("/", get(console::overview))
         .route("/metrics", get(metrics))
@@ -68,13 +84,7 @@ pub(crate) fn site(
         .route("/readyz", get(ready))
         .route("/debug/pprof/profile", post(profile::profile))
         .merge(calls)
-        .merge(backup::router())
-        .merge(changes::router())
-        .merge(snapshots::router())
-        .merge(replication::router())
-        .merge(standby::router())
-        .merge(testing::router())
-        .merge(console::router())
+        .merge(pages)
         .method_not_allowed_fallback(wrong_method)
         .fallback(|| async {
             (
@@ -115,11 +125,15 @@ async fn metrics(State(site): State<Site>) -> Response {
     }
 }
 
-/// 200 while calls are accepted, 503 before and after. A server with suspended writes or damaged
+/// 200 while calls are accepted, 503 before and after, and while the cluster behind a gateway does not answer. A server with suspended writes or damaged
 /// regions is ready, because it answers reads. The text has a line for each problem.
 async fn ready(State(site): State<Site>) -> Response {
     if !site.server.instance().is_ready() {
         let text = "not ready: the server is starting or stopping\n";
+        return (StatusCode::SERVICE_UNAVAILABLE, text).into_response();
+    }
+    if let Some(reason) = site.server.gateway().and_then(Gateway::away) {
+        let text = format!("not ready: {reason}\n");
         return (StatusCode::SERVICE_UNAVAILABLE, text).into_response();
     }
     let mut warnings = site.server.warnings();

@@ -49,6 +49,10 @@ pub(crate) enum ForeignProtocol {
     HbasePreamble,
     /// A client of ZooKeeper.
     ZooKeeper,
+    /// HBase's RPC to a gateway, whose tables are elsewhere.
+    HbaseRpcOfGateway,
+    /// A client of ZooKeeper at a gateway.
+    ZooKeeperOfGateway,
     /// A client of Redis.
     Redis,
     /// A client of PostgreSQL.
@@ -120,7 +124,7 @@ impl ForeignProtocol {
             Self::Sasl => [&[SASL_ERROR][..], &length(text.len())[..], text.as_bytes()].concat(),
             Self::Redis => format!("-ERR {text}\r\n").into_bytes(),
             Self::PostgreSql => postgresql_error(&text),
-            Self::HbasePreamble => {
+            Self::HbasePreamble | Self::HbaseRpcOfGateway => {
                 let mut out = Vec::new();
                 let refusal = ExceptionClass::FatalConnection.response(&text);
                 put_exception(CONNECTION_CALL_ID, refusal, &mut out);
@@ -158,6 +162,14 @@ impl fmt::Display for ForeignProtocol {
             Self::ZooKeeper => {
                 "the first bytes are a ZooKeeper client's, as HBase's clients send them before anything else: set \
                  hbase.zookeeper.property.clientPort to the port for binary protocols (server.listen)"
+            }
+            Self::HbaseRpcOfGateway => {
+                "this is a Basalt gateway, for clients of Thrift and REST; its tables are in another cluster: native clients connect to \
+                 that cluster themselves"
+            }
+            Self::ZooKeeperOfGateway => {
+                "this is a Basalt gateway, for clients of Thrift and REST, and has no ZooKeeper: native clients set hbase.zookeeper.quorum to \
+                 that of the cluster"
             }
             Self::Redis => "the first bytes are a Redis client's, and this is Basalt, which speaks HBase's protocols: check the port",
             Self::PostgreSql => {

@@ -226,10 +226,17 @@ impl MainPort {
                 Ok(())
             });
         }
-        if server.cluster().is_some() {
-            // Their tables would be those of the engine, which has none.
-            tracing::info!(%peer, "connection closed: the tables are in another cluster, to which native clients connect");
-            return Box::pin(ready(Ok(())));
+        if server.gateway().is_some() {
+            let protocol = match detected {
+                Detected::HBaseRpc => ForeignProtocol::HbaseRpcOfGateway,
+                _ => ForeignProtocol::ZooKeeperOfGateway,
+            };
+            self.foreign_log.note(peer, "main", Some(protocol), protocol);
+            return Box::pin(async move {
+                foreign::refuse(&server, socket, protocol, &stop).await;
+                Ok(())
+            });
+        }
         }
         match detected {
             Detected::HBaseRpc => Box::pin(async move {

@@ -69,9 +69,14 @@ impl Load {
 
     /// Records the figures of pages; calls beyond `slow_percentile` of their method's are slow. To be called
     /// every second or so, where it may take a few milliseconds.
-    pub(crate) fn tick(&self, engine: &Engine, slow_percentile: f64) {
+    pub(crate) fn tick(
+        &self,
+        engine: &Engine,
+        boundaries: impl Fn(&TableName) -> Vec<Vec<u8>>,
+        slow_percentile: f64,
+    ) {
         self.calls.tick(slow_percentile);
-        self.heat.tick(|table| boundaries(engine, table));
+        self.heat.tick(boundaries);
         self.rates.tick(|| {
             (
                 self.call_counts(),
@@ -82,15 +87,9 @@ impl Load {
     }
 
     /// Keeps the figures that survive a restart. To be called when the last call has ended.
-    pub(crate) fn close(&self, engine: &Engine) {
-        self.heat.close(|table| boundaries(engine, table));
+    pub(crate) fn close(&self, boundaries: impl Fn(&TableName) -> Vec<Vec<u8>>) {
+        self.heat.close(boundaries);
     }
-}
-
-/// The start keys of a table's regions, in order; none when it is gone.
-pub(crate) fn boundaries(engine: &Engine, table: &TableName) -> Vec<Vec<u8>> {
-    let regions = engine.regions(table).unwrap_or_default();
-    regions.into_iter().map(|region| region.start).collect()
 }
 
 /// Writes that were refused, stalled or slowed because flushes did not keep up.

@@ -22,7 +22,6 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use basalt_client::native::Cluster;
 use basalt_engine::Engine;
 use basalt_engine::clock::{Clock, MovableClock, SystemClock};
 use basalt_engine::fs::{RealFs, UnsyncedFs, Vfs, raise_open_files};
@@ -46,6 +45,8 @@ use crate::replication;
 use crate::security::Security;
 use crate::server::Server;
 use crate::server::copies::standing::Role;
+use crate::server::gateway::Gateway;
+use crate::service::remote;
 use crate::{cluster, standby};
 
 pub(crate) mod first_start;
@@ -60,6 +61,9 @@ use supervisor::Supervisor;
 
 /// Longest wait for running calls when the server stops.
 const DRAIN: Duration = Duration::from_secs(30);
+
+/// Longest wait, when a gateway stops, for the cluster to close its scanners.
+const CLOSE_SCANNERS: Duration = Duration::from_secs(3);
 
 /// Threads for calls that block: reads from disk, scans with filters, waits for a row's lock. A
 /// call queues when all are taken. They are more than there are cores, since some wait for the disk
@@ -93,8 +97,8 @@ type Failure = Box<dyn std::error::Error + Send + Sync>;
 pub(crate) struct Given {
     /// The directory of an ephemeral server's data, which the settings name, too.
     pub(crate) home: Option<Home>,
-    /// The cluster that has the tables.
-    pub(crate) cluster: Option<Cluster>,
+    /// Whether the tables are in another cluster, which the settings name.
+    pub(crate) is_gateway: bool,
     /// Of `--secure`.
     pub(crate) first_start: Option<FirstStart>,
     /// Of `--listen-file`.
@@ -107,12 +111,13 @@ pub(crate) struct Given {
 pub(crate) fn run(config: Config, reload: Reload, given: Given) -> Result<ExitCode, Failure> {
     let Given {
         home,
-        cluster,
+        is_gateway,
         first_start,
         listen_file,
         command,
     } = given;
     let recorder = crate::observe::metrics::install()?;
+    let gateway = is_gateway.then(|| remote::gateway(&config)).transpose()?;
     threads::check(&config)?;
     let descriptors = Descriptors::divide(raise_open_files(), &config)?;
     tracing::info!("{}", descriptors.line());
@@ -171,11 +176,14 @@ pub(crate) fn run(config: Config, reload: Reload, given: Given) -> Result<ExitCo
         .clock(clock)
         .listener(Arc::new(EngineEvents::new()))
         .open(&config.data.dir)?;
+    if is_gateway {
+        require_no_tables(&engine, &config)?;
+    }
     let outcome = runtime.block_on(serve(
         config,
         Parts {
             controls,
-            cluster,
+            gateway,
             security,
             first_start,
             listen_file,
@@ -246,7 +254,7 @@ async fn bind(setting: &'static str, listen: &Address) -> Result<TcpListener, Fa
 /// Parts of a server besides settings, ports and engine.
 struct Parts {
     controls: Option<Controls>,
-    cluster: Option<Cluster>,
+    gateway: Option<Gateway>,
     security: Arc<Security>,
     first_start: Option<FirstStart>,
     listen_file: Option<PathBuf>,
@@ -269,7 +277,7 @@ async fn serve(
     let calls = Calls::new(net::methods());
     let Parts {
         controls,
-        cluster,
+        gateway,
         security,
         first_start,
         listen_file,
@@ -286,13 +294,13 @@ async fn serve(
         tracing::info!("{line}");
     }
     let server = Server::new(engine, config, (main_address, security), DATA_THREADS, calls)?;
-    let server = server.with_controls(controls).with_cluster(cluster);
+    let server = server.with_controls(controls).with_gateway(gateway);
     let server = Arc::new(server);
     server.instance().set_http_port(http_address.port());
     take_standing(&server).await?;
     if server.controls().is_none() {
         let path = server.config().data.dir.join("key-visualizer");
-        let is_there = |table: &TableName| server.engine().describe_table(table).is_ok();
+        let is_there = |table: &TableName| server.shows_table(table);
         server.load().heat.keep_in(path, is_there);
     }
     if let Some(rehearsal) = server.admission().capacity().rehearsal() {
@@ -319,6 +327,7 @@ async fn serve(
         restart.clone(),
     ));
     tasks.spawn(watch_security(Arc::clone(&server), stop.clone()));
+    tasks.spawn(remote::health::run(Arc::clone(&server), stop.clone()));
     tasks.spawn(upkeep(Arc::clone(&server), recorder.clone(), stop.clone()));
     let supervisor = Arc::new(Supervisor::from_environment());
     tasks.spawn({
@@ -419,8 +428,17 @@ async fn serve(
             "calls still running after {DRAIN:?} are abandoned"
         );
     }
-    server.load().close(server.engine());
+    server.load().close(|table| server.boundaries(table));
     server.sessions().close_all();
+    if let Some(cluster) = server.cluster()
+        && tokio::time::timeout(CLOSE_SCANNERS, cluster.scanners_closed())
+            .await
+            .is_err()
+    {
+        tracing::warn!(
+            "scanners of the cluster are left to their leases: it did not close them within {CLOSE_SCANNERS:?}"
+        );
+    }
     Ok(code.unwrap_or(ExitCode::SUCCESS))
 }
 
@@ -508,6 +526,9 @@ async fn upkeep(
             _ = ticks.tick() => {
                 recorder.run_upkeep();
                 server.sessions().expire();
+                if let Some(gateway) = server.gateway() {
+                    renew(&server, gateway);
+                }
                 // When scans release files, these may have to be removed from disk.
                 let idle = Arc::clone(&server);
                 let kept = tokio::task::spawn_blocking(move || {
@@ -521,6 +542,33 @@ async fn upkeep(
                 }
             }
         }
+    }
+}
+
+/// Renews the leases that scanners of slow clients have at the cluster.
+fn renew(server: &Server, gateway: &Gateway) {
+    for renewal in server.sessions().renewals() {
+        gateway.calls().renewed();
+        tokio::spawn(async move {
+            if let Err(error) = renewal.send().await {
+                tracing::debug!(%error, "the lease of a scanner was not renewed; its scan opens another one");
+            }
+        });
+    }
+}
+
+/// Fails if the data directory of a gateway has tables: they would be hidden.
+fn require_no_tables(engine: &Engine, config: &Config) -> Result<(), Failure> {
+    let tables = engine.tables();
+    match tables.iter().find(|(table, _)| !table.name.is_system()) {
+        None => Ok(()),
+        Some((table, _)) => Err(format!(
+            "data.dir = {}: it has tables of its own, {} for one, which a gateway would hide: give the gateway another \
+             directory (--data-dir)",
+            config.data.dir.display(),
+            table.name
+        )
+        .into()),
     }
 }
 

@@ -8,6 +8,8 @@ use std::sync::Arc;
 
 use basalt_client::native::Cluster;
 use basalt_engine::Engine;
+use basalt_engine::engine::RegionInfo;
+use basalt_engine::schema::TableName;
 use metrics_exporter_prometheus::PrometheusHandle;
 
 use crate::cluster::{self, Placement};
@@ -19,9 +21,11 @@ use crate::observe::load::Load;
 use crate::observe::metrics::Calls;
 use crate::security::{Access, Security};
 use copies::Copies;
+use gateway::Gateway;
 use sessions::Sessions;
 
 pub(crate) mod copies;
+pub(crate) mod gateway;
 mod instance;
 mod master;
 pub(crate) mod sessions;
@@ -38,7 +42,7 @@ pub(crate) use settings::Settings;
 pub(crate) struct Server {
     engine: Arc<Engine>,
     /// The cluster that has the tables, if they are not in the engine.
-    cluster: Option<Cluster>,
+    gateway: Option<Gateway>,
     /// Servers and regions as clients see them.
     placement: Arc<Placement>,
     instance: Instance,
@@ -81,7 +85,7 @@ impl Server {
             Access::Everybody
         };
         Ok(Self {
-            cluster: None,
+            gateway: None,
             placement,
             access,
             security,
@@ -104,8 +108,8 @@ impl Server {
     }
 
     /// Makes the server one for the tables of another cluster, if one is given.
-    pub(crate) fn with_cluster(mut self, cluster: Option<Cluster>) -> Self {
-        self.cluster = cluster;
+    pub(crate) fn with_gateway(mut self, gateway: Option<Gateway>) -> Self {
+        self.gateway = gateway;
         self
     }
 
@@ -122,7 +126,36 @@ impl Server {
 
     /// The cluster that has the tables; `None` if they are in the engine.
     pub(crate) fn cluster(&self) -> Option<&Cluster> {
-        self.cluster.as_ref()
+        self.gateway.as_ref().map(Gateway::cluster)
+    }
+
+    /// What makes it a gateway; `None` if it is none.
+    pub(crate) fn gateway(&self) -> Option<&Gateway> {
+        self.gateway.as_ref()
+    }
+
+    /// The regions of a table for pages, in order. A gateway has those that it knows.
+    pub(crate) fn shown_regions(&self, table: &TableName) -> basalt_engine::Result<Vec<RegionInfo>> {
+        match &self.gateway {
+            None => self.engine.regions(table),
+            Some(gateway) => Ok(gateway.regions(table)),
+        }
+    }
+
+    /// The start keys of a table's regions, in order; none when it is gone.
+    pub(crate) fn boundaries(&self, table: &TableName) -> Vec<Vec<u8>> {
+        let regions = self.shown_regions(table).unwrap_or_default();
+        regions.into_iter().map(|region| region.start).collect()
+    }
+
+    /// Whether pages show a table. A gateway shows all that it has seen calls on.
+    pub(crate) fn shows_table(&self, table: &TableName) -> bool {
+        self.gateway.is_some() || self.engine.describe_table(table).is_ok()
+    }
+
+    /// Whether there are pages of tables, regions and files: a gateway has none.
+    pub(crate) fn has_tables(&self) -> bool {
+        self.gateway.is_none()
     }
 
     /// The servers that clients see, and which region is on which.
@@ -185,7 +218,9 @@ impl Server {
     /// Records the load figures of pages. To be called every second or so, where it may take a few
     /// milliseconds.
     pub(crate) fn note_load(&self) {
-        self.load.tick(&self.engine, self.settings.slow_percentile());
+        let boundaries = |table: &TableName| self.boundaries(table);
+        self.load
+            .tick(&self.engine, boundaries, self.settings.slow_percentile());
     }
 
     /// Brings all figures up to date, and writes them as Prometheus' text. Walks over all regions.
@@ -194,6 +229,9 @@ impl Server {
         self.security.publish();
         self.copies.publish(&self.engine);
         self.load.publish();
+        if self.gateway.is_some() {
+            return crate::observe::metrics::render_without_engine(recorder);
+        }
         let (memstores, regions) = (
             self.config().memstore.total_bytes,
             self.config().metrics.max_regions,

@@ -77,6 +77,11 @@ impl Failure {
         Self::io(IO, message, true)
     }
 
+    /// A write that may have been made: an I/O failure that clients must not repeat blindly.
+    pub(crate) fn unknown_outcome(message: impl Into<String>) -> Self {
+        Self::io(IO, message, false)
+    }
+
     /// The server is busy: clients wait and try again.
     pub(crate) fn busy(message: impl Into<String>) -> Self {
         Self::io(REGION_TOO_BUSY, message, true)

@@ -6,7 +6,8 @@
 //! ```
 //!
 //! Where the tables are in another cluster ([`Backend::Remote`]), both attempts and the queue are one step:
-//! the request is forwarded ([`Request::forward`]), which takes no thread.
+//! the request is forwarded ([`Request::forward`]), which takes no thread, and is dropped if it is useless without its
+//! client and that has gone.
 //!
 //! | step | what it does | where |
 //! | --- | --- | --- |
@@ -54,6 +55,9 @@ use crate::observe::slow_log::{Record, Remarkable, began_ms};
 use crate::security::{Action, Caller, Refused, Target};
 use crate::server::Server;
 use crate::server::copies::standing::Role;
+
+/// Time between two looks whether the client of a forwarded request is still there.
+const LOOK_UP: Duration = Duration::from_millis(250);
 
 /// A data request with its arguments: writes, an atomic group, gets, a fetch of a scan.
 pub(crate) trait Request: Send + 'static {
@@ -299,8 +303,19 @@ async fn go_on<R: Request>(
         }
     }
     if let Backend::Remote(cluster) = Backend::of(server) {
-        let forwarded = request.forward(Arc::clone(server), cluster.clone());
-        let done = Box::pin(forwarded).await?;
+        let ends_with_client = request.ends_with_client();
+        let mut forwarded = Box::pin(request.forward(Arc::clone(server), cluster.clone()));
+        let done = if ends_with_client {
+            loop {
+                match tokio::time::timeout(LOOK_UP, &mut forwarded).await {
+                    Ok(done) => break done?,
+                    Err(_) if call.is_gone() => return Err(client_is_gone()),
+                    Err(_) => {}
+                }
+            }
+        } else {
+            forwarded.await?
+        };
         return Ok(read::<R>(server, &charged, done));
     }
     let mut may_be_refused = request.may_be_refused();
@@ -308,7 +323,7 @@ async fn go_on<R: Request>(
     loop {
         request.go_to_pool(server);
         if request.ends_with_client() && call.is_gone() {
-            return Err(Failure::plain_io("the client has closed the connection"));
+            return Err(client_is_gone());
         }
         let from = Instant::now();
         let permit = if may_be_refused {
@@ -338,6 +353,10 @@ async fn go_on<R: Request>(
             return Ok(read::<R>(server, &charged, done));
         }
     }
+}
+
+fn client_is_gone() -> Failure {
+    Failure::plain_io("the client has closed the connection")
 }
 
 /// Charges what a request has read.
@@ -371,9 +390,21 @@ pub(super) fn run_admin<T>(
     Ok(done)
 }
 
-/// Fails unless this server takes such calls: a standby, and a server that one has replaced, answer who the primary
+/// Fails unless this server takes such calls: a gateway that only reads refuses changes, a standby, and a server that one has replaced, answer who the primary
 /// is, and a standby reads if `standby.reads` allows it.
 fn serves(server: &Server, action: Action) -> Result<(), Failure> {
+    if let Some(gateway) = server.gateway() {
+        let changes = matches!(
+            action,
+            Action::Write | Action::Exec | Action::Create | Action::Admin
+        );
+        if gateway.is_read_only() && changes {
+            return Err(Failure::do_not_retry(
+                "this gateway only reads: gateway.read_only is set, so changes are refused",
+            ));
+        }
+        return Ok(());
+    }
     let standing = &server.copies().standing;
     if standing.is_primary() || action == Action::Connect {
         return Ok(());

@@ -27,7 +27,7 @@ use super::describe::Description;
 use super::pipeline::{self, Attempt, Judged, Request, View};
 use super::remote::data;
 use crate::limits::admission::{Class, ScannerMemory};
-use crate::security::{self, Action, Caller, Columns, Target, Visit};
+use crate::security::{self, Action, Caller, Columns, Owner, Target, Visit};
 use crate::server::Server;
 use crate::server::sessions::{OpenScan, PendingScan, SessionError, Sessions};
 
@@ -64,6 +64,9 @@ pub(crate) enum Shortest {
     Response,
 }
 
+/// A lease that does not end before `scanner.max_age_ms`.
+const UNTIL_CLOSED: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
+
 /// Copies of a scan's arguments that it keeps: as received and as the engine's types.
 const SCAN_COPIES: usize = 2;
 /// Arguments and filter of a scan up to this size are not reserved: most are smaller.
@@ -94,7 +97,13 @@ pub(crate) fn open(
     }
     check(&open.0.pending.scan)?;
     open.0.memory = reserve_scan(server, call, &open.0)?;
-    Ok(server.sessions().open(call.caller().owner(), lease, open.0)?)
+    let owner = call.caller().owner();
+    // A gateway keeps the scanners of a connection as long as it: it renews their leases at the cluster.
+    let lease = match owner {
+        Owner::Connection(_) if server.gateway().is_some() => UNTIL_CLOSED,
+        _ => lease,
+    };
+    Ok(server.sessions().open(owner, lease, open.0)?)
 }
 
 /// A scan that is being opened: it is judged before its first fetch, and runs with it.

@@ -17,7 +17,6 @@ use clap_complete::Shell;
 use super::Outcome;
 use crate::VERSION;
 use crate::config::{Address, Config, ConfigError, Format, Inputs, Loaded};
-use crate::ephemeral;
 pub(crate) use login::Login;
 pub(crate) use moving::{Move, MoveStep, ReplicationCommand};
 use rate::rate;
@@ -42,6 +41,9 @@ pub(crate) struct CommandLine {
 pub(crate) enum Command {
     /// Serve (the default).
     Serve(Serve),
+    /// Serve the tables of another cluster, an HBase or a Basalt, over Thrift and REST. Native clients go to the
+    /// cluster themselves.
+    Gateway(Gateway),
     /// Verify every checksum and reference offline; exit 0 only when all is well.
     Check {
         /// The data directory.
@@ -477,10 +479,6 @@ pub(crate) struct Serve {
     /// server ends with its exit code.
     #[arg(last = true, requires = "ephemeral", value_name = "COMMAND")]
     pub(crate) run: Vec<OsString>,
-    /// Serve the tables of another cluster over Thrift: addresses of its registry, `host:port` separated by
-    /// commas. Hidden, since it is no gateway yet: the tests use it.
-    #[arg(long, value_name = "ADDR", hide = true)]
-    pub(crate) cluster: Option<String>,
     /// Be a standby of the server with this HTTP address: get its data, and follow it. Short for
     /// `--set standby.follow=URL`.
     #[arg(long, value_name = "URL", conflicts_with = "ephemeral")]
@@ -491,6 +489,27 @@ pub(crate) struct Serve {
     /// Reads that a standby answers. Short for `--set standby.reads=stale`.
     #[arg(long, value_name = "READS", value_parser = ["none", "stale"])]
     pub(crate) reads: Option<String>,
+    /// Accept addresses that other machines can reach without certificate or users.
+    #[arg(long, env = "BASALT_INSECURE", value_parser = clap::builder::FalseyValueParser::new(), action = clap::ArgAction::SetTrue)]
+    pub(crate) insecure: bool,
+    /// At the first start make an authority, a certificate, and a superuser `admin` with a token, and say
+    /// where they are. --insecure switches it off.
+    #[arg(long, env = "BASALT_SECURE", value_parser = clap::builder::FalseyValueParser::new(), action = clap::ArgAction::SetTrue)]
+    pub(crate) secure: bool,
+    #[command(flatten)]
+    pub(crate) settings: Settings,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Gateway {
+    /// The cluster: zk1,zk2:2181:/hbase, hbase+zk://zk1,zk2/hbase or hbase+rpc://host:port,host:port. Short for
+    /// `--set gateway.cluster=KEY`.
+    #[arg(long, value_name = "KEY")]
+    pub(crate) cluster: Option<String>,
+    /// Write the line of JSON that says where the gateway listens to this file, when calls are accepted; remove it at
+    /// a clean stop.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) listen_file: Option<PathBuf>,
     /// Accept addresses that other machines can reach without certificate or users.
     #[arg(long, env = "BASALT_INSECURE", value_parser = clap::builder::FalseyValueParser::new(), action = clap::ArgAction::SetTrue)]
     pub(crate) insecure: bool,
@@ -524,13 +543,10 @@ pub(crate) struct Settings {
 
 impl Settings {
     /// The layers of settings that the command line and the environment give.
-    pub(crate) fn inputs(self, is_ephemeral: bool) -> Inputs {
+    /// `of_mode` take the place of defaults.
+    pub(crate) fn inputs(self, of_mode: Vec<String>) -> Inputs {
         Inputs {
-            ephemeral: if is_ephemeral {
-                ephemeral::settings()
-            } else {
-                Vec::new()
-            },
+            ephemeral: of_mode,
             file: self.config,
             variables: Inputs::own_variables(),
             set: self.set,
@@ -542,7 +558,7 @@ impl Settings {
 
     /// The settings with which `basalt serve` would start.
     pub(crate) fn load(self) -> Result<Loaded, ConfigError> {
-        Config::load(&self.inputs(false))
+        Config::load(&self.inputs(Vec::new()))
     }
 }
 
@@ -598,7 +614,7 @@ mod tests {
     fn listen_has_an_alias() {
         for option in ["--listen", "--thrift-listen"] {
             let parsed = CommandLine::try_parse_from(["basalt", option, "localhost:1"]).unwrap();
-            let inputs = parsed.serve.settings.inputs(false);
+            let inputs = parsed.serve.settings.inputs(Vec::new());
             assert_eq!(inputs.listen.unwrap().to_string(), "localhost:1");
         }
     }

@@ -18,20 +18,22 @@ use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 mod calls;
 mod engine_events;
 pub(crate) mod names;
+mod of_cluster;
 mod process;
 mod scrape;
 
 pub(crate) use calls::{Api, CallCount, Calls, Connections, MethodMetrics, Port};
 pub(crate) use engine_events::EngineEvents;
+pub(crate) use of_cluster::ClusterCalls;
 pub(crate) use process::usage as process_usage;
-pub(crate) use scrape::render;
+pub(crate) use scrape::{render, render_without_engine};
 
 /// Installs the recorder for the process. The handle renders the recorded figures.
 /// REQUIRES: called once, before any other function of this module.
 pub(crate) fn install() -> Result<PrometheusHandle, metrics_exporter_prometheus::BuildError> {
     // Without buckets, the exporter would make summaries of histograms.
     let mut builder = PrometheusBuilder::new();
-    for (name, buckets) in names::HISTOGRAMS {
+    for (name, buckets) in names::HISTOGRAMS.iter().chain(of_cluster::HISTOGRAMS) {
         builder = builder.set_buckets_for_metric(Matcher::Full((*name).to_owned()), buckets)?;
     }
     let handle = builder.install_recorder()?;

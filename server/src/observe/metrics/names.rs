@@ -257,7 +257,7 @@ metric_names! {
 }
 
 /// 50 us to 10 s, about three a decade step, for calls and syncs.
-const LATENCY_BUCKETS: &[f64] = &[
+pub(super) const LATENCY_BUCKETS: &[f64] = &[
     0.000_05, 0.000_1, 0.000_2, 0.000_5, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0,
     10.0,
 ];

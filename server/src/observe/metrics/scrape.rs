@@ -12,6 +12,13 @@ use crate::observe::heat::{Heat, Hottest};
 
 const PRIORITIES: [&str; 3] = ["single", "multi", "in_memory"];
 
+/// The figures of a server without tables, in Prometheus' text format.
+pub(crate) fn render_without_engine(handle: &PrometheusHandle) -> String {
+    counter!(names::LOG_LINES_LOST).absolute(crate::observe::log_queue::dropped());
+    process::publish();
+    handle.render()
+}
+
 /// Everything, in Prometheus' text format.
 pub(crate) fn render(
     handle: &PrometheusHandle,

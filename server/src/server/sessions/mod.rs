@@ -20,6 +20,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use basalt_client::native::Renewal;
 use basalt_engine::cell::CellBatch;
 use basalt_engine::engine::Scanner;
 use basalt_engine::op::{ReadTier, Scan};
@@ -50,6 +51,8 @@ pub(crate) struct RemoteScan {
     pub(crate) scanner: basalt_client::native::Scanner,
     /// Results that were received and not returned.
     pub(crate) received: VecDeque<basalt_client::Row>,
+    /// When the cluster has last heard of it: the begin of a fetch, or a renewal of its lease.
+    pub(crate) renewed: Instant,
 }
 
 /// Cells that were read from a scan and not returned yet: a caller that counts cells may end an answer
@@ -333,6 +336,23 @@ impl Sessions {
             }
             !ended
         });
+    }
+
+    /// Renewals of the leases of idle scans of another cluster, each when a third of its lease is over.
+    pub(crate) fn renewals(&self) -> Vec<Renewal> {
+        let now = Instant::now();
+        let mut due = Vec::new();
+        for mut session in self.by_id.iter_mut() {
+            if let Some(scan) = session.scan.get_mut()
+                && let Some(remote) = &mut scan.remote
+                && let Some(lease) = remote.scanner.lease()
+                && now.saturating_duration_since(remote.renewed) >= lease / 3
+            {
+                remote.renewed = now;
+                due.extend(remote.scanner.renewal());
+            }
+        }
+        due
     }
 
     /// Makes scans that have been idle for at least `idle` release blocks and read-ahead windows.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use basalt_client::Row;
-use basalt_client::native::{Cluster, Region};
+use basalt_client::native::Cluster;
 use basalt_engine::RegionId;
 use basalt_engine::engine::{RegionInfo, ServerName};
 use basalt_engine::schema::{FamilyDescriptor, NamespaceDescriptor, TableDescriptor, TableName, TableState};
@@ -20,6 +20,7 @@ use prost::Message;
 
 use super::messages as convert;
 use super::{failure, table, wait};
+use crate::server::gateway::region_info;
 use crate::service::Failure;
 
 /// The table of regions and tables.
@@ -338,7 +339,7 @@ fn encoded_name(name: &[u8]) -> String {
 pub(in crate::service) fn regions(cluster: &Cluster, name: &TableName) -> Result<Vec<RegionInfo>, Failure> {
     let table = table(cluster, name)?;
     let regions = wait(table.region_list())?;
-    Ok(regions.iter().map(|region| info(name, region)).collect())
+    Ok(regions.iter().map(|region| region_info(name, region)).collect())
 }
 
 /// The region that has a row.
@@ -348,7 +349,7 @@ pub(in crate::service) fn region_of(
     row: &[u8],
 ) -> Result<RegionInfo, Failure> {
     let table = table(cluster, name)?;
-    Ok(info(name, &*wait(table.region_with(row))?))
+    Ok(region_info(name, &*wait(table.region_with(row))?))
 }
 
 /// The region that has a row, if its location is known without a call.
@@ -358,19 +359,7 @@ pub(in crate::service) fn region_at_hand(
     row: &[u8],
 ) -> Option<RegionInfo> {
     let region = table(cluster, name).ok()?.region_at_hand(row)?;
-    Some(info(name, &region))
-}
-
-fn info(name: &TableName, region: &Region) -> RegionInfo {
-    RegionInfo {
-        // The other side's own number is not known; its creation time differs in each region of a table.
-        id: RegionId(region.id),
-        table: name.clone(),
-        start: region.start_key.to_vec(),
-        end: region.end_key.to_vec(),
-        created_ms: region.id,
-        encoded_name: String::from_utf8_lossy(region.encoded_name()).into_owned(),
-    }
+    Some(region_info(name, &region))
 }
 
 /// The server that has a region.

@@ -1,6 +1,7 @@
 //! Gets, writes, atomic groups and fetches on the tables of another cluster.
 
 use std::collections::VecDeque;
+use std::time::Instant;
 
 use basalt_client::Row;
 use basalt_client::native::{Cluster, MessageAction};
@@ -11,7 +12,7 @@ use basalt_engine::schema::TableName;
 use basalt_idl::native::messages::{Condition, MutationProto};
 use bytes::Bytes;
 
-use super::{cells, encode, failure, table};
+use super::{cells, encode, failure, table, write_failure};
 use crate::server::sessions::RemoteScan;
 use crate::service::Failure;
 use crate::service::group::{Group, Step};
@@ -71,12 +72,12 @@ pub(in crate::service) async fn write(
         && let Some(MessageAction::Mutation(mutation)) = actions.pop()
     {
         let written = table.mutate_by_message(mutation, None).await;
-        return written.map(drop).map_err(|error| failure(&error));
+        return written.map(drop).map_err(|error| write_failure(&error));
     }
     let outcomes = table.batch_by_message(actions).await;
-    let outcomes = outcomes.map_err(|error| failure(&error))?;
+    let outcomes = outcomes.map_err(|error| write_failure(&error))?;
     let first = outcomes.into_iter().find_map(Result::err);
-    first.map_or(Ok(()), |error| Err(failure(&error)))
+    first.map_or(Ok(()), |error| Err(write_failure(&error)))
 }
 
 /// An atomic group of one row as it is sent.
@@ -139,10 +140,10 @@ impl SentGroup {
         let only = (mutations.len() == 1).then(|| mutations.pop()).flatten();
         let Some(mutation) = only else {
             let sent = table.mutate_row_by_message(&row, mutations, condition).await;
-            return sent.map_err(|error| failure(&error));
+            return sent.map_err(|error| write_failure(&error));
         };
         let sent = table.mutate_by_message(mutation, condition).await;
-        let (processed, found) = sent.map_err(|error| failure(&error))?;
+        let (processed, found) = sent.map_err(|error| write_failure(&error))?;
         if let Some(found) = found.filter(|_| returns) {
             cells::add(batch, &found)?;
         }
@@ -160,6 +161,7 @@ pub(in crate::service) fn open(
     Ok(RemoteScan {
         scanner: table(cluster, name)?.scanner_by_message(encode::scan(scan)?, limit),
         received: VecDeque::new(),
+        renewed: Instant::now(),
     })
 }
 
@@ -170,6 +172,7 @@ pub(in crate::service) async fn next(
     batch: &mut CellBatch,
 ) -> Result<bool, Failure> {
     if scan.received.is_empty() {
+        scan.renewed = Instant::now();
         let rows = u32::try_from(wanted).unwrap_or(u32::MAX);
         scan.scanner.set_rows_per_fetch(rows.max(1));
         let fetched = scan.scanner.next_batch().await;
