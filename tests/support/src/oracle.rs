@@ -148,6 +148,22 @@ impl Oracle {
         addresses.next().ok_or_else(wrong)
     }
 
+    /// Stops HBase's master and region servers in good order. ZooKeeper and the Thrift servers go on.
+    pub fn stop_hbase(&mut self) -> Result<(), String> {
+        self.process.command("stop_hbase").map(drop)
+    }
+
+    /// Starts master and region servers again, on other ports.
+    pub fn start_hbase(&mut self) -> Result<(), String> {
+        self.process.command("start_hbase").map(drop)
+    }
+
+    /// Scanners that are open at its region servers.
+    pub fn scanners(&mut self) -> Result<u64, String> {
+        let answer = self.process.command("scanners")?;
+        answer.trim().parse().map_err(|_| format!("not a number: {answer}"))
+    }
+
     /// The version of HBase.
     pub fn version(&mut self) -> Result<String, String> {
         self.process.command("version")

@@ -74,16 +74,37 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts two servers with these `--set` arguments: one on `data_dir`, and one that serves the tables of
-    /// the first, which is reached by native RPC. Returns the second one.
+    /// Starts two servers with these `--set` arguments: one on `data_dir`, and a gateway to it. Returns the gateway.
     pub fn start_before_another(data_dir: &Path, settings: &[&str]) -> Self {
         let behind = Self::start(data_dir, settings);
-        let mut command = serve(&binary("basalt"), &data_dir.with_file_name("before"), settings);
-        command.arg("--cluster").arg(behind.thrift.to_string());
-        let started = Self::run(command);
-        let mut before = started.unwrap_or_else(|output| panic!("basalt did not start:\n{output}"));
-        before.behind = Some(Box::new(behind));
-        before
+        let key = format!("hbase+rpc://{}", behind.thrift);
+        // Others are about tables, and refused by a gateway.
+        let of_gateway = |setting: &&&str| {
+            let sections = ["http.", "log.", "requests.", "rest.", "scanner.", "security.", "server.", "slow_log.", "thrift."];
+            sections.iter().any(|section| setting.starts_with(section))
+        };
+        let settings: Vec<&str> = settings.iter().filter(of_gateway).copied().collect();
+        let mut gateway = Self::start_gateway(&data_dir.with_file_name("gateway"), &key, &settings);
+        gateway.behind = Some(Box::new(behind));
+        gateway
+    }
+
+    /// Starts a gateway to the cluster of this key, on ports that the system chooses.
+    pub fn start_gateway(data_dir: &Path, cluster: &str, settings: &[&str]) -> Self {
+        let started = Self::try_start_gateway(data_dir, cluster, settings);
+        started.unwrap_or_else(|output| panic!("the gateway did not start:\n{output}"))
+    }
+
+    /// [`Self::start_gateway`]. If the process ends instead, the error is its status and its standard error output.
+    pub fn try_start_gateway(data_dir: &Path, cluster: &str, settings: &[&str]) -> Result<Self, String> {
+        let mut command = Command::new(binary("basalt"));
+        command.args(["gateway", "--cluster", cluster, "--data-dir"]).arg(data_dir);
+        command.args(["--listen", "127.0.0.1:0", "--http-listen", "127.0.0.1:0"]);
+        for setting in settings {
+            command.args(["--set", setting]);
+        }
+        command.stdin(Stdio::null()).stdout(Stdio::piped());
+        Self::run(command)
     }
 
     /// The port of the server that has its tables.

@@ -9,6 +9,7 @@
 
 #[path = "../../../e2e/tests/peers/checker.rs"]
 mod checker;
+mod gateway;
 mod moving;
 mod rig;
 mod sink;

@@ -15,17 +15,20 @@ import org.apache.hadoop.hbase.thrift.ThriftServer;
 import org.apache.hadoop.hbase.zookeeper.MiniZooKeeperCluster;
 import org.apache.hadoop.metrics2.lib.DefaultMetricsSystem;
 
-/** The running servers. They live as long as the process; nobody stops one. */
+/** The running servers. They live as long as the process; only {@link #stopHBase} stops those of HBase. */
 final class Cluster {
   /** Somebody else may take a port between our look and the server's bind; then we look again. */
   private static final int PORT_ATTEMPTS = 10;
 
-  private final LocalHBaseCluster hbase;
+  private final Configuration conf;
+  private LocalHBaseCluster hbase;
   private final Connection connection;
   private final int thrift1Port;
   private final int thrift2Port;
 
-  private Cluster(LocalHBaseCluster hbase, Connection connection, int thrift1Port, int thrift2Port) {
+  private Cluster(
+      Configuration conf, LocalHBaseCluster hbase, Connection connection, int thrift1Port, int thrift2Port) {
+    this.conf = conf;
     this.hbase = hbase;
     this.connection = connection;
     this.thrift1Port = thrift1Port;
@@ -40,12 +43,37 @@ final class Cluster {
     conf.setInt("hbase.zookeeper.property.clientPort", port);
     // Each region server registers metrics under the same names.
     DefaultMetricsSystem.setMiniClusterMode(true);
-    LocalHBaseCluster hbase = new LocalHBaseCluster(conf, 1, conf.getInt("hbase.regionservers", 1));
-    hbase.startup();
+    LocalHBaseCluster hbase = startHBase(conf);
     Connection connection = ConnectionFactory.createConnection(conf);
     int thrift1Port = gateway(conf, ThriftServer::new);
     int thrift2Port = gateway(conf, org.apache.hadoop.hbase.thrift2.ThriftServer::new);
-    return new Cluster(hbase, connection, thrift1Port, thrift2Port);
+    return new Cluster(conf, hbase, connection, thrift1Port, thrift2Port);
+  }
+
+  private static LocalHBaseCluster startHBase(Configuration conf) throws Exception {
+    LocalHBaseCluster hbase = new LocalHBaseCluster(conf, 1, conf.getInt("hbase.regionservers", 1));
+    hbase.startup();
+    return hbase;
+  }
+
+  /** Stops master and region servers in good order; ZooKeeper goes on. */
+  void stopHBase() {
+    hbase.shutdown();
+    hbase.join();
+  }
+
+  /** Starts master and region servers again, on the same data and on other ports. */
+  void startHBase() throws Exception {
+    hbase = startHBase(conf);
+  }
+
+  /** Scanners that are open at the region servers. */
+  int scanners() {
+    int open = 0;
+    for (var thread : hbase.getRegionServers()) {
+      open += thread.getRegionServer().getRSRpcServices().getScannersCount();
+    }
+    return open;
   }
 
   /** Starts a Thrift server on a free port. */

@@ -76,6 +76,14 @@ final class Control {
         return admin.getConfiguration().get("hbase.zookeeper.property.clientPort");
       case "region_server":
         return cluster.regionServer().getServerName().getAddress().toString();
+      case "stop_hbase":
+        cluster.stopHBase();
+        return "";
+      case "start_hbase":
+        cluster.startHBase();
+        return "";
+      case "scanners":
+        return String.valueOf(cluster.scanners());
       case "version":
         return VersionInfo.getVersion();
       default:
