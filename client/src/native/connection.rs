@@ -16,32 +16,30 @@
 //! [`ClusterOptions::reply_bytes_max`] for a response. The receive buffer grows with the received
 //! bytes.
 
-use std::collections::{HashMap, HashSet};
 use std::io;
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use basalt_idl::native::compress::{Compressor, Room};
 use basalt_idl::native::exception::ExceptionClass;
-use basalt_idl::native::frame::{CONNECTION_CALL_ID, Request, Response, put_connection_header};
+use basalt_idl::native::frame::{Request, Response, put_connection_header};
 use basalt_idl::native::messages::{
-    ConnectionHeader, ExceptionResponse, RequestHeader, ScanRequest, ScanResponse, UserInformation,
-    VersionInfo,
+    ConnectionHeader, ExceptionResponse, RequestHeader, UserInformation, VersionInfo,
 };
 use bytes::{Bytes, BytesMut};
 use prost::Message;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio::sync::{Semaphore, mpsc};
 use tokio::task::AbortHandle;
 use tokio::time::{Instant, timeout, timeout_at};
 
+use super::calls::{Lost, Shared, send_later};
 use super::observer::Observer;
 use super::options::ClusterOptions;
 use crate::error::{Error, Result};
 use crate::remote::{Origin, RemoteException};
 use crate::sasl;
-use crate::security::{Login, Token, alert};
+use crate::security::{Login, Token};
 use crate::stream::{self, ReadHalf, Stream, WriteHalf};
 
 /// A service of a server. A connection belongs to one.
@@ -165,34 +163,6 @@ impl Drop for Inner {
     }
 }
 
-/// State that the callers share with the reader and the writer.
-#[derive(Debug)]
-struct Shared {
-    calls: Mutex<Calls>,
-    next_id: AtomicU32,
-}
-
-#[derive(Debug)]
-struct Calls {
-    waiting: HashMap<u32, oneshot::Sender<std::result::Result<Response, Lost>>>,
-    /// Calls that have opened scanners for which nobody waits.
-    abandoned: HashSet<u32>,
-    lost: Option<Lost>,
-    /// When the last bytes arrived.
-    received: Instant,
-}
-
-/// The reason for the end of a connection.
-#[derive(Clone, Debug)]
-enum Lost {
-    Io(io::ErrorKind, String),
-    /// The server ended it with an exception.
-    Exception(Box<ExceptionResponse>),
-    Malformed(String),
-    /// The server has rejected the client's certificate.
-    Rejected(String),
-}
-
 impl Connection {
     /// Connects to `target`, a `host:port`.
     pub(super) async fn open(
@@ -207,15 +177,7 @@ impl Connection {
             observer.connected(opened.is_ok());
         }
         let (read, write) = opened?.into_split();
-        let shared = Arc::new(Shared {
-            calls: Mutex::new(Calls {
-                waiting: HashMap::new(),
-                abandoned: HashSet::new(),
-                lost: None,
-                received: Instant::now(),
-            }),
-            next_id: AtomicU32::new(0),
-        });
+        let shared = Arc::new(Shared::new());
         let (frames, queue) = mpsc::channel(options.calls_in_flight.max(1));
         let reader = Reader {
             stream: read,
@@ -255,7 +217,7 @@ impl Connection {
 
     /// Whether calls can be made; false once the connection is known to have ended.
     pub(super) fn is_usable(&self) -> bool {
-        self.inner.shared.lock().lost.is_none()
+        self.inner.shared.is_usable()
     }
 
     /// Makes a call. `cells` is its cell block.
@@ -305,7 +267,8 @@ impl Connection {
             .expect("the semaphore is never closed");
         let id = inner.shared.next_id();
         let frame = self.frame(id, call, parameter, cells)?;
-        let mut registered = self.register(id).map_err(|lost| self.lost(lost, call))?;
+        let registered = inner.shared.register(id, &inner.frames);
+        let mut registered = registered.map_err(|lost| self.lost(lost, call))?;
         // The writer ends only if the connection is lost; the response is then the error.
         drop(inner.frames.send(frame).await);
         registered.opens_scanner = call.opens_scanner;
@@ -345,25 +308,9 @@ impl Connection {
         Ok(plain.map_err(|error| self.malformed(call, &error))?.into())
     }
 
-    fn register(&self, id: u32) -> std::result::Result<Registered<'_>, Lost> {
-        let (sender, response) = oneshot::channel();
-        let mut calls = self.inner.shared.lock();
-        if let Some(lost) = &calls.lost {
-            return Err(lost.clone());
-        }
-        calls.waiting.insert(id, sender);
-        Ok(Registered {
-            inner: &self.inner,
-            id,
-            response,
-            opens_scanner: false,
-            is_done: false,
-        })
-    }
-
     /// Fails the connection if the server was silent for a whole call.
     fn give_up(&self, call_began: Instant) {
-        let silent_since = self.inner.shared.lock().received.max(call_began);
+        let silent_since = self.inner.shared.received().max(call_began);
         if silent_since.elapsed() >= self.inner.call_timeout {
             self.inner.shared.fail(&Lost::Io(
                 io::ErrorKind::TimedOut,
@@ -415,141 +362,6 @@ impl Connection {
             server: self.target().to_owned(),
             region: call.region.map(|name| name.escape_ascii().to_string()),
         }
-    }
-}
-
-impl Lost {
-    fn closed(text: &str) -> Lost {
-        Lost::Io(io::ErrorKind::UnexpectedEof, text.to_owned())
-    }
-
-    fn of_socket(error: &io::Error) -> Lost {
-        match alert(error) {
-            Some(what) => Lost::Rejected(what),
-            None => Lost::Io(error.kind(), error.to_string()),
-        }
-    }
-}
-
-impl Shared {
-    fn lock(&self) -> std::sync::MutexGuard<'_, Calls> {
-        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Ends the connection and all its calls.
-    fn fail(&self, lost: &Lost) {
-        let mut calls = self.lock();
-        let lost = calls.lost.get_or_insert_with(|| lost.clone()).clone();
-        for (_, waiting) in calls.waiting.drain() {
-            // A call that was dropped needs no answer.
-            drop(waiting.send(Err(lost.clone())));
-        }
-    }
-
-    /// Ends the connection unless calls wait.
-    fn close_if_idle(&self) -> bool {
-        let mut calls = self.lock();
-        if calls.waiting.is_empty() {
-            calls.lost = Some(Lost::closed("it was closed because it was idle"));
-        }
-        calls.lost.is_some()
-    }
-
-    /// Ids stay positive in Java.
-    fn next_id(&self) -> u32 {
-        self.next_id.fetch_add(1, Ordering::Relaxed) & (u32::MAX >> 1)
-    }
-
-    /// Gives a response to its call. Returns the frame that closes the scanner of an abandoned call.
-    fn respond(&self, response: Response) -> std::result::Result<Option<Vec<u8>>, Lost> {
-        let id = response.header.call_id.unwrap_or_default();
-        if id == CONNECTION_CALL_ID {
-            let exception = response.header.exception.unwrap_or_default();
-            return Err(Lost::Exception(Box::new(exception)));
-        }
-        let mut calls = self.lock();
-        let is_abandoned = calls.abandoned.remove(&id);
-        if let Some(waiting) = calls.waiting.remove(&id) {
-            // A call that was dropped needs no answer.
-            drop(waiting.send(Ok(response)));
-            return Ok(None);
-        }
-        drop(calls);
-        Ok(is_abandoned.then(|| self.close_of(&response)).flatten())
-    }
-
-    /// The frame that closes the scanner that a response has opened, if it is open.
-    fn close_of(&self, response: &Response) -> Option<Vec<u8>> {
-        let opened = ScanResponse::decode(response.result.clone()).ok()?;
-        if opened.more_results == Some(false) {
-            return None;
-        }
-        let header = RequestHeader {
-            call_id: Some(self.next_id()),
-            method_name: Some("Scan".to_owned()),
-            ..RequestHeader::default()
-        };
-        let request = ScanRequest {
-            scanner_id: Some(opened.scanner_id?),
-            close_scanner: Some(true),
-            number_of_rows: Some(0),
-            ..ScanRequest::default()
-        };
-        let mut frame = Vec::new();
-        Request::encode(&header, &request, b"", &mut frame);
-        Some(frame)
-    }
-}
-
-/// A call that waits. Dropping it discards its response.
-struct Registered<'a> {
-    inner: &'a Inner,
-    id: u32,
-    response: oneshot::Receiver<std::result::Result<Response, Lost>>,
-    /// Set once it is sent.
-    opens_scanner: bool,
-    is_done: bool,
-}
-
-impl Registered<'_> {
-    /// Waits for the response; `None` if the connection was dropped.
-    async fn response(mut self) -> Option<std::result::Result<Response, Lost>> {
-        let response = (&mut self.response).await;
-        self.is_done = true;
-        response.ok()
-    }
-}
-
-impl Drop for Registered<'_> {
-    fn drop(&mut self) {
-        if self.is_done {
-            return;
-        }
-        let shared = &self.inner.shared;
-        let mut calls = shared.lock();
-        if calls.waiting.remove(&self.id).is_some() {
-            if self.opens_scanner && calls.lost.is_none() {
-                calls.abandoned.insert(self.id);
-            }
-            return;
-        }
-        drop(calls);
-        // The response has arrived and nobody has seen it.
-        if self.opens_scanner
-            && let Ok(Ok(response)) = self.response.try_recv()
-            && let Some(close) = shared.close_of(&response)
-        {
-            send_later(&self.inner.frames, close);
-        }
-    }
-}
-
-/// Sends a frame from a task of its own, where there is a runtime. A connection that has ended has lost its scanners, or
-/// their leases end.
-fn send_later(frames: &mpsc::Sender<Vec<u8>>, frame: Vec<u8>) {
-    let frames = frames.clone();
-    if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-        runtime.spawn(async move { drop(frames.send(frame).await) });
     }
 }
 
@@ -693,7 +505,7 @@ impl Reader {
                 Err(lost) => break lost,
             }
             match timeout(self.idle_timeout, self.stream.read_buf(&mut self.received)).await {
-                Ok(Ok(1..)) => self.shared.lock().received = Instant::now(),
+                Ok(Ok(1..)) => self.shared.note_received(),
                 Ok(Err(error)) if error.kind() != io::ErrorKind::UnexpectedEof => {
                     break Lost::of_socket(&error);
                 }

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::time::{Instant, timeout_at};
 
 use super::connection::{Connection, Service};
+use super::look_ups::{Failed, Turn};
 use super::options::ClusterOptions;
 use crate::error::{CONNECTING, Error, Result};
 
@@ -22,8 +23,8 @@ type Slots = HashMap<(Arc<str>, Service), Arc<Slot>>;
 #[derive(Debug, Default)]
 struct Slot {
     current: Mutex<Option<Connection>>,
-    /// Held while a connection is opened, so that callers share one.
-    opening: tokio::sync::Mutex<()>,
+    /// Held while a connection is opened, so that callers share one, or its failure.
+    opening: tokio::sync::Mutex<Option<Failed>>,
 }
 
 impl Connections {
@@ -63,13 +64,19 @@ impl Connections {
     }
 
     async fn open(&self, slot: &Slot, target: &Arc<str>, service: Service) -> Result<Connection> {
-        let _opening = slot.opening.lock().await;
+        let turn = Turn::of(&slot.opening).await;
         if let Some(connection) = slot.usable() {
             return Ok(connection);
         }
-        let connection = Connection::open(Arc::clone(target), service, &self.options).await?;
+        turn.check()?;
+        let opened = Connection::open(Arc::clone(target), service, &self.options).await;
+        let Ok(connection) = &opened else {
+            turn.end(&opened);
+            return opened;
+        };
         *slot.lock() = Some(connection.clone());
-        Ok(connection)
+        turn.end(&opened);
+        opened
     }
 }
 

@@ -20,7 +20,7 @@ use tokio::time::Instant;
 
 use super::cluster::Inner;
 use super::decode::Block;
-use super::look_ups::is_unreachable;
+use super::look_ups::{is_away, is_unreachable};
 use super::meta::{is_meta, meta_table};
 use super::regions::Region;
 use crate::error::{Error, Result};
@@ -123,7 +123,7 @@ impl Inner {
 
     /// The error of a look-up as the caller gets it.
     pub(super) fn away(&self, error: Error) -> Error {
-        if self.options.fails_when_away && is_unreachable(&error) && !matches!(error, Error::Away { .. }) {
+        if self.options.fails_when_away && is_away(&error) && !matches!(error, Error::Away { .. }) {
             return Error::Away {
                 last: Box::new(error),
             };

@@ -1,4 +1,4 @@
-//! Turns of look-ups: callers that miss the same location share one look-up and its outcome.
+//! Turns of look-ups and connections: callers that miss the same one share an attempt and its outcome.
 //!
 //! A caller waits for its turn, then finds the location in the cache, or the failure of the look-up that it has waited
 //! for, or looks it up itself. Only failures to reach the cluster are shared: others depend on the row. Without that, a
@@ -28,7 +28,7 @@ pub(super) struct LookUps {
 
 /// A look-up that could not reach the cluster.
 #[derive(Debug)]
-struct Failed {
+pub(super) struct Failed {
     at: Instant,
     error: Error,
 }
@@ -65,7 +65,8 @@ impl LookUps {
 }
 
 impl<'a> Turn<'a> {
-    async fn of(turn: &'a Mutex<Option<Failed>>) -> Turn<'a> {
+    /// Waits for this turn.
+    pub(super) async fn of(turn: &'a Mutex<Option<Failed>>) -> Turn<'a> {
         let arrived = Instant::now();
         let last = turn.lock().await;
         Turn { last, arrived }
@@ -91,14 +92,16 @@ impl<'a> Turn<'a> {
     }
 }
 
-/// Whether a failed look-up says nothing but that the cluster does not answer.
+/// Whether a failure says nothing but that a server could not be reached, or was lost.
 pub(super) fn is_unreachable(error: &Error) -> bool {
+    matches!(error, Error::Io { .. }) || is_away(error)
+}
+
+/// Whether a failed look-up means that the cluster is away. A lost connection alone does not: the next attempt opens
+/// another one.
+pub(super) fn is_away(error: &Error) -> bool {
     matches!(
         error,
-        Error::Connect { .. }
-            | Error::Io { .. }
-            | Error::Timeout { .. }
-            | Error::Registry { .. }
-            | Error::Away { .. }
+        Error::Connect { .. } | Error::Timeout { .. } | Error::Registry { .. } | Error::Away { .. }
     )
 }

@@ -29,7 +29,7 @@
 //! | --- | --- |
 //! | `options` | where to find the cluster, limits |
 //! | `zookeeper`, `directory` | the server of `hbase:meta` and the master |
-//! | `connection`, `connections` | a socket with many calls in flight; one for each server and service |
+//! | `connection`, `calls`, `connections` | a socket with many calls in flight; one for each server and service |
 //! | `regions`, `locate`, `look_ups` | the cache of region locations; look-ups in `hbase:meta`, one at a time |
 //! | `exception`, `retry` | the meaning of failures; pauses, deadlines, attempts |
 //! | `encode`, `decode`, `filter` | requests to messages, messages to rows; the filter language |
@@ -67,6 +67,7 @@ mod advice;
 mod atomic;
 mod batch;
 mod by_message;
+mod calls;
 mod cluster;
 mod connection;
 mod connections;
@@ -91,6 +92,8 @@ mod zookeeper;
 
 #[cfg(test)]
 mod fake;
+#[cfg(test)]
+mod shared_tests;
 #[cfg(test)]
 mod tests;
 

@@ -40,7 +40,7 @@ pub(super) fn region(start: &'static str, end: &'static str) -> Region {
 }
 
 /// An answer to a get: one cell with this value.
-fn found(row: &str, value: &str) -> Answer {
+pub(super) fn found(row: &str, value: &str) -> Answer {
     let mut cells = Vec::new();
     cell(row, "f", "q", value.as_bytes()).encode(&mut cells);
     Answer::Message(get_response(1).encode_to_vec(), cells)
@@ -53,7 +53,7 @@ fn done() -> Answer {
     })
 }
 
-fn one_region(answers: Vec<Answer>) -> impl Future<Output = Fakes> {
+pub(super) fn one_region(answers: Vec<Answer>) -> impl Future<Output = Fakes> {
     Fakes::start(&[("", "", 0)], Fakes::in_turn(answers))
 }
 
@@ -272,7 +272,7 @@ async fn a_silent_server_ends_with_the_deadline() {
 }
 
 /// A port without a listener.
-fn closed_port() -> u16 {
+pub(super) fn closed_port() -> u16 {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     listener.local_addr().unwrap().port()
 }
@@ -553,7 +553,7 @@ async fn a_batch_is_cut_by_the_number_of_actions() {
 }
 
 /// A scanner's answer: these rows with one cell each.
-fn fetched(rows: &[&str], scanner_id: u64, more_in_region: bool) -> Answer {
+pub(super) fn fetched(rows: &[&str], scanner_id: u64, more_in_region: bool) -> Answer {
     let mut cells = Vec::new();
     for row in rows {
         cell(row, "f", "q", b"v").encode(&mut cells);
@@ -714,132 +714,4 @@ async fn a_renewal_counts_as_a_call_of_the_scanner() {
         *numbers.lock().unwrap(),
         [(None, None), (Some(true), Some(0)), (None, Some(1))]
     );
-}
-
-/// One look-up serves all callers that miss the same region.
-#[tokio::test]
-async fn waiting_callers_share_a_look_up() {
-    let fakes = Fakes::start(&[("", "", 0)], |_| found("r", "v")).await;
-    let table = fakes.cluster(|_| {}).table("t").unwrap();
-    let mut callers = tokio::task::JoinSet::new();
-    for number in 0..50 {
-        let table = table.clone();
-        callers.spawn(async move { table.get(Get::new(format!("r{number}"))).await.unwrap() });
-    }
-    assert_eq!(callers.join_all().await.len(), 50);
-    let log = fakes.log();
-    for call in ["meta server", "look-up"] {
-        assert_eq!(log.iter().filter(|method| *method == call).count(), 1, "{call}");
-    }
-}
-
-/// A server that accepts connections and closes them, and how many it has accepted.
-async fn closing_server() -> (u16, Arc<AtomicU32>) {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let port = listener.local_addr().unwrap().port();
-    let accepted = Arc::new(AtomicU32::new(0));
-    let count = Arc::clone(&accepted);
-    tokio::spawn(async move {
-        while listener.accept().await.is_ok() {
-            count.fetch_add(1, Ordering::Relaxed);
-        }
-    });
-    (port, accepted)
-}
-
-/// Callers of a cluster that is away fail together after one round, and at once: nothing is repeated.
-#[tokio::test]
-async fn callers_of_a_cluster_that_is_away_fail_after_one_round() {
-    let (port, accepted) = closing_server().await;
-    let mut options = ClusterOptions::new(Registry::bootstrap(&format!("127.0.0.1:{port}")).unwrap());
-    options.fails_when_away = true;
-    options.pause = Duration::from_mins(1);
-    let table = Cluster::new(options).table("t").unwrap();
-    let mut callers = tokio::task::JoinSet::new();
-    for _ in 0..50 {
-        let table = table.clone();
-        callers.spawn(async move { table.get(Get::new("r")).await.unwrap_err() });
-    }
-    for error in callers.join_all().await {
-        assert!(matches!(error, Error::Away { .. }), "{error}");
-        assert_eq!(error.kind(), ErrorKind::Retry);
-    }
-    let accepted = accepted.load(Ordering::Relaxed);
-    assert!(accepted < 5, "{accepted} connections for one round");
-}
-
-/// A write whose repetition fails for good says that the first attempt may have been made.
-#[tokio::test]
-async fn a_write_that_was_sent_has_an_unknown_outcome() {
-    let fakes = one_region(vec![found("r", "v"), Answer::Close]).await;
-    let table = fakes.cluster(|_| {}).table("t").unwrap();
-    table.get(Get::new("r")).await.unwrap();
-    // The location of the put is known; that of its repetition is looked up.
-    fakes.shared.regions.lock().unwrap().clear();
-    let error = table.put(Put::new("r").cell("f", "q", "v")).await.unwrap_err();
-    assert!(matches!(error, Error::Sent { .. }), "{error}");
-    assert_eq!(error.kind(), ErrorKind::Unknown, "{error}");
-    let text = error.to_string();
-    assert!(text.contains("outcome is unknown") && text.contains("does not exist"), "{text}");
-}
-
-/// A scan whose caller goes while it is opened leaves no scanner behind.
-#[tokio::test(flavor = "multi_thread")]
-async fn an_abandoned_opening_closes_its_scanner() {
-    let (opened, is_opened) = std::sync::mpsc::channel();
-    let (go_on, may_answer) = std::sync::mpsc::channel::<()>();
-    let may_answer = Mutex::new(may_answer);
-    let closed = Arc::new(Mutex::new(Vec::new()));
-    let seen_closed = Arc::clone(&closed);
-    let fakes = Fakes::start(&[("", "", 0)], move |seen| {
-        let request: ScanRequest = seen.parameter();
-        if request.close_scanner == Some(true) {
-            seen_closed.lock().unwrap().push(request.scanner_id);
-            return Answer::message(&ScanResponse::default());
-        }
-        opened.send(()).unwrap();
-        may_answer.lock().unwrap().recv().unwrap();
-        fetched(&["a"], 77, true)
-    })
-    .await;
-    let mut scanner = fakes
-        .cluster(|_| {})
-        .table("t")
-        .unwrap()
-        .scanner(Scan::new().rows_per_fetch(1))
-        .unwrap();
-    let opening = tokio::spawn(async move { scanner.next_batch().await.map(drop) });
-    tokio::task::spawn_blocking(move || is_opened.recv().unwrap())
-        .await
-        .unwrap();
-    opening.abort();
-    assert!(opening.await.unwrap_err().is_cancelled());
-    go_on.send(()).unwrap();
-    let deadline = Instant::now() + Duration::from_secs(30);
-    while closed.lock().unwrap().is_empty() {
-        assert!(Instant::now() < deadline, "the scanner is not closed");
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
-    assert_eq!(*closed.lock().unwrap(), [Some(77)]);
-}
-
-/// A scanner that is dropped is closed, and a program can wait for that.
-#[tokio::test]
-async fn the_close_of_a_dropped_scanner_can_be_awaited() {
-    let fakes = Fakes::start(&[("", "", 0)], |seen| {
-        let request: ScanRequest = seen.parameter();
-        match request.close_scanner {
-            Some(true) => Answer::message(&ScanResponse::default()),
-            _ => fetched(&["a"], 5, true),
-        }
-    })
-    .await;
-    let cluster = fakes.cluster(|_| {});
-    let mut scanner = cluster.table("t").unwrap().scanner(Scan::new()).unwrap();
-    scanner.next_batch().await.unwrap();
-    scanner.renewal().unwrap().send().await.unwrap();
-    let before = fakes.log().len();
-    drop(scanner);
-    cluster.scanners_closed().await;
-    assert_eq!(fakes.log().len(), before + 1);
 }

@@ -77,9 +77,9 @@ impl Failure {
         Self::io(IO, message, true)
     }
 
-    /// A write that may have been made: an I/O failure that clients must not repeat blindly.
-    pub(crate) fn unknown_outcome(message: impl Into<String>) -> Self {
-        Self::io(IO, message, false)
+    /// A write that may have been made. Clients must not repeat an increment or a conditional one blindly.
+    pub(crate) fn unknown_outcome(message: impl Into<String>, may_be_repeated: bool) -> Self {
+        Self::io(IO, message, may_be_repeated)
     }
 
     /// The server is busy: clients wait and try again.

@@ -22,6 +22,7 @@ use super::describe::Description;
 use super::group::{Group, GroupDone, INLINE_CELLS, Step, reads};
 use super::pipeline::{self, Attempt, Judged, Request, View};
 use super::remote::data;
+use super::sizes::mutation_bytes;
 use super::{Backend, Failure};
 use crate::limits::admission::Class;
 use crate::limits::yields;
@@ -87,9 +88,11 @@ where
     }
 
     async fn forward(self, server: Arc<Server>, cluster: Cluster) -> Result<Option<Commit>, Failure> {
-        let actions: Vec<_> = {
+        let (actions, _copies) = {
             let mutations = (self.build)(&self.arguments)?;
-            mutations.iter().filter_map(data::action).collect()
+            let copies = data::reserve(&server, mutations.iter().map(mutation_bytes).sum())?;
+            let actions: Vec<_> = mutations.iter().filter_map(data::action).collect();
+            (actions, copies)
         };
         if !actions.is_empty() {
             data::write(&cluster, &self.table, actions, &self.origin).await?;
@@ -306,7 +309,11 @@ where
         server: Arc<Server>,
         cluster: Cluster,
     ) -> Result<(GroupOutcome, CellBatch), Failure> {
-        let sent = data::SentGroup::of(&(self.build)(&self.arguments)?)?;
+        let (sent, _copies) = {
+            let group = (self.build)(&self.arguments)?;
+            let copies = data::reserve(&server, group.steps.iter().map(Step::bytes).sum())?;
+            (data::SentGroup::of(&group)?, copies)
+        };
         let processed = sent.send(&cluster, &mut self.cells).await?;
         server
             .load()

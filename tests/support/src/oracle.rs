@@ -161,7 +161,10 @@ impl Oracle {
     /// Scanners that are open at its region servers.
     pub fn scanners(&mut self) -> Result<u64, String> {
         let answer = self.process.command("scanners")?;
-        answer.trim().parse().map_err(|_| format!("not a number: {answer}"))
+        answer
+            .trim()
+            .parse()
+            .map_err(|_| format!("not a number: {answer}"))
     }
 
     /// The version of HBase.

@@ -80,7 +80,17 @@ impl Server {
         let key = format!("hbase+rpc://{}", behind.thrift);
         // Others are about tables, and refused by a gateway.
         let of_gateway = |setting: &&&str| {
-            let sections = ["http.", "log.", "requests.", "rest.", "scanner.", "security.", "server.", "slow_log.", "thrift."];
+            let sections = [
+                "http.",
+                "log.",
+                "requests.",
+                "rest.",
+                "scanner.",
+                "security.",
+                "server.",
+                "slow_log.",
+                "thrift.",
+            ];
             sections.iter().any(|section| setting.starts_with(section))
         };
         let settings: Vec<&str> = settings.iter().filter(of_gateway).copied().collect();
@@ -98,7 +108,9 @@ impl Server {
     /// [`Self::start_gateway`]. If the process ends instead, the error is its status and its standard error output.
     pub fn try_start_gateway(data_dir: &Path, cluster: &str, settings: &[&str]) -> Result<Self, String> {
         let mut command = Command::new(binary("basalt"));
-        command.args(["gateway", "--cluster", cluster, "--data-dir"]).arg(data_dir);
+        command
+            .args(["gateway", "--cluster", cluster, "--data-dir"])
+            .arg(data_dir);
         command.args(["--listen", "127.0.0.1:0", "--http-listen", "127.0.0.1:0"]);
         for setting in settings {
             command.args(["--set", setting]);

@@ -13,6 +13,8 @@ use basalt_idl::native::messages::{Condition, MutationProto};
 use bytes::Bytes;
 
 use super::{cells, encode, failure, table, write_failure};
+use crate::limits::admission::MemoryPermit;
+use crate::server::Server;
 use crate::server::sessions::RemoteScan;
 use crate::service::Failure;
 use crate::service::group::{Group, Step};
@@ -36,6 +38,25 @@ pub(in crate::service) async fn get(
     let outcomes = outcomes.map_err(|error| failure(&error))?;
     let rows = outcomes.into_iter().collect::<Result<_, _>>();
     rows.map_err(|error| failure(&error))
+}
+
+/// Copies of the cells of a write while it is sent: in messages, and in the frame that waits for its connection.
+const COPIES: usize = 2;
+/// Writes up to this size are not reserved: most are smaller.
+const FREE_BYTES: usize = 16 << 10;
+
+/// Reserves the copies of cells of this many bytes, which exist beside the arguments of the call until the cluster has
+/// answered. Refuses if there is no memory for them.
+pub(in crate::service) fn reserve(server: &Server, bytes: usize) -> Result<Option<MemoryPermit>, Failure> {
+    if bytes <= FREE_BYTES {
+        return Ok(None);
+    }
+    let admission = server.admission();
+    let mut permit = MemoryPermit::empty(admission.memory());
+    permit
+        .try_add((COPIES * bytes) as u64)
+        .inspect_err(|busy| admission.count(*busy))?;
+    Ok(Some(permit))
 }
 
 /// The writes of a row as an action.
@@ -72,12 +93,12 @@ pub(in crate::service) async fn write(
         && let Some(MessageAction::Mutation(mutation)) = actions.pop()
     {
         let written = table.mutate_by_message(mutation, None).await;
-        return written.map(drop).map_err(|error| write_failure(&error));
+        return written.map(drop).map_err(|error| write_failure(&error, true));
     }
     let outcomes = table.batch_by_message(actions).await;
-    let outcomes = outcomes.map_err(|error| write_failure(&error))?;
+    let outcomes = outcomes.map_err(|error| write_failure(&error, true))?;
     let first = outcomes.into_iter().find_map(Result::err);
-    first.map_or(Ok(()), |error| Err(write_failure(&error)))
+    first.map_or(Ok(()), |error| Err(write_failure(&error, true)))
 }
 
 /// An atomic group of one row as it is sent.
@@ -88,6 +109,8 @@ pub(in crate::service) struct SentGroup {
     mutations: Vec<MutationProto>,
     /// Whether it is one increment or append whose cells are wanted.
     returns: bool,
+    /// Whether the caller may repeat it after an unknown outcome: puts and deletes without a condition.
+    may_be_repeated: bool,
 }
 
 impl SentGroup {
@@ -117,6 +140,7 @@ impl SentGroup {
         Ok(Self {
             table: group.table.clone(),
             row: Bytes::copy_from_slice(row),
+            may_be_repeated: condition.is_none() && !has_updates,
             condition,
             mutations,
             returns: matches!(group.steps[..], [Step::Update { returns: true, .. }]),
@@ -135,15 +159,16 @@ impl SentGroup {
             condition,
             mut mutations,
             returns,
+            may_be_repeated,
         } = self;
         let table = table(cluster, &name)?;
         let only = (mutations.len() == 1).then(|| mutations.pop()).flatten();
         let Some(mutation) = only else {
             let sent = table.mutate_row_by_message(&row, mutations, condition).await;
-            return sent.map_err(|error| write_failure(&error));
+            return sent.map_err(|error| write_failure(&error, may_be_repeated));
         };
         let sent = table.mutate_by_message(mutation, condition).await;
-        let (processed, found) = sent.map_err(|error| write_failure(&error))?;
+        let (processed, found) = sent.map_err(|error| write_failure(&error, may_be_repeated))?;
         if let Some(found) = found.filter(|_| returns) {
             cells::add(batch, &found)?;
         }

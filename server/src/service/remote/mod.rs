@@ -128,12 +128,11 @@ impl Drop for Waiting {
     }
 }
 
-/// The failure of a write: one whose outcome is unknown says so, and is not to be repeated blindly.
-fn write_failure(error: &Error) -> Failure {
+/// The failure of a write: one whose outcome is unknown says so, and whether it may be repeated.
+fn write_failure(error: &Error, may_be_repeated: bool) -> Failure {
     if error.kind() == ErrorKind::Unknown {
-        return Failure::unknown_outcome(format!(
-            "the outcome is unknown, and the write may have been made: {error}"
-        ));
+        let text = format!("the outcome is unknown, and the write may have been made: {error}");
+        return Failure::unknown_outcome(text, may_be_repeated);
     }
     failure(error)
 }
@@ -187,12 +186,12 @@ mod tests {
             method: "Mutate",
             source: std::io::ErrorKind::UnexpectedEof.into(),
         };
-        let written = write_failure(&lost);
+        let written = write_failure(&lost, false);
         assert!(!written.can_retry());
         assert!(written.message().contains("unknown"), "{}", written.message());
         assert!(failure(&lost).can_retry(), "a read");
         let away = Error::Away { last: Box::new(lost) };
-        assert!(write_failure(&away).can_retry(), "nothing was sent");
+        assert!(write_failure(&away, false).can_retry(), "nothing was sent");
     }
 
     /// Goal: threads that wait for the cluster are bounded.

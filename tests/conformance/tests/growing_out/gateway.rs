@@ -46,7 +46,9 @@ impl Pair {
 
     /// A native client of HBase, for what an operator does.
     fn operator(&self) -> Cluster {
-        Cluster::new(ClusterOptions::new(Registry::of_cluster_key(&self.key).expect("a key")))
+        Cluster::new(ClusterOptions::new(
+            Registry::of_cluster_key(&self.key).expect("a key"),
+        ))
     }
 
     fn address(&self) -> [String; 2] {
@@ -112,7 +114,11 @@ async fn split(operator: &Cluster, row: &'static str) {
     let before = table.region_list().await.expect("regions").len();
     operator.split_region("t", row).await.expect("a split");
     let deadline = Instant::now() + Duration::from_secs(60);
-    while table.region_list().await.is_ok_and(|regions| regions.len() <= before) {
+    while table
+        .region_list()
+        .await
+        .is_ok_and(|regions| regions.len() <= before)
+    {
         assert!(Instant::now() < deadline, "no daughters");
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
@@ -121,7 +127,12 @@ async fn split(operator: &Cluster, row: &'static str) {
 /// Moves each region to the other server; how many were moved.
 async fn swap(operator: &Cluster) -> usize {
     let servers = operator.region_servers().await.expect("two servers");
-    let regions = operator.table("t").expect("a name").region_list().await.expect("regions");
+    let regions = operator
+        .table("t")
+        .expect("a name")
+        .region_list()
+        .await
+        .expect("regions");
     let mut moved = 0;
     for region in &regions {
         let other = servers.iter().find(|server| **server != region.server);
@@ -139,10 +150,15 @@ fn check_32_regions_move_and_hbase_stops_and_starts() {
     let Some(mut pair) = Pair::start() else { return };
     let runtime = Runtime::new().expect("a runtime");
     let operator = pair.operator();
-    let schema = TableSchema::new("t").expect("a name").family(FamilySchema::new("f"));
+    let schema = TableSchema::new("t")
+        .expect("a name")
+        .family(FamilySchema::new("f"));
     runtime.block_on(operator.create_table(schema)).expect("a table");
     let load = Load::start(&python, &pair);
-    let done = |pair: &Pair| pair.gateway.metric("basalt_cluster_calls_total{method=\"Mutate\"}");
+    let done = |pair: &Pair| {
+        pair.gateway
+            .metric("basalt_cluster_calls_total{method=\"Mutate\"}")
+    };
     let goes_on = |pair: &Pair, what: &str| {
         let before = done(pair);
         until(what, || done(pair) > before + 100);
@@ -172,14 +188,27 @@ fn check_32_regions_move_and_hbase_stops_and_starts() {
     assert!(number("puts") > 300 && number("scans") > 5, "{figures}");
     // An increment that failed may have been made.
     let (counter, acknowledged, failed) = (number("counter"), number("counted"), number("uncertain"));
-    assert!((acknowledged..=acknowledged + failed).contains(&counter), "{figures}");
+    assert!(
+        (acknowledged..=acknowledged + failed).contains(&counter),
+        "{figures}"
+    );
     let errors = figures["errors"].as_array().expect("a list");
     let is_clear = |text: &str| {
-        ["does not answer", "outcome is unknown", "Exception", "failed", "took longer", "broke"]
-            .iter()
-            .any(|part| text.contains(part))
+        [
+            "does not answer",
+            "outcome is unknown",
+            "Exception",
+            "failed",
+            "took longer",
+            "broke",
+        ]
+        .iter()
+        .any(|part| text.contains(part))
     };
-    assert!(errors.iter().all(|text| text.as_str().is_some_and(is_clear)), "{figures}");
+    assert!(
+        errors.iter().all(|text| text.as_str().is_some_and(is_clear)),
+        "{figures}"
+    );
     pair.none_is_left();
 }
 
@@ -190,7 +219,9 @@ fn check_32_a_slow_scanner_is_kept_and_closed() {
     let Some(mut pair) = Pair::start() else { return };
     let runtime = Runtime::new().expect("a runtime");
     let operator = pair.operator();
-    let schema = TableSchema::new("t").expect("a name").family(FamilySchema::new("f"));
+    let schema = TableSchema::new("t")
+        .expect("a name")
+        .family(FamilySchema::new("f"));
     runtime.block_on(async {
         operator.create_table(schema).await.expect("a table");
         let table = operator.table("t").expect("a name");

@@ -23,11 +23,21 @@ fn check_32_the_cluster_comes_and_goes() {
         let began = Instant::now();
         let outcome = wait(client(gateway.thrift).table("t").unwrap().get(Get::new("r")));
         let (text, can_retry) = exception(outcome.map(drop).expect_err("nobody can answer"));
-        assert!(text.contains("the cluster does not answer") && can_retry, "{when}: {text}");
-        assert!(began.elapsed() < Duration::from_secs(10), "{when}: {:?}", began.elapsed());
+        assert!(
+            text.contains("the cluster does not answer") && can_retry,
+            "{when}: {text}"
+        );
+        assert!(
+            began.elapsed() < Duration::from_secs(10),
+            "{when}: {:?}",
+            began.elapsed()
+        );
         let listed = wait(client(gateway.thrift).list_tables(None));
         let (text, can_retry) = exception(listed.map(drop).expect_err("nobody can answer"));
-        assert!(text.contains("the cluster does not answer") && can_retry, "{when}: {text}");
+        assert!(
+            text.contains("the cluster does not answer") && can_retry,
+            "{when}: {text}"
+        );
         until("the gateway is not ready", || {
             let text = gateway.http_get("/readyz");
             text.starts_with("not ready: hbase:meta does not answer") && text.contains(&address.to_string())
@@ -37,18 +47,25 @@ fn check_32_the_cluster_comes_and_goes() {
     let mut cluster = start();
     create_table(address);
     for round in 0..2 {
-        until("the gateway is ready", || gateway.http_get("/readyz") == "ready\n");
+        until("the gateway is ready", || {
+            gateway.http_get("/readyz") == "ready\n"
+        });
         wait(async {
             let table = client(gateway.thrift).table("t").unwrap();
             let row = format!("row-{round}");
             table.put(put(&row, "v")).await.expect("a put");
-            assert_eq!(table.scan(Scan::new()).unwrap().collect().await.unwrap().len(), round + 1);
+            assert_eq!(
+                table.scan(Scan::new()).unwrap().collect().await.unwrap().len(),
+                round + 1
+            );
         });
         cluster.kill();
         fails_at_once("after the kill");
         cluster = start();
     }
-    until("the gateway is ready", || gateway.http_get("/readyz") == "ready\n");
+    until("the gateway is ready", || {
+        gateway.http_get("/readyz") == "ready\n"
+    });
     gateway.stop();
     cluster.stop();
 }
@@ -86,7 +103,9 @@ fn a_silent_cluster_costs_time_and_no_threads() {
     signal(pair.cluster.pid(), "CONT");
     assert!(took < Duration::from_secs(25), "{took:?}");
     assert!(threads < before + 40, "{threads} threads, {before} before");
-    until("the gateway is ready", || pair.gateway.http_get("/readyz") == "ready\n");
+    until("the gateway is ready", || {
+        pair.gateway.http_get("/readyz") == "ready\n"
+    });
     wait(client(pair.gateway.thrift).table("t").unwrap().get(Get::new("r")))
         .expect("an answer")
         .expect("the row");

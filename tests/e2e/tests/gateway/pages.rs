@@ -14,7 +14,10 @@ const TOUR: &str = include_str!("../../python/tour.py");
 fn happybase_makes_its_tour_through_a_gateway() {
     let Some(python) = happybase() else { return };
     let pair = Pair::start(&[], &[]);
-    let (host, port) = (pair.gateway.thrift.ip().to_string(), pair.gateway.thrift.port().to_string());
+    let (host, port) = (
+        pair.gateway.thrift.ip().to_string(),
+        pair.gateway.thrift.port().to_string(),
+    );
     for (transport, protocol) in [("buffered", "binary"), ("framed", "compact")] {
         let output = python.run(TOUR, &[&host, &port, transport, protocol]);
         assert!(
@@ -33,28 +36,55 @@ fn pages_show_the_cluster() {
     wait(async {
         let table = client(pair.gateway.thrift).table("t").unwrap();
         for number in 0..500 {
-            table.put(put(&format!("row-{number:03}"), "v")).await.expect("a put");
+            table
+                .put(put(&format!("row-{number:03}"), "v"))
+                .await
+                .expect("a put");
         }
         table.get(Get::new("row-001")).await.expect("a get");
-        assert_eq!(table.scan(Scan::new()).unwrap().collect().await.unwrap().len(), 500);
+        assert_eq!(
+            table.scan(Scan::new()).unwrap().collect().await.unwrap().len(),
+            500
+        );
+    });
+    until("the load shows", || {
+        pair.gateway.http_get("/").contains("thrift2")
     });
     let overview = pair.gateway.http_get("/");
     let key = format!("hbase+rpc://{}", pair.cluster.thrift);
-    for text in ["The cluster answers.", &key, "Region servers", "thrift2", "gateway.deadline_ms"] {
+    for text in [
+        "The cluster answers.",
+        &key,
+        "Region servers",
+        "gateway.deadline_ms",
+    ] {
         assert!(overview.contains(text), "no {text} in\n{overview}");
     }
-    assert!(!overview.contains("/tables") && !overview.contains("/jobs"), "{overview}");
+    assert!(
+        !overview.contains("/tables") && !overview.contains("/jobs"),
+        "{overview}"
+    );
     let slow = pair.gateway.http_get("/slow");
     assert!(slow.contains("row-001") && !slow.contains("/tables/t"), "{slow}");
     let map = pair.gateway.http_get("/heat?table=t");
-    assert!(map.contains("one row in 64 is counted") && !map.contains("/tables/t"), "{map}");
+    assert!(
+        map.contains("one row in 64 is counted") && !map.contains("/tables/t"),
+        "{map}"
+    );
     until("samples show", || {
         let data = pair.gateway.http_get("/api/heat?table=t");
         let data: serde_json::Value = serde_json::from_str(&data).expect("JSON");
         let rows = data["rows"].as_array().expect("rows").iter();
         rows.filter_map(|row| row["total"].as_f64()).sum::<f64>() > 0.0
     });
-    for path in ["/tables", "/jobs", "/cache", "/findings", "/changes", "/test/faults"] {
+    for path in [
+        "/tables",
+        "/jobs",
+        "/cache",
+        "/findings",
+        "/changes",
+        "/test/faults",
+    ] {
         let body = pair.gateway.http_get(path);
         assert!(body.starts_with("not found"), "{path}: {body}");
     }
@@ -85,9 +115,18 @@ fn the_page_lists_the_metrics() {
     // It begins with the first call that fails at a server.
     exposed.insert("basalt_cluster_failed_calls_total");
     assert_eq!(listed, exposed);
-    for name in ["basalt_wal_syncs_total", "basalt_memstore_bytes", "basalt_regions", "basalt_tables"] {
+    for name in [
+        "basalt_wal_syncs_total",
+        "basalt_memstore_bytes",
+        "basalt_regions",
+        "basalt_tables",
+    ] {
         assert!(!names.contains(name), "{name}");
     }
     assert!(names.contains("basalt_requests_total") && names.contains("process_threads"));
-    assert!(pair.gateway.metric("basalt_cluster_calls_total{method=\"Mutate\"}") >= 1);
+    assert!(
+        pair.gateway
+            .metric("basalt_cluster_calls_total{method=\"Mutate\"}")
+            >= 1
+    );
 }

@@ -21,18 +21,42 @@ fn wrong_starts_say_why() {
         ("", &[][..], ["gateway.cluster", "names no cluster"]),
         ("zk:2181", &[], ["gateway.cluster", "zk:2181"]),
         ("hbase+rpc://a", &[], ["gateway.cluster", "host:port"]),
-        ("a:1:/hbase", &["standby.follow=\"b:1\""], ["standby.follow", "no effect on a gateway"]),
-        ("a:1:/hbase", &["memstore.total_bytes=1GiB"], ["memstore.total_bytes", "no effect on a gateway"]),
-        ("a:1:/hbase", &["rehearsal.servers=2"], ["rehearsal.servers", "no effect on a gateway"]),
-        ("a:1:/hbase", &["gateway.deadline_ms=1"], ["gateway.deadline_ms", "at least"]),
+        (
+            "a:1:/hbase",
+            &["standby.follow=\"b:1\""],
+            ["standby.follow", "no effect on a gateway"],
+        ),
+        (
+            "a:1:/hbase",
+            &["memstore.total_bytes=1GiB"],
+            ["memstore.total_bytes", "no effect on a gateway"],
+        ),
+        (
+            "a:1:/hbase",
+            &["rehearsal.servers=2"],
+            ["rehearsal.servers", "no effect on a gateway"],
+        ),
+        (
+            "a:1:/hbase",
+            &["gateway.deadline_ms=1"],
+            ["gateway.deadline_ms", "at least"],
+        ),
     ] {
         let output = refused(key, settings);
         for text in texts {
-            assert!(output.contains(text), "{key} {settings:?}: no {text:?} in\n{output}");
+            assert!(
+                output.contains(text),
+                "{key} {settings:?}: no {text:?} in\n{output}"
+            );
         }
     }
-    let output = Server::try_start(&dir.path().join("data"), &["gateway.read_only=true"]).map(drop).unwrap_err();
-    assert!(output.contains("gateway.read_only is a setting of `basalt gateway`"), "{output}");
+    let output = Server::try_start(&dir.path().join("data"), &["gateway.read_only=true"])
+        .map(drop)
+        .unwrap_err();
+    assert!(
+        output.contains("gateway.read_only is a setting of `basalt gateway`"),
+        "{output}"
+    );
 }
 
 /// Goal: tables of a data directory are not hidden by a gateway that is started on it.
@@ -43,7 +67,9 @@ fn a_directory_with_tables_is_refused() {
     let server = Server::start(&data, &[]);
     create_table(server.thrift);
     server.stop();
-    let refused = Server::try_start_gateway(&data, "hbase+rpc://127.0.0.1:1", &[]).map(drop).unwrap_err();
+    let refused = Server::try_start_gateway(&data, "hbase+rpc://127.0.0.1:1", &[])
+        .map(drop)
+        .unwrap_err();
     assert!(refused.contains("has tables of its own, t for one"), "{refused}");
     let server = Server::start(&data, &[]);
     server.stop();
@@ -60,7 +86,10 @@ fn native_clients_are_refused_with_the_reason() {
         options.retries = 0;
         Cluster::connect(options).await.map(drop).unwrap_err()
     });
-    assert!(error.to_string().contains("connect to that cluster themselves"), "{error}");
+    assert!(
+        error.to_string().contains("connect to that cluster themselves"),
+        "{error}"
+    );
     let mut zookeeper = TcpStream::connect(pair.gateway.thrift).expect("the port is open");
     let connect = b"\0\0\0\x2d\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x75\x30\0\0\0\0\0\0\0\0\0\0\0\x10\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0";
     zookeeper.write_all(connect).expect("the gateway reads");
@@ -68,7 +97,10 @@ fn native_clients_are_refused_with_the_reason() {
     zookeeper.read_to_end(&mut answer).expect("an end in order");
     assert!(answer.is_empty(), "{answer:?}");
     let log = pair.gateway.stop_and_log();
-    assert!(log.contains("has no ZooKeeper: native clients set hbase.zookeeper.quorum"), "{log}");
+    assert!(
+        log.contains("has no ZooKeeper: native clients set hbase.zookeeper.quorum"),
+        "{log}"
+    );
 }
 
 /// Goal: a gateway that only reads refuses changes over every protocol, and reads.
@@ -85,7 +117,13 @@ fn a_gateway_that_only_reads_refuses_changes() {
         for (what, outcome) in [
             ("put", table.put(put("r", "w")).await),
             ("delete", table.delete(Delete::new("r")).await),
-            ("increment", table.increment(Increment::new("c").column("f", "c", 1)).await.map(drop)),
+            (
+                "increment",
+                table
+                    .increment(Increment::new("c").column("f", "c", 1))
+                    .await
+                    .map(drop),
+            ),
             ("check", table.check_and_put(check, put("s", "w")).await.map(drop)),
             ("drop", client.drop_table("t").await),
             ("disable", client.disable_table("t").await),
@@ -93,7 +131,13 @@ fn a_gateway_that_only_reads_refuses_changes() {
             let (text, can_retry) = exception(outcome.expect_err(what));
             assert!(text.contains("gateway.read_only") && !can_retry, "{what}: {text}");
         }
-        assert!(there.get(Get::new("r")).await.unwrap().is_some_and(|row| row.value("f", "q").unwrap() == "v"));
+        assert!(
+            there
+                .get(Get::new("r"))
+                .await
+                .unwrap()
+                .is_some_and(|row| row.value("f", "q").unwrap() == "v")
+        );
     });
     let rest = |head: &str, body: &str| {
         let mut socket = TcpStream::connect(pair.gateway.http).expect("the port is open");
@@ -108,7 +152,10 @@ fn a_gateway_that_only_reads_refuses_changes() {
         answer
     };
     let refused = rest("PUT /rest/t/r/f:q", "w");
-    assert!(refused.contains("gateway.read_only") && !refused.starts_with("HTTP/1.0 200"), "{refused}");
+    assert!(
+        refused.contains("gateway.read_only") && !refused.starts_with("HTTP/1.0 200"),
+        "{refused}"
+    );
     let read = rest("GET /rest/t/r/f:q", "");
     assert!(read.starts_with("HTTP/1.0 200"), "{read}");
     pair.gateway.stop();
@@ -121,5 +168,8 @@ fn calls_on_tables_of_this_process_are_refused() {
     let pair = Pair::start(&[], &[]);
     let error = wait(client(pair.gateway.thrift).call(&args::BasaltRegionMetrics::default()));
     let text = error.map(drop).unwrap_err().to_string();
-    assert!(text.contains("the tables of this server are in another cluster"), "{text}");
+    assert!(
+        text.contains("the tables of this server are in another cluster"),
+        "{text}"
+    );
 }

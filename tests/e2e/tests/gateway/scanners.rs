@@ -52,13 +52,13 @@ const OPEN: &str = "basalt_scanner_sessions ";
 /// opened.
 #[test]
 fn check_32_a_slow_client_keeps_its_scanner() {
-    let pair = Pair::start(&["scanner.lease_ms=1000"], &["scanner.lease_ms=1500"]);
+    let pair = Pair::start(&["scanner.lease_ms=1000"], &["scanner.lease_ms=3000"]);
     fill(&pair);
     wait(async {
         let (mut connection, id) = scanning(&pair).await;
         let opened = pair.of_cluster("basalt_scanner_sessions_opened_total");
-        // Four leases of the cluster, by its own count of renewals.
-        let renewed = || pair.gateway.metric("basalt_cluster_lease_renewals_total") >= 12;
+        // A renewal comes after a third of the lease: these take longer than one.
+        let renewed = || pair.gateway.metric("basalt_cluster_lease_renewals_total") >= 5;
         until("the lease was renewed often", renewed);
         let mut rows = 2;
         loop {
@@ -94,7 +94,11 @@ fn scanners_are_closed_on_every_exit() {
 
         let (connection, _) = scanning(&pair).await;
         assert_eq!(pair.of_cluster(OPEN), 1);
-        let Pair { gateway, cluster, dir } = pair;
+        let Pair {
+            gateway,
+            cluster,
+            dir,
+        } = pair;
         // The connection lives until the gateway ends it.
         gateway.stop();
         until("no scanner is left", || cluster.metric(OPEN) == 0);
@@ -113,7 +117,11 @@ fn a_fetch_ends_with_its_client() {
         let (mut connection, id) = scanning(&pair).await;
         signal(pair.cluster.pid(), "STOP");
         let next = fetch(&mut connection, id, 20);
-        assert!(tokio::time::timeout(Duration::from_millis(300), next).await.is_err());
+        assert!(
+            tokio::time::timeout(Duration::from_millis(300), next)
+                .await
+                .is_err()
+        );
         drop(connection);
         until("the gateway has seen that it has gone", || {
             pair.gateway.metric("basalt_connections ") == 0
