@@ -123,6 +123,8 @@ pub struct ClusterOptions {
     /// Pause after the first failed attempt, `hbase.client.pause`. Later pauses are 2, 3, 5, 10, 20, 40, 100
     /// and 200 times as long. Default 100 ms.
     pub pause: Duration,
+    /// Longest pause, however many attempts have failed. Default none: as the factors say.
+    pub pause_max: Duration,
     /// The first pause after an answer that says the server is overloaded. Default 500 ms.
     pub overload_pause: Duration,
     /// Most calls in flight on one connection; further calls wait. Default 256.
@@ -162,6 +164,7 @@ impl ClusterOptions {
             operation_timeout: Duration::from_mins(20),
             retries: 15,
             pause: Duration::from_millis(100),
+            pause_max: Duration::MAX,
             overload_pause: Duration::from_millis(500),
             calls_in_flight: 256,
             idle_timeout: Duration::from_mins(2),

@@ -102,6 +102,7 @@ impl Attempts {
             _ => self.options.pause,
         };
         let pause = base * FACTORS[(self.failed as usize).min(FACTORS.len() - 1)];
+        let pause = pause.min(self.options.pause_max);
         pause + pause.mul_f64((random() % 1_000) as f64 / 100_000.0)
     }
 }
@@ -136,6 +137,16 @@ mod tests {
             let range = factor * 100_000..=factor * 101_000;
             assert!(range.contains(&pause.as_micros()), "{pause:?}");
         }
+    }
+
+    #[test]
+    fn pauses_grow_to_their_limit() {
+        let limit = Duration::from_millis(250);
+        let mut attempts = attempts(|options| options.pause_max = limit);
+        let began = attempts.began;
+        let pauses: Vec<_> = (0..4).map(|_| attempts.next(began, &Advice::Wait).unwrap()).collect();
+        assert!(pauses[0] < limit && pauses[3] >= limit, "{pauses:?}");
+        assert!(pauses.iter().all(|pause| *pause <= limit.mul_f64(1.01)), "{pauses:?}");
     }
 
     #[test]

@@ -53,6 +53,8 @@ pub(crate) use peer::{peer, peer_id};
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Longest time of one call. A server that hangs is given up then, within the time of the operation.
 const CALL_TIMEOUT: Duration = Duration::from_secs(20);
+/// Longest pause between two attempts: a region that has moved is back within that.
+const PAUSE_MAX: Duration = Duration::from_secs(2);
 /// Most threads that wait for answers to calls on tables, namespaces and regions. The pool of a server has
 /// [`crate::serve::BLOCKING_THREADS`], and a network thread that waits takes one of them, too.
 const WAITING_MAX: usize = 24;
@@ -73,6 +75,7 @@ pub(crate) fn gateway(config: &Config) -> Result<Gateway, Error> {
         connect_timeout: CONNECT_TIMEOUT.min(deadline),
         // Time ends an operation, not the number of its attempts.
         retries: u32::MAX,
+        pause_max: PAUSE_MAX,
         // Another server's scanners may end with the connection.
         idle_timeout: Duration::MAX,
         reply_bytes_max: config.server.max_message_bytes,

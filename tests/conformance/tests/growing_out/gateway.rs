@@ -233,19 +233,19 @@ fn check_32_a_slow_scanner_is_kept_and_closed() {
         let options = ConnectionOptions::default();
         let mut connection = Connection::open(&target, options).await.expect("a connection");
         let open = args::OpenScanner {
-            table: Some(Bytes::from_static(b"t")),
-            tscan: Some(TScan {
+            table: Bytes::from_static(b"t"),
+            tscan: TScan {
                 caching: Some(10),
                 ..TScan::default()
-            }),
+            },
         };
         let id = connection.call(&open).await.expect("a scanner");
         (connection, id)
     });
     let mut fetch = |rows: i32| {
         let next = args::GetScannerRows {
-            scanner_id: Some(id),
-            num_rows: Some(rows),
+            scanner_id: id,
+            num_rows: rows,
         };
         runtime.block_on(connection.call(&next)).expect("rows").len()
     };

@@ -95,7 +95,8 @@ fn a_silent_cluster_costs_time_and_no_threads() {
         while let Some(ended) = calls.join_next().await {
             threads = threads.max(pair.gateway.threads());
             let (text, can_retry) = ended.expect("no panics");
-            assert!(text.contains("took longer") && can_retry, "{text}");
+            let is_of_time = text.contains("took longer") || text.contains("nothing was received");
+            assert!(is_of_time && can_retry, "{text}");
         }
         threads
     });

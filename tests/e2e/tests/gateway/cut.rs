@@ -27,7 +27,7 @@ fn behind_proxy(settings: &[&str]) -> (Server, Server, Proxy, tempfile::TempDir)
 #[test]
 fn check_33_increments_are_applied_once_though_connections_are_cut() {
     const CLIENTS: usize = 4;
-    const INCREMENTS: i64 = 150;
+    const INCREMENTS: i64 = 200;
     let (gateway, cluster, proxy, _dir) = behind_proxy(&[]);
     let is_done = Arc::new(AtomicBool::new(false));
     let (cuts, cutting) = std::sync::mpsc::channel();
@@ -44,7 +44,7 @@ fn check_33_increments_are_applied_once_though_connections_are_cut() {
                     proxy.swallow_next();
                 }
                 cuts.send(()).expect("the test waits");
-                std::thread::park_timeout(Duration::from_millis(20));
+                std::thread::park_timeout(Duration::from_millis(60));
             }
         }
     });

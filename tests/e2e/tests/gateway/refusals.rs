@@ -116,7 +116,7 @@ fn a_gateway_that_only_reads_refuses_changes() {
         let check = Check::absent("f", "q");
         for (what, outcome) in [
             ("put", table.put(put("r", "w")).await),
-            ("delete", table.delete(Delete::new("r")).await),
+            ("delete", table.delete(Delete::row("r")).await),
             (
                 "increment",
                 table

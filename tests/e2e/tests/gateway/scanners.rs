@@ -26,11 +26,11 @@ async fn scanning(pair: &Pair) -> (basalt_client::Connection, i32) {
     let connecting = basalt_client::Connection::open(&target, ConnectionOptions::default());
     let mut connection = connecting.await.expect("a connection");
     let open = args::OpenScanner {
-        table: Some(Bytes::from_static(b"t")),
-        tscan: Some(TScan {
+        table: Bytes::from_static(b"t"),
+        tscan: TScan {
             caching: Some(2),
             ..TScan::default()
-        }),
+            },
     };
     let id = connection.call(&open).await.expect("a scanner");
     let rows = fetch(&mut connection, id, 2).await;
@@ -40,8 +40,8 @@ async fn scanning(pair: &Pair) -> (basalt_client::Connection, i32) {
 
 async fn fetch(connection: &mut basalt_client::Connection, id: i32, rows: i32) -> Vec<thrift2::TResult> {
     let next = args::GetScannerRows {
-        scanner_id: Some(id),
-        num_rows: Some(rows),
+        scanner_id: id,
+        num_rows: rows,
     };
     connection.call(&next).await.expect("rows")
 }
@@ -79,18 +79,18 @@ fn check_32_a_slow_client_keeps_its_scanner() {
 fn scanners_are_closed_on_every_exit() {
     let pair = Pair::start(&[], &[]);
     fill(&pair);
-    let none_is_left = || until("no scanner is left", || pair.of_cluster(OPEN) == 0);
+    let none_is_left = |pair: &Pair| until("no scanner is left", || pair.of_cluster(OPEN) == 0);
     wait(async {
         let (mut connection, id) = scanning(&pair).await;
         assert_eq!(pair.of_cluster(OPEN), 1);
-        let close = args::CloseScanner { scanner_id: Some(id) };
+        let close = args::CloseScanner { scanner_id: id };
         connection.call(&close).await.expect("it is closed");
-        none_is_left();
+        none_is_left(&pair);
 
         let (connection, _) = scanning(&pair).await;
         assert_eq!(pair.of_cluster(OPEN), 1);
         drop(connection);
-        none_is_left();
+        none_is_left(&pair);
 
         let (connection, _) = scanning(&pair).await;
         assert_eq!(pair.of_cluster(OPEN), 1);
