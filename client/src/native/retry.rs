@@ -144,9 +144,14 @@ mod tests {
         let limit = Duration::from_millis(250);
         let mut attempts = attempts(|options| options.pause_max = limit);
         let began = attempts.began;
-        let pauses: Vec<_> = (0..4).map(|_| attempts.next(began, &Advice::Wait).unwrap()).collect();
+        let pauses: Vec<_> = (0..4)
+            .map(|_| attempts.next(began, &Advice::Wait).unwrap())
+            .collect();
         assert!(pauses[0] < limit && pauses[3] >= limit, "{pauses:?}");
-        assert!(pauses.iter().all(|pause| *pause <= limit.mul_f64(1.01)), "{pauses:?}");
+        assert!(
+            pauses.iter().all(|pause| *pause <= limit.mul_f64(1.01)),
+            "{pauses:?}"
+        );
     }
 
     #[test]

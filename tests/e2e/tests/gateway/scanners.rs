@@ -30,7 +30,7 @@ async fn scanning(pair: &Pair) -> (basalt_client::Connection, i32) {
         tscan: TScan {
             caching: Some(2),
             ..TScan::default()
-            },
+        },
     };
     let id = connection.call(&open).await.expect("a scanner");
     let rows = fetch(&mut connection, id, 2).await;
