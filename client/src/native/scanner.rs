@@ -41,6 +41,9 @@ const METHOD: &str = "Scan";
 /// HBase's priority of calls that close a scanner.
 const CLOSE_PRIORITY: u32 = 200;
 
+/// Most rows that a request can name: servers read the number as a signed one.
+const ROWS_MAX: u32 = u32::MAX >> 1;
+
 /// A scanner's lease where the server does not say it: HBase's default.
 const LEASE: Duration = Duration::from_mins(1);
 
@@ -240,12 +243,10 @@ impl Scanner {
     /// Fetches from the open scanner, or opens one.
     async fn fetch(&mut self) -> Result<Reply<ScanResponse>> {
         let deadline = self.attempts.call_deadline();
+        let rows = self.rows_per_fetch.min(ROWS_MAX);
         let request = ScanRequest {
-            number_of_rows: Some(
-                self.rows_left
-                    .map_or(self.rows_per_fetch, |left| left.min(self.rows_per_fetch)),
-            ),
-            limit_of_rows: self.rows_left,
+            number_of_rows: Some(self.rows_left.map_or(rows, |left| left.min(rows))),
+            limit_of_rows: self.rows_left.map(|left| left.min(ROWS_MAX)),
             client_handles_partials: Some(true),
             client_handles_heartbeats: Some(true),
             ..ScanRequest::default()

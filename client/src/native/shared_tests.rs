@@ -140,3 +140,23 @@ async fn the_close_of_a_dropped_scanner_can_be_awaited() {
     cluster.scanners_closed().await;
     assert_eq!(fakes.log().len(), before + 1);
 }
+
+/// HBase takes a number of rows above that of a signed integer for a negative one.
+#[tokio::test]
+async fn requests_name_no_more_rows_than_a_signed_number() {
+    let fakes = Fakes::start(&[("", "", 0)], |seen| {
+        let request: ScanRequest = seen.parameter();
+        assert!(
+            request
+                .number_of_rows
+                .is_some_and(|rows| i32::try_from(rows).is_ok())
+        );
+        fetched(&["a"], 5, false)
+    })
+    .await;
+    let table = fakes.cluster(|_| {}).table("t").unwrap();
+    let mut scanner = table.scanner_by_message(basalt_idl::native::messages::Scan::default(), None);
+    assert_eq!(scanner.next_batch().await.unwrap().unwrap().len(), 1);
+    scanner.set_rows_per_fetch(u32::MAX);
+    assert_eq!(scanner.next_batch().await.unwrap(), None);
+}
