@@ -168,11 +168,9 @@ fn check_32_regions_move_and_hbase_stops_and_starts() {
         until(what, || done(pair) > before + 100);
     };
     goes_on(&pair, "the load runs");
-    runtime.block_on(async {
-        split(&operator, "row-1").await;
-        split(&operator, "row-2").await;
-    });
-    goes_on(&pair, "the load goes on after the splits");
+    // HBase splits a daughter only when a compaction has given it files of its own.
+    runtime.block_on(split(&operator, "row-2"));
+    goes_on(&pair, "the load goes on after the split");
     for _ in 0..2 {
         let moved = runtime.block_on(swap(&operator));
         assert!(moved > 0, "no region was moved");
