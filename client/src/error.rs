@@ -302,3 +302,42 @@ pub(crate) fn from_call<E: Thrown>(error: CallError<E>, method: &'static str) ->
         },
     }
 }
+
+/// A copy of an error, for another caller of a failed attempt.
+pub(crate) fn copy(error: &Error) -> Error {
+    let again = |source: &io::Error| io::Error::new(source.kind(), source.to_string());
+    match error {
+        Error::Connect { target, source } => Error::Connect {
+            target: target.clone(),
+            source: again(source),
+        },
+        Error::Io {
+            target,
+            method,
+            source,
+        } => Error::Io {
+            target: target.clone(),
+            method,
+            source: again(source),
+        },
+        Error::Timeout { what, target, limit } => Error::Timeout {
+            what,
+            target: target.clone(),
+            limit: *limit,
+        },
+        Error::Remote(exception) => Error::Remote(exception.clone()),
+        Error::Malformed { target, method, what } => Error::Malformed {
+            target: target.clone(),
+            method,
+            what: what.clone(),
+        },
+        Error::Registry { target, what } => Error::Registry {
+            target: target.clone(),
+            what: what.clone(),
+        },
+        Error::Away { last } => Error::Away {
+            last: Box::new(copy(last)),
+        },
+        other => Error::InvalidRequest(other.to_string()),
+    }
+}

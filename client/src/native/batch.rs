@@ -14,7 +14,6 @@
 //! Increments and appends keep their nonce through all rounds.
 
 use std::collections::HashMap;
-use std::io;
 use std::sync::Arc;
 
 use basalt_idl::native::messages::{
@@ -35,7 +34,7 @@ use super::meta::priority;
 use super::options::ClusterOptions;
 use super::regions::Region;
 use super::retry::{Attempts, nonce};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, copy};
 use crate::name::TableName;
 use crate::remote::{Advice, RemoteException};
 use crate::request::{Append, Delete, Get, Increment, Put, RowMutations};
@@ -523,44 +522,5 @@ impl<'a> Outcomes<'a> {
         outcomes
             .filter_map(|(index, outcome)| Some((*index, outcome?)))
             .collect()
-    }
-}
-
-/// A copy of an error, for another action of a failed call.
-pub(super) fn copy(error: &Error) -> Error {
-    let again = |source: &io::Error| io::Error::new(source.kind(), source.to_string());
-    match error {
-        Error::Connect { target, source } => Error::Connect {
-            target: target.clone(),
-            source: again(source),
-        },
-        Error::Io {
-            target,
-            method,
-            source,
-        } => Error::Io {
-            target: target.clone(),
-            method,
-            source: again(source),
-        },
-        Error::Timeout { what, target, limit } => Error::Timeout {
-            what,
-            target: target.clone(),
-            limit: *limit,
-        },
-        Error::Remote(exception) => Error::Remote(exception.clone()),
-        Error::Malformed { target, method, what } => Error::Malformed {
-            target: target.clone(),
-            method,
-            what: what.clone(),
-        },
-        Error::Registry { target, what } => Error::Registry {
-            target: target.clone(),
-            what: what.clone(),
-        },
-        Error::Away { last } => Error::Away {
-            last: Box::new(copy(last)),
-        },
-        other => Error::InvalidRequest(other.to_string()),
     }
 }

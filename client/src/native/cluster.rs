@@ -11,7 +11,6 @@ use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
 
 use super::advice::{advice, is_outcome_unknown};
-use super::batch::copy;
 use super::connection::Service;
 use super::connection::{Call, Reply};
 use super::connections::Connections;
@@ -22,7 +21,7 @@ use super::observer::Observer;
 use super::options::ClusterOptions;
 use super::regions::{Region, RegionCache};
 use super::retry::{Attempts, random};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, copy};
 use crate::name::TableName;
 use crate::remote::{Advice, RemoteException};
 

@@ -12,8 +12,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use tokio::sync::{Mutex, MutexGuard};
 use tokio::time::Instant;
 
-use super::batch::copy;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, copy};
 use crate::name::TableName;
 
 /// Turns for the look-ups of tables.

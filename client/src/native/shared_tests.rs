@@ -99,12 +99,10 @@ async fn an_abandoned_opening_closes_its_scanner() {
         fetched(&["a"], 77, true)
     })
     .await;
-    let mut scanner = fakes
-        .cluster(|_| {})
-        .table("t")
-        .unwrap()
-        .scanner(Scan::new().rows_per_fetch(1))
-        .unwrap();
+    // It keeps the connection open.
+    let cluster = fakes.cluster(|_| {});
+    let table = cluster.table("t").unwrap();
+    let mut scanner = table.scanner(Scan::new().rows_per_fetch(1)).unwrap();
     let opening = tokio::spawn(async move { scanner.next_batch().await.map(drop) });
     tokio::task::spawn_blocking(move || is_opened.recv().unwrap())
         .await
