@@ -62,10 +62,11 @@ pub(super) fn page(server: &Server, params: &Params) -> Made {
 /// A list of tables to choose from: tables with load, busiest first, then the others.
 fn choice(server: &Server, params: &Params) -> Markup {
     let all = server.engine().tables();
-    let there: BTreeSet<&TableName> = match server.has_tables() {
-        true => all.iter().map(|(table, _)| &table.name).collect(),
-        // Those of the cluster that nobody has used are not known.
-        false => BTreeSet::new(),
+    let there: BTreeSet<&TableName> = if server.has_tables() {
+        all.iter().map(|(table, _)| &table.name).collect()
+    } else {
+        // Tables of the cluster that nobody has used are not known.
+        BTreeSet::new()
     };
     let mut busy = server.load().heat.tables();
     busy.retain(|(name, _)| server.shows_table(name));

@@ -295,9 +295,10 @@ pub(super) fn data(server: &Server, params: &Params) -> Made<Data> {
     }
     let asked = asked(server, params)?;
     let (picture, query) = (asked.picture(server), &asked.query);
-    let layout = match server.has_tables() {
-        true => server.engine().describe_table(&query.table)?.0.key_layout(),
-        false => None,
+    let layout = if server.has_tables() {
+        server.engine().describe_table(&query.table)?.0.key_layout()
+    } else {
+        None
     };
     let row = |index: usize| {
         let (start, end) = picture.range(index, query);

@@ -65,7 +65,7 @@ pub(crate) enum Shortest {
 }
 
 /// A lease that does not end before `scanner.max_age_ms`.
-const UNTIL_CLOSED: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
+const UNTIL_CLOSED: Duration = Duration::from_hours(10 * 365 * 24);
 
 /// Copies of a scan's arguments that it keeps: as received and as the engine's types.
 const SCAN_COPIES: usize = 2;

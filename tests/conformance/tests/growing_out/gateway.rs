@@ -113,7 +113,7 @@ async fn split(operator: &Cluster, row: &'static str) {
     let table = operator.table("t").expect("a name");
     let before = table.region_list().await.expect("regions").len();
     operator.split_region("t", row).await.expect("a split");
-    let deadline = Instant::now() + Duration::from_secs(60);
+    let deadline = Instant::now() + Duration::from_mins(1);
     while table
         .region_list()
         .await

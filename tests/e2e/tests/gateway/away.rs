@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use basalt_client::{Get, Scan};
 use basalt_test_support::{Server, free_address, signal, until};
 
-use super::*;
+use super::{Pair, client, create_table, exception, gateway, put, wait};
 
 /// Check 32, beside another Basalt: a gateway starts while the cluster is away, serves when it has come, says so at once
 /// when it is killed, and goes on when it is back. It is never restarted.

@@ -8,7 +8,7 @@ use basalt_client::{Check, Get, counter_from_value};
 use basalt_test_support::{Server, until};
 
 use super::proxy::Proxy;
-use super::*;
+use super::{client, create_table, exception, gateway, put, wait};
 
 /// A cluster that is reached through a proxy alone, and a gateway to it.
 fn behind_proxy(settings: &[&str]) -> (Server, Server, Proxy, tempfile::TempDir) {

@@ -1,9 +1,11 @@
 //! Limits of users and tables at a gateway.
 
+use std::net::SocketAddr;
+
 use basalt_client::Get;
 use basalt_idl::admin::{TQuotaScope, TThrottle, TThrottleType, TTimeUnit, args};
 
-use super::*;
+use super::{Pair, client, exception, gateway, put, wait};
 
 /// Goal: limits are those of the gateway, which keeps them over a restart. Method: a batch larger than a limit of one row
 /// a day passes once and leaves a debt of days.

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use basalt_client::{Get, Scan};
 use basalt_test_support::{happybase, until, workspace};
 
-use super::*;
+use super::{Pair, client, put, wait};
 
 const TOUR: &str = include_str!("../../python/tour.py");
 

@@ -7,7 +7,7 @@ use basalt_client::native::{Cluster, ClusterOptions, Registry};
 use basalt_client::{Check, Delete, Get, Increment};
 use basalt_test_support::Server;
 
-use super::*;
+use super::{Pair, client, create_table, exception, put, wait};
 
 /// Goal: a start that cannot be right ends with a sentence that names the setting and the remedy.
 #[test]

@@ -7,7 +7,7 @@ use basalt_idl::thrift2::{self, TScan, args};
 use basalt_test_support::until;
 use bytes::Bytes;
 
-use super::*;
+use super::{Pair, client, put, wait};
 
 /// Rows of the table.
 const ROWS: usize = 40;
