@@ -4,7 +4,6 @@
 //! The main port serves Thrift, HBase's native RPC, ZooKeeper and HBase's REST interface. A client of another protocol is
 //! refused with the reason, in its protocol where that is possible ([`foreign`]).
 
-use std::future::ready;
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -236,7 +235,6 @@ impl MainPort {
                 foreign::refuse(&server, socket, protocol, &stop).await;
                 Ok(())
             });
-        }
         }
         match detected {
             Detected::HBaseRpc => Box::pin(async move {

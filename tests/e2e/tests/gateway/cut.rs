@@ -52,7 +52,7 @@ fn check_33_increments_are_applied_once_though_connections_are_cut() {
             let now = made.load(Ordering::SeqCst);
             if now >= cut_at + BETWEEN_CUTS {
                 cut_at = now;
-                if (now / BETWEEN_CUTS) % 2 == 0 {
+                if (now / BETWEEN_CUTS).is_multiple_of(2) {
                     proxy.cut();
                 } else {
                     proxy.swallow_next();
