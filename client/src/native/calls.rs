@@ -220,8 +220,8 @@ impl Drop for Registered<'_> {
     }
 }
 
-/// Sends a frame from a task of its own, where there is a runtime. A connection that has ended has lost its scanners, or
-/// their leases end.
+/// Sends a frame from a task of its own, where there is a runtime. A connection that has ended has lost its
+/// scanners, or their leases end.
 pub(super) fn send_later(frames: &mpsc::Sender<Vec<u8>>, frame: Vec<u8>) {
     let frames = frames.clone();
     if let Ok(runtime) = tokio::runtime::Handle::try_current() {

@@ -240,7 +240,7 @@ impl Inner {
             .unwrap_or_else(|_| Err(self.away(look_up_timeout(table, began, deadline))))
     }
 
-    /// Tells the observer about an event, if there is one.
+    /// Reports an event to the observer, if there is one.
     pub(super) fn note(&self, event: impl FnOnce(&dyn Observer)) {
         if let Some(observer) = &self.options.observer {
             event(&**observer);

@@ -1,8 +1,8 @@
 //! Both ports: accepting connections, detecting their protocols ([`detect`]), and the connection loop
 //! that serves each.
 //!
-//! The main port serves Thrift, HBase's native RPC, ZooKeeper and HBase's REST interface. A client of another protocol is
-//! refused with the reason, in its protocol where that is possible ([`foreign`]).
+//! The main port serves Thrift, HBase's native RPC, ZooKeeper and HBase's REST interface. A client of another
+//! protocol is refused with the reason, in its protocol where that is possible ([`foreign`]).
 
 use std::net::SocketAddr;
 use std::pin::Pin;

@@ -390,8 +390,8 @@ pub(super) fn run_admin<T>(
     Ok(done)
 }
 
-/// Fails unless this server takes such calls: a gateway that only reads refuses changes, a standby, and a server that one has replaced, answer who the primary
-/// is, and a standby reads if `standby.reads` allows it.
+/// Fails unless this server takes such calls: a gateway that only reads refuses changes, a standby, and a server
+/// that one has replaced, answer who the primary is, and a standby reads if `standby.reads` allows it.
 fn serves(server: &Server, action: Action) -> Result<(), Failure> {
     if let Some(gateway) = server.gateway() {
         let changes = matches!(

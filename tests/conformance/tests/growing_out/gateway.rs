@@ -142,8 +142,8 @@ async fn swap(operator: &Cluster) -> usize {
     moved
 }
 
-/// Check 32: regions are split and moved under load, and HBase stops and starts, without a restart of the gateway: calls
-/// fail clearly meanwhile and go on afterwards, no acknowledged write is lost, and no scanner is left.
+/// Check 32: regions are split and moved under load, and HBase stops and starts, without a restart of the gateway:
+/// calls fail clearly meanwhile and go on afterwards, no acknowledged write is lost, and no scanner is left.
 #[test]
 fn check_32_regions_move_and_hbase_stops_and_starts() {
     let Some(python) = happybase() else { return };

@@ -75,8 +75,8 @@ fn a_directory_with_tables_is_refused() {
     server.stop();
 }
 
-/// Goal: native clients learn that they go to the cluster themselves. Method: the Rust client and raw bytes; a ZooKeeper
-/// client has no text in its protocol, so its connection only ends.
+/// Goal: native clients learn that they go to the cluster themselves. Method: the Rust client and raw bytes; a
+/// ZooKeeper client has no text in its protocol, so its connection only ends.
 #[test]
 fn native_clients_are_refused_with_the_reason() {
     let pair = Pair::start(&[], &[]);
