@@ -186,7 +186,8 @@ impl MainPort {
         text
     }
 
-    /// Serves a connection whose protocol is known.
+    /// Serves a connection whose protocol is known. A client without a login counts as one (`_counted`) until the
+    /// connection ends, or the protocol logs it in.
     fn serve(&self, detected: Detected, socket: Socket, received: BytesMut, client: Client) -> Serving<'_> {
         let (server, stop) = (Arc::clone(&self.server), self.stop.clone());
         let Client {
@@ -200,6 +201,7 @@ impl MainPort {
             let first = (thrift::messages::WireFormat { protocol, framed }, received);
             let caller = Caller::of_login(Owner::Connection(number), Some(peer), login);
             return Box::pin(async move {
+                let _counted = stranger;
                 let ended = thrift::connection::run(server, socket, first, caller, stop).await;
                 ended.map_err(|end| end.to_string())
             });
@@ -221,6 +223,7 @@ impl MainPort {
             let protocol = ForeignProtocol::of(detected, &received);
             self.foreign_log.note(peer, "main", Some(protocol), protocol);
             return Box::pin(async move {
+                let _counted = stranger;
                 foreign::refuse(&server, socket, protocol, &stop).await;
                 Ok(())
             });
@@ -232,6 +235,7 @@ impl MainPort {
             };
             self.foreign_log.note(peer, "main", Some(protocol), protocol);
             return Box::pin(async move {
+                let _counted = stranger;
                 foreign::refuse(&server, socket, protocol, &stop).await;
                 Ok(())
             });
@@ -243,10 +247,12 @@ impl MainPort {
                 ended.map_err(|end| end.to_string())
             }),
             Detected::ZooKeeperWord => Box::pin(async move {
+                let _counted = stranger;
                 let answering = zookeeper::answer_word(&server, &self.zookeepers, socket, &received);
                 answering.await.map_err(|end| end.to_string())
             }),
             _ => Box::pin(async move {
+                let _counted = stranger;
                 let client = (number, Caller::locating(Owner::Connection(number), Some(peer)));
                 let ended = zookeeper::run(server, &self.zookeepers, socket, received, client, stop).await;
                 ended.map_err(|end| end.to_string())
