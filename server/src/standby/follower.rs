@@ -12,7 +12,6 @@ use tokio_util::sync::CancellationToken;
 use super::leader;
 use super::remote::{Failed, Remote};
 use super::wire::{self, Fence, Fenced, HEARTBEAT, LogHead, Status, WantedLog};
-use crate::config::StandbyReads;
 use crate::server::Server;
 use crate::server::copies::following::Promotion;
 use crate::server::copies::standing::{Leader, Role};
@@ -234,8 +233,6 @@ impl Follower {
             position: self.place.position.0,
             turn: self.place.turn,
             security: self.security.0.clone(),
-            reads: (self.server.config().standby.reads == StandbyReads::Stale)
-                .then(|| leader::own(&self.server)),
         }
     }
 

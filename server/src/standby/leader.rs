@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use basalt_engine::engine::{Fed, Pin, Place, ServerName};
+use basalt_engine::engine::{Fed, Pin, Place};
 use basalt_engine::id::SeqId;
 use basalt_security::file::write_private;
 use base64::Engine as _;
@@ -266,14 +266,6 @@ pub(crate) async fn log(server: &Arc<Server>, wanted: WantedLog) -> Result<Bytes
         )));
     };
     (*follower.http.lock()).clone_from(&wanted.url);
-    let reads = wanted.reads.map(|reads| ServerName {
-        host: reads.host,
-        port: reads.port,
-        start_code: reads.start_code,
-    });
-    let replica = server.copies().standbys.note_reads(&follower, reads);
-    let placed = server.placement().set_replica(server.engine(), replica);
-    placed.map_err(Failure::from)?;
     let place = Place {
         position: SeqId(wanted.position),
         turn: wanted.turn,

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use basalt_engine::engine::{RegionDirectory, RegionGate, RegionInfo, RegionLocation, ServerName};
 use basalt_engine::schema::{Escaped, TableName};
 use basalt_engine::{Engine, Error, RegionId, Result};
-use parking_lot::{Mutex, RwLock};
+use parking_lot::RwLock;
 
 use self::balance::balance;
 
@@ -46,8 +46,6 @@ pub(crate) struct Placement {
     servers: Vec<ServerName>,
     /// No other lock is taken under its own.
     regions: RwLock<Regions>,
-    /// The standby that serves reads.
-    replica: Mutex<Option<ServerName>>,
 }
 
 #[derive(Debug, Default)]
@@ -65,19 +63,7 @@ impl Placement {
         Self {
             servers,
             regions: RwLock::default(),
-            replica: Mutex::default(),
         }
-    }
-
-    /// Sets the server that takes reads of replicas.
-    pub(crate) fn set_replica(&self, engine: &Engine, replica: Option<ServerName>) -> Result<()> {
-        if *self.replica.lock() == replica {
-            return Ok(());
-        }
-        engine.change_locations(|| {
-            *self.replica.lock() = replica;
-            Ok(())
-        })
     }
 
     /// The names of all servers.
@@ -221,10 +207,6 @@ impl RegionDirectory for Placement {
             server: self.servers[usize::from(place.server)].clone(),
             is_open: !place.is_unassigned,
         }
-    }
-
-    fn replica(&self) -> Option<ServerName> {
-        self.replica.lock().clone()
     }
 
     fn added(&self, added: &[Arc<RegionInfo>], origin: Option<RegionId>) {

@@ -5,13 +5,12 @@ use basalt_test_support::{JavaProgram, Server, free_address, until};
 use super::security::Commands;
 
 /// A primary and a standby that has everything.
-fn pair(dir: &tempfile::TempDir, of_standby: &[&str]) -> (Server, Server) {
+fn pair(dir: &tempfile::TempDir) -> (Server, Server) {
     let leader = Server::start(&dir.path().join("leader"), &["standby.sync=\"standby\""]);
     let follow = format!("standby.follow=\"{}\"", leader.http);
     let listen = format!("server.listen=\"{}\"", free_address());
     let http = format!("http.listen=\"{}\"", free_address());
-    let settings = [&[follow.as_str(), &listen, &http], of_standby].concat();
-    let standby = Server::start_as_set(&dir.path().join("standby"), &settings);
+    let standby = Server::start_as_set(&dir.path().join("standby"), &[&follow, &listen, &http]);
     until("the standby has everything", || {
         leader.metric("basalt_standby_alone") == 0
     });
@@ -27,7 +26,7 @@ fn a_client_goes_on_with_the_new_primary() {
     };
     for registry in ["zookeeper", "rpc"] {
         let dir = tempfile::tempdir().expect("a temporary folder");
-        let (leader, standby) = pair(&dir, &[]);
+        let (leader, standby) = pair(&dir);
         let site = dir.path().join("site");
         std::fs::create_dir(&site).expect("there is space");
         let (first, second) = (leader.thrift.to_string(), standby.thrift.port().to_string());
@@ -50,29 +49,4 @@ fn a_client_goes_on_with_the_new_primary() {
         assert_eq!(commands.ask("get t s"), "s f:q=w");
         standby.stop();
     }
-}
-
-/// Goal: a get with `Consistency.TIMELINE` is answered by the standby while the primary is gone, marked as stale, and by
-/// the primary otherwise.
-#[test]
-fn a_timeline_get_goes_to_the_standby() {
-    let Some(client) = JavaProgram::find("e2e/clients/java-native") else {
-        return;
-    };
-    let dir = tempfile::tempdir().expect("a temporary folder");
-    let (leader, standby) = pair(&dir, &["standby.reads=\"stale\""]);
-    let site = dir.path().join("site");
-    std::fs::create_dir(&site).expect("there is space");
-    let hosts = format!("{},{}", leader.thrift, standby.thrift);
-    let port = standby.thrift.port().to_string();
-    let mut commands = Commands::start_at(&client, &site, None, ["zookeeper", &hosts, &port]);
-    for request in ["replicate t f", "create plain f", "put t r f:q v"] {
-        assert_eq!(commands.ask(request), "done", "{request}");
-    }
-    assert_eq!(commands.ask("timeline t r"), "current r f:q=v");
-    assert_eq!(commands.ask("timeline plain r"), "current nothing");
-    // The standby has everything that was acknowledged.
-    leader.kill();
-    assert_eq!(commands.ask("timeline t r"), "stale r f:q=v");
-    standby.stop();
 }
