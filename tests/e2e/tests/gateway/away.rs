@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use basalt_client::{Get, Scan};
 use basalt_test_support::{Server, free_address, signal, until};
 
-use super::{Pair, client, create_table, exception, gateway, put, wait};
+use super::{Pair, client, create_table, exception, gateway, halt, put, wait};
 
 /// Check 32, beside another Basalt: a gateway starts while the cluster is away, serves when it has come, says so at
 /// once when it is killed, and goes on when it is back. It is never restarted.
@@ -79,7 +79,7 @@ fn a_silent_cluster_costs_time_and_no_threads() {
     let warm = wait(client(pair.gateway.thrift).table("t").unwrap().put(put("r", "v")));
     warm.expect("a put");
     let before = pair.gateway.threads();
-    signal(pair.cluster.pid(), "STOP");
+    halt(&pair.cluster);
     let began = Instant::now();
     let threads = wait(async {
         let mut calls = tokio::task::JoinSet::new();

@@ -16,7 +16,7 @@ use std::path::Path;
 
 use basalt_client::native::{Cluster, ClusterOptions, Registry};
 use basalt_client::{Client, Error, FamilySchema, PoolOptions, Put, TableSchema};
-use basalt_test_support::Server;
+use basalt_test_support::{Server, signal, until};
 
 /// A cluster, and a gateway to it.
 struct Pair {
@@ -57,6 +57,18 @@ fn wait<T>(work: impl Future<Output = T>) -> T {
         .build()
         .expect("a runtime");
     runtime.block_on(work)
+}
+
+/// Stops a process, and returns when none of its threads runs any more.
+fn halt(server: &Server) {
+    signal(server.pid(), "STOP");
+    until("all threads are stopped", || {
+        let threads = std::fs::read_dir(format!("/proc/{}/task", server.pid())).expect("the process");
+        threads.flatten().all(|thread| {
+            let stat = std::fs::read_to_string(thread.path().join("stat"));
+            stat.is_ok_and(|stat| stat.contains(") T "))
+        })
+    });
 }
 
 /// Creates the table `t` with family `f` at a Basalt.

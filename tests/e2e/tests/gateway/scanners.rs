@@ -7,7 +7,7 @@ use basalt_idl::thrift2::{self, TScan, args};
 use basalt_test_support::until;
 use bytes::Bytes;
 
-use super::{Pair, client, put, wait};
+use super::{Pair, client, halt, put, wait};
 
 /// Rows of the table.
 const ROWS: usize = 40;
@@ -115,7 +115,7 @@ fn a_fetch_ends_with_its_client() {
     fill(&pair);
     wait(async {
         let (mut connection, id) = scanning(&pair).await;
-        signal(pair.cluster.pid(), "STOP");
+        halt(&pair.cluster);
         let next = fetch(&mut connection, id, 20);
         assert!(
             tokio::time::timeout(Duration::from_millis(300), next)
