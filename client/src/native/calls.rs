@@ -26,7 +26,7 @@ pub(super) struct Shared {
 #[derive(Debug)]
 struct Calls {
     waiting: HashMap<u32, oneshot::Sender<Result<Response, Lost>>>,
-    /// Calls that have opened scanners for which nobody waits.
+    /// Calls without a waiting caller that have opened scanners.
     abandoned: HashSet<u32>,
     lost: Option<Lost>,
     /// When the last bytes arrived.
@@ -210,7 +210,7 @@ impl Drop for Registered<'_> {
             return;
         }
         drop(calls);
-        // The response has arrived and nobody has seen it.
+        // The response has arrived and was not read.
         if self.opens_scanner
             && let Ok(Ok(response)) = self.response.try_recv()
             && let Some(close) = self.shared.close_of(&response)

@@ -111,7 +111,7 @@ pub(super) struct Call<'a> {
     pub(super) priority: u32,
     /// When the call fails.
     pub(super) deadline: Instant,
-    /// Whether it opens a scanner, which is closed if nobody waits for the answer any more.
+    /// Opens a scanner, which is closed if the caller does not wait for the answer any more.
     pub(super) opens_scanner: bool,
 }
 

@@ -91,7 +91,7 @@ impl<'a> Turn<'a> {
     }
 }
 
-/// Whether a failure says nothing but that a server could not be reached, or was lost.
+/// Returns `true` for a failure to reach a server, or the loss of one.
 pub(super) fn is_unreachable(error: &Error) -> bool {
     matches!(error, Error::Io { .. }) || is_away(error)
 }

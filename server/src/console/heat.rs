@@ -65,7 +65,7 @@ fn choice(server: &Server, params: &Params) -> Markup {
     let there: BTreeSet<&TableName> = if server.has_tables() {
         all.iter().map(|(table, _)| &table.name).collect()
     } else {
-        // Tables of the cluster that nobody has used are not known.
+        // Tables of the cluster are known from their first use on.
         BTreeSet::new()
     };
     let mut busy = server.load().heat.tables();

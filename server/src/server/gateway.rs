@@ -121,7 +121,7 @@ impl Gateway {
         }
     }
 
-    /// The known regions of a table, by start key. Asks nobody.
+    /// The known regions of a table, by start key. Makes no call.
     pub(crate) fn regions(&self, table: &TableName) -> Vec<RegionInfo> {
         let Ok(name) = table.to_string().parse() else {
             return Vec::new();

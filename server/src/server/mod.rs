@@ -129,7 +129,7 @@ impl Server {
         self.gateway.as_ref().map(Gateway::cluster)
     }
 
-    /// What makes it a gateway; `None` if it is none.
+    /// State of a gateway; `None` for other servers.
     pub(crate) fn gateway(&self) -> Option<&Gateway> {
         self.gateway.as_ref()
     }

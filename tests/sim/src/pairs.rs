@@ -433,7 +433,7 @@ impl Chain {
         let life = returned.map_err(|what| format!("the leader returns with damage {damage}: {what}"))?;
         self.life = life;
         self.note();
-        // Whatever came of the call in flight is not one moment: the standby has it before the next call.
+        // The outcome of the call in flight may span several moments: the standby has it before the next call.
         let told = self.turns_are_forgotten().and_then(|()| self.deliver());
         told.map_err(|ended| match ended {
             Ended::Wrong(what) => what,
@@ -565,7 +565,7 @@ impl Chain {
         ))
     }
 
-    /// What is known from now on.
+    /// The state that is known after the take-over.
     fn adopted(&self, told: &Told, found: Tables, snapshots: &[&String], is_whole: bool) -> Told {
         let latest = self.moments.back().map_or(told, |moment| &moment.told);
         let mut known = told.snapshots.clone();
