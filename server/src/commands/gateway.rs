@@ -47,8 +47,8 @@ pub(super) fn run(arguments: Gateway, before_threads: fn() -> bool) -> Outcome {
     inputs.set.extend(cluster);
     let start = Start {
         inputs,
-        is_insecure: arguments.insecure,
-        is_secure: arguments.secure,
+        is_insecure: arguments.protection.insecure,
+        is_secure: arguments.protection.secure,
         is_ephemeral: false,
         check: check_settings,
         given: Given {

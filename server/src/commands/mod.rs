@@ -92,8 +92,8 @@ fn serve(arguments: Serve, before_threads: fn() -> bool) -> Outcome {
     }
     let start = Start {
         inputs,
-        is_insecure: arguments.insecure,
-        is_secure: arguments.secure,
+        is_insecure: arguments.protection.insecure,
+        is_secure: arguments.protection.secure,
         is_ephemeral: arguments.ephemeral,
         check: gateway::refuse_settings,
         given: Given {

@@ -489,13 +489,8 @@ pub(crate) struct Serve {
     /// Reads that a standby answers. Short for `--set standby.reads=stale`.
     #[arg(long, value_name = "READS", value_parser = ["none", "stale"])]
     pub(crate) reads: Option<String>,
-    /// Accept addresses that other machines can reach without certificate or users.
-    #[arg(long, env = "BASALT_INSECURE", value_parser = clap::builder::FalseyValueParser::new(), action = clap::ArgAction::SetTrue)]
-    pub(crate) insecure: bool,
-    /// At the first start make an authority, a certificate, and a superuser `admin` with a token, and say
-    /// where they are. --insecure switches it off.
-    #[arg(long, env = "BASALT_SECURE", value_parser = clap::builder::FalseyValueParser::new(), action = clap::ArgAction::SetTrue)]
-    pub(crate) secure: bool,
+    #[command(flatten)]
+    pub(crate) protection: Protection,
     #[command(flatten)]
     pub(crate) settings: Settings,
 }
@@ -510,6 +505,15 @@ pub(crate) struct Gateway {
     /// a clean stop.
     #[arg(long, value_name = "FILE")]
     pub(crate) listen_file: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) protection: Protection,
+    #[command(flatten)]
+    pub(crate) settings: Settings,
+}
+
+/// Protection against clients of other machines.
+#[derive(Debug, Default, Args)]
+pub(crate) struct Protection {
     /// Accept addresses that other machines can reach without certificate or users.
     #[arg(long, env = "BASALT_INSECURE", value_parser = clap::builder::FalseyValueParser::new(), action = clap::ArgAction::SetTrue)]
     pub(crate) insecure: bool,
@@ -517,8 +521,6 @@ pub(crate) struct Gateway {
     /// where they are. --insecure switches it off.
     #[arg(long, env = "BASALT_SECURE", value_parser = clap::builder::FalseyValueParser::new(), action = clap::ArgAction::SetTrue)]
     pub(crate) secure: bool,
-    #[command(flatten)]
-    pub(crate) settings: Settings,
 }
 
 /// Where settings come from.
@@ -599,7 +601,7 @@ mod tests {
         let parsed = |words: &[&str]| CommandLine::try_parse_from([&["basalt"], words].concat());
         let run = parsed(&["--ephemeral", "--", "health", "--secure"]).unwrap();
         assert_eq!(run.serve.run, ["health", "--secure"]);
-        assert!(run.command.is_none() && !run.serve.secure);
+        assert!(run.command.is_none() && !run.serve.protection.secure);
         let Some(Command::Serve(serve)) = parsed(&["serve", "--ephemeral", "--", "make"]).unwrap().command
         else {
             panic!("not serve")
