@@ -229,6 +229,10 @@ impl Filter for AndList {
         farthest
     }
 
+    fn may_end_in_left_out_rows(&self) -> bool {
+        self.children.iter().any(|child| child.may_end_in_left_out_rows())
+    }
+
     fn is_family_essential(&self, family: &[u8]) -> bool {
         self.children.is_empty()
             || self
@@ -266,19 +270,31 @@ impl Alternative {
         }
     }
 
+    /// Marks the place of the filter's hint. Without one it is asked about the next cell.
+    fn take_hint(&mut self, cell: Cell<'_>) -> bool {
+        let Some(hint) = self.filter.next_cell_hint(cell) else {
+            self.jump = Jump::Cell;
+            return false;
+        };
+        self.jump = Jump::Hint;
+        self.mark = hint;
+        true
+    }
+
     fn ask(&mut self, cell: Cell<'_>, reversed: bool) -> Result<ReturnCode> {
         if let Some(code) = self.previous_answer(cell, reversed) {
+            if code == ReturnCode::SeekNextUsingHint {
+                // HBase takes the hint anew from each cell, and a hint into the cell's family names another place.
+                self.take_hint(cell);
+            }
             return Ok(code);
         }
         let mut code = self.filter.filter_cell(cell)?;
         self.jump = take_apart(code).1;
         if self.jump == Jump::Hint {
-            if let Some(hint) = self.filter.next_cell_hint(cell) {
-                self.mark = hint;
-            } else {
+            if !self.take_hint(cell) {
                 // A hint that names no place is a plain skip.
                 code = ReturnCode::Skip;
-                self.jump = Jump::Cell;
             }
         } else if self.jump != Jump::Cell {
             self.mark.assign(cell.key);
@@ -399,6 +415,11 @@ impl Filter for OrList {
             .map(|child| &child.mark)
             .min_by(|left, right| scan_order(reversed, left.as_key(), right.as_key()))
             .cloned()
+    }
+
+    fn may_end_in_left_out_rows(&self) -> bool {
+        let mut filters = self.children.iter().map(|child| &child.filter);
+        filters.any(|filter| filter.may_end_in_left_out_rows())
     }
 
     fn is_family_essential(&self, family: &[u8]) -> bool {

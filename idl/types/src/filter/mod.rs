@@ -140,6 +140,11 @@ pub trait Filter: Send + Debug {
     fn gives_hints(&self) -> bool {
         false
     }
+    /// Whether a cell of a row that is left out by its key may end the scan, so that it must see these cells: HBase
+    /// offers them to filters while it passes over the row.
+    fn may_end_in_left_out_rows(&self) -> bool {
+        false
+    }
     /// Whether the family must be read to judge the row.
     fn is_family_essential(&self, family: &[u8]) -> bool {
         let _ = family;

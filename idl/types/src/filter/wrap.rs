@@ -116,6 +116,10 @@ impl Filter for WhileMatchFilter {
         filtered
     }
 
+    fn may_end_in_left_out_rows(&self) -> bool {
+        true
+    }
+
     fn is_family_essential(&self, family: &[u8]) -> bool {
         self.inner.is_family_essential(family)
     }

@@ -5,7 +5,8 @@
 //!
 //! 1. The next row is the first one that the scanner of any essential family stands at. Past the stop row, or
 //!    when the filter says that nothing more can match: the end.
-//! 2. `filter_row_key`: when it leaves the row out, the row is passed over without a look at its cells.
+//! 2. `filter_row_key`: when it leaves the row out, the row is passed over without a look at its cells, unless one of
+//!    them may end the scan ([`Filter::may_end_in_left_out_rows`]).
 //! 3. Each essential family appends its cells. The filter sees every cell there (`store`). A batch limit may
 //!    cut the row here, or the bytes that the fetch has left ([`LongRow::Cut`]); the piece is returned, and
 //!    steps 1 to 3 go on with the same row, without `reset`.
@@ -39,6 +40,9 @@ use crate::region::{RegionVersion, ScanRange, family_index};
 use crate::schema::{Cut, TableDescriptor};
 use crate::seeded;
 use crate::store::{Reach, ReadRows, ReadView, RowLimit, RowProgress, Sources, StoreScanner};
+
+/// Bytes of a row that is left out that are in memory at once while its filter sees them.
+const SHOWN_BYTES: usize = 64 << 10;
 
 /// What [`RegionScanner::step`] did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -366,6 +370,10 @@ impl RegionScanner {
                 if filter.filter_all_remaining() {
                     return Ok(Step::End);
                 }
+                let shows_cells = filter.may_end_in_left_out_rows();
+                if shows_cells {
+                    self.show_row(out)?;
+                }
                 self.skip_row()?;
                 return Ok(Step::Nothing);
             }
@@ -468,6 +476,19 @@ impl RegionScanner {
             filter.reset();
         }
         Ok(())
+    }
+
+    /// Shows the filter the cells of the row in hand, and returns none of them.
+    fn show_row(&mut self, out: &mut CellBatch) -> Result<()> {
+        self.long_row = LongRow::Cut(SHOWN_BYTES);
+        loop {
+            let mut limit = self.row_limit();
+            let progress = self.read_cells(true, &mut limit, out)?;
+            out.abandon_row();
+            if progress != RowProgress::LimitReached {
+                return Ok(());
+            }
+        }
     }
 
     /// What the row in hand, or its next piece, may have.

@@ -530,6 +530,38 @@ fn a_filter_that_ends_the_scan_within_a_row_ends_it() {
     }
 }
 
+/// A row that a filter leaves out by its key still ends the scan, if a WHILE in the list misses one of its cells, as in
+/// HBase.
+#[test]
+fn cells_of_left_out_rows_may_end_the_scan() {
+    let engine = Rig::in_memory().open();
+    let table = create(&engine);
+    for (number, text) in [(0, b"v"), (1, b"w"), (2, b"v")] {
+        put(&engine, &table, &row(number), text);
+    }
+    let (value, key) = ("WHILE ValueFilter(=,'binary:v')", "RowFilter(!=,'substring:1')");
+    for (filter, rows) in [
+        (format!("{value} AND {key}"), vec![row(0)]),
+        // Here the cell is not shown to the second.
+        (format!("{key} AND {value}"), vec![row(0), row(2)]),
+    ] {
+        let parsed = basalt_engine::filter::FilterSpec::parse(filter.as_bytes()).unwrap();
+        let found = scan(
+            &engine,
+            &table,
+            Scan {
+                spec: ReadSpec {
+                    filter: Some(Arc::new(parsed)),
+                    ..ReadSpec::default()
+                },
+                ..Scan::default()
+            },
+        );
+        let found: Vec<_> = found.iter().map(|cell| cell.row.as_bytes().to_vec()).collect();
+        assert_eq!(found, rows, "{filter}");
+    }
+}
+
 /// Goal: a fetch that passes over deleted rows ends at its time limit, and the next one continues
 /// there, in both directions. Method: a fetch with a time limit of zero ends after one row, so
 /// about as many fetches as rows pass over all of them, with a flush in between.

@@ -112,6 +112,15 @@ fn or_remembers_what_a_child_has_said() {
     );
 }
 
+/// In a reversed scan a child that has named a place inside the row is asked again from that place of another family
+/// on: HBase takes the hint from the last cell, and compares it in the order of the scan.
+#[test]
+fn hints_of_reversed_or_lists_are_taken_from_each_cell() {
+    let cells = "b f:c@1=w b g:a@1=x b g:b@1=y d g:z@1=z";
+    let either = parse("PageFilter(1) OR MultipleColumnPrefixFilter('n','a','b')");
+    check_spec(&either, &Read::reversed(cells), "d/g:z@1=z b/g:b@1=y");
+}
+
 #[test]
 fn or_of_row_filters() {
     check(
@@ -214,4 +223,10 @@ fn while_ends_the_scan() {
         "r1/f:a@3=x r1/f:a@2=y r1/f:a@1=x r1/f:b@2=y r1/g:a@2=z r2/f:b@5=x r2/f:c@4=w r2/g:b@5=x",
     );
     check("WHILE PrefixFilter('s')", "");
+    // It sees the cells of rows that another filter leaves out by their keys.
+    check("WHILE ValueFilter(=,'binary:w') AND RowFilter(=,'binary:r2')", "");
+    check(
+        "RowFilter(=,'binary:r2') AND WHILE ValueFilter(=,'binary:x')",
+        "r2/f:b@5=x",
+    );
 }

@@ -173,6 +173,11 @@ pub(super) fn run(spec: &FilterSpec, read: &Read<'_>) -> Result<String> {
             break;
         }
         if filter.filter_row_key(&row)? {
+            // It sees the cells of the row that is passed over.
+            for store in stores.values_mut() {
+                store.read_row(&row, &mut *filter, read, &mut out)?;
+            }
+            out.abandon_row();
             continue;
         }
         for store in stores.values_mut() {
