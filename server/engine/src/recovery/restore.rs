@@ -1,12 +1,13 @@
 //! A directory that copies of a pin's files are put into, to become a database.
 //!
 //! 1. [`Restore::decode`] reads what the manifest said, [`Restore::follow`] brings it over turns that came
-//!    later, and [`Restore::keep_tables`] may leave tables out.
+//!    later, and [`Restore::keep_tables`] and [`Restore::leave_out_family`] may leave something out.
 //! 2. The caller copies the files that [`Restore::files`] names, and the segments of the log.
 //! 3. [`Restore::cut_log`] may end the log earlier.
 //! 4. [`Restore::install`] syncs the directories and writes the manifest, last: without it the directory is
 //!    no database.
-//! 5. [`Builder::settle`](crate::engine::Builder::settle) puts rows of regions of after the pin into those of the pin.
+//! 5. [`Builder::settle`](crate::engine::Builder::settle) puts rows of regions of after the pin into those of the pin,
+//!    and empties a log that has cells of families that were left out.
 //!
 //! A start on the directory replays the log, as after a power cut. Edits of regions that were left out are
 //! skipped, as those of dropped tables are.
@@ -20,7 +21,7 @@ use crate::error::{Error, Result};
 use crate::fs::Vfs;
 use crate::id::{SeqId, Uuid};
 use crate::manifest::{self, ManifestEdit, ManifestState, decode_edit, decode_state, is_file_name};
-use crate::schema::TableName;
+use crate::schema::{Escaped, TableDescriptor, TableName};
 use crate::wal::{cut, position_at};
 
 /// State of a pin's manifest, to be written into another directory.
@@ -28,6 +29,8 @@ use crate::wal::{cut, position_at};
 pub struct Restore {
     state: ManifestState,
     moved: Moved,
+    /// Families were left out whose cells may be in the log.
+    leaves_out_cells: bool,
 }
 
 impl Restore {
@@ -37,6 +40,7 @@ impl Restore {
         Ok(Self {
             state,
             moved: Moved::default(),
+            leaves_out_cells: false,
         })
     }
 
@@ -84,6 +88,36 @@ impl Restore {
     /// Regions that the turns have made by splits and merges.
     pub(crate) fn moved(&self) -> &Moved {
         &self.moved
+    }
+
+    /// Whether the log has rows that a first start must put into store files.
+    pub(crate) fn must_settle(&self) -> bool {
+        self.leaves_out_cells || !self.moved.is_empty()
+    }
+
+    /// Leaves out a family, and all snapshots. Its cells in the log are gone when the directory was settled.
+    pub fn leave_out_family(&mut self, name: &TableName, family: &[u8]) -> Result<()> {
+        let table = self.state.tables.get(name).filter(|_| !name.is_system());
+        let table = table.ok_or_else(|| Error::NoSuchTable(name.clone()))?;
+        let mut descriptor = table.descriptor.clone();
+        let before = descriptor.families.len();
+        descriptor.families.retain(|own| own.name != family);
+        if descriptor.families.len() == before {
+            return Err(Error::NoSuchFamily {
+                family: Escaped(family).to_string(),
+                table: name.clone(),
+            });
+        }
+        if descriptor.families.is_empty() {
+            return Err(Error::InvalidArgument(format!(
+                "{} is the only family of {name}: leave out the table",
+                Escaped(family)
+            )));
+        }
+        self.state.apply(&ManifestEdit::AlterTable(descriptor))?;
+        self.state.snapshots.clear();
+        self.leaves_out_cells = true;
+        Ok(())
     }
 
     /// Leaves out all other tables, and all snapshots. System tables stay.

@@ -2,8 +2,8 @@
 //!
 //! 1. The target must be missing or empty. Files go into a directory beside it, `NAME.restoring`; a restore
 //!    that was cut short is taken up there.
-//! 2. The engine reads the manifest, leaves out tables and draws a cluster id if asked, and says which files
-//!    are needed. They are fetched and checked.
+//! 2. The engine reads the manifest, leaves out tables and families and draws a cluster id if asked, and says which
+//!    files are needed. They are fetched and checked.
 //! 3. The engine writes the manifest. Then the directory is synced and gets the target's name.
 //!
 //! So a directory with the target's name is a whole database, whatever happened.
@@ -133,6 +133,9 @@ fn what(plan: &Plan, tail: Option<&Tail>, wanted: &command_line::Restore) -> Str
     if !wanted.tables.is_empty() {
         what = format!("{what}, of {}", wanted.tables.join(" "));
     }
+    for (table, family) in &wanted.anonymise {
+        what = format!("{what}, without {table}:{family}");
+    }
     what
 }
 
@@ -187,6 +190,11 @@ fn choose(
                 names.join(", ")
             )
         })?;
+    }
+    for (table, family) in &wanted.anonymise {
+        restore
+            .leave_out_family(&TableName::parse(table.as_bytes())?, family.as_bytes())
+            .map_err(|error| format!("--anonymise {table}:{family}: {error}"))?;
     }
     if wanted.new_cluster_id {
         restore.draw_cluster_id(&RealFs)?;

@@ -251,6 +251,10 @@ pub(crate) struct Restore {
     /// Only this table; may be given many times. Snapshots are left out then.
     #[arg(long = "table", value_name = "TABLE")]
     pub(crate) tables: Vec<String>,
+    /// Leave out this family, for a copy without what is personal; may be given many times. Snapshots are left out
+    /// then.
+    #[arg(long, value_name = "TABLE:FAMILY", value_parser = family)]
+    pub(crate) anonymise: Vec<(String, String)>,
     /// Show what can be restored.
     #[arg(long)]
     pub(crate) list: bool,
@@ -269,6 +273,14 @@ pub(crate) struct Restore {
     /// File with the key of encrypted backups.
     #[arg(long, value_name = "FILE")]
     pub(crate) key_file: Option<PathBuf>,
+}
+
+/// Reads `TABLE:FAMILY`; the table may have a namespace.
+fn family(text: &str) -> Result<(String, String), String> {
+    let parts = text.rsplit_once(':');
+    let parts = parts.filter(|(table, family)| !table.is_empty() && !family.is_empty());
+    let (table, family) = parts.ok_or_else(|| format!("{text:?} is not TABLE:FAMILY"))?;
+    Ok((table.to_owned(), family.to_owned()))
 }
 
 /// Reads a point in time or a position.
