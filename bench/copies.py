@@ -73,6 +73,13 @@ class Server:
                 total += int((task / "schedstat").read_text().split()[0])
         return total / 1e9
 
+    def resident_mib(self, what):
+        """Its resident memory (`VmRSS`), or the most since the last look at it (`VmHWM`)."""
+        process = Path(f"/proc/{self.process.pid}")
+        kib = int(re.search(rf"^{what}:\s*(\d+) kB$", (process / "status").read_text(), re.M).group(1))
+        (process / "clear_refs").write_text("5")
+        return kib / 1024
+
     def rest(self):
         """Waits until no flush and no compaction has run for five seconds."""
         since = time.monotonic()
@@ -144,6 +151,10 @@ def backup(options, scratch):
         sys.exit(f"the backup ended with {job.returncode}")
     limited = time.monotonic() - begin
     server.rest()
+    before = server.resident_mib("VmRSS")
+    backup_once(options, server, scratch / "quiet")
+    memory = server.resident_mib("VmHWM") - before
+    shutil.rmtree(scratch / "quiet")
     backup_once(options, server, store)
     whole = tree_bytes(scratch / "data")
     puts(options, server, scratch / "more", threads=CONNECTIONS, rows=rows // 100 // CONNECTIONS)
@@ -165,7 +176,9 @@ def backup(options, scratch):
     return [
         ("puts beside a backup with --max-rate 50MB, by puts alone", ratio(beside, alone)),
         ("their p99", f"{latency(beside):.1f} ms by {latency(alone):.1f} ms: {latency(beside) / latency(alone):.2f}"),
+        ("the longest put", f"{longest(beside):.0f} ms by {longest(alone):.0f} ms"),
         ("that backup", f"{limited:.0f} s"),
+        ("resident memory during a whole backup without a limit and without puts", f"{memory:.0f} MiB more than before"),
         ("a whole backup without a limit", f"{fresh / 1e9:.2f} GB in {fresh_took:.1f} s, {fresh / fresh_took / 1e6:.0f} MB/s"),
         ("the next one after 1 % of the rows", f"{written / 1e6:.0f} MB of {whole / 1e9:.2f} GB ({written / whole:.1%}) in {took:.1f} s"),
         ("restore", f"{restored / 1e9:.2f} GB in {restore:.1f} s, {restored / restore / 1e6:.0f} MB/s"),
@@ -181,6 +194,10 @@ def ratio(phase, base):
 
 def latency(phase):
     return phase["latency_seconds"]["p99"] * 1e3
+
+
+def longest(phase):
+    return phase["latency_seconds"]["max"] * 1e3
 
 
 def postgres(options, scratch):
