@@ -551,7 +551,8 @@ impl Chain {
                     if next.is_none() && at > 0 {
                         self.figures.add("take-overs without loss", 1);
                     }
-                    return Ok(self.adopted(&moment.told, found, &snapshots, is_whole));
+                    let next = next.map(|next| &next.told);
+                    return Ok(self.adopted(&moment.told, next, found, &snapshots, is_whole));
                 }
                 Err(what) => why = format!("{why}\n    not that at {:?}: {what}", moment.place),
             }
@@ -565,12 +566,16 @@ impl Chain {
         ))
     }
 
-    /// The state that is known after the take-over.
-    fn adopted(&self, told: &Told, found: Tables, snapshots: &[&String], is_whole: bool) -> Told {
-        let latest = self.moments.back().map_or(told, |moment| &moment.told);
-        let mut known = told.snapshots.clone();
-        known.extend(latest.snapshots.clone());
-        // A name that was given again has the newer table only if that is the one.
+    /// The state that is known after the take-over: that of `told`, or one between it and the next.
+    fn adopted(
+        &self,
+        told: &Told,
+        next: Option<&Told>,
+        found: Tables,
+        snapshots: &[&String],
+        is_whole: bool,
+    ) -> Told {
+        let mut known = next.map_or_else(Default::default, |next| next.snapshots.clone());
         known.extend(told.snapshots.clone());
         known.retain(|name, _| snapshots.contains(&name));
         Told {
@@ -621,7 +626,10 @@ fn is_of(
     let is_old = same(told);
     if !is_old && !next.is_some_and(same) {
         let tables: Vec<(&String, bool)> = schema.iter().map(|(name, table)| (name, table.enabled)).collect();
-        return Err(format!("its tables are {tables:?}, its snapshots {snapshots:?}"));
+        return Err(format!(
+            "its tables are {tables:?}, its snapshots {snapshots:?}; the leader had the snapshots {:?}",
+            told.snapshots.keys()
+        ));
     }
     let mut is_whole = is_old;
     for (name, table) in found {

@@ -21,7 +21,7 @@ use crate::error::{Error, Result};
 use crate::fs::Vfs;
 use crate::id::{SeqId, Uuid};
 use crate::manifest::{self, ManifestEdit, ManifestState, decode_edit, decode_state, is_file_name};
-use crate::schema::{Escaped, TableDescriptor, TableName};
+use crate::schema::{Escaped, TableName};
 use crate::wal::{cut, position_at};
 
 /// State of a pin's manifest, to be written into another directory.
