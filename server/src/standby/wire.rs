@@ -136,6 +136,9 @@ pub(crate) struct Status {
     pub(crate) turn: u64,
     /// Of a standby: milliseconds since it last had everything.
     pub(crate) lag_ms: Option<u64>,
+    /// Of a standby that follows the backups of the primary: their URL.
+    #[serde(default)]
+    pub(crate) store: Option<String>,
     /// Of a standby: why it does not follow.
     pub(crate) problem: String,
     /// Of a primary with `standby.sync = "standby"`: whether writes wait for no standby.
@@ -169,4 +172,10 @@ pub(crate) struct Promoted {
     /// Whether the primary before has said that it takes no more writes.
     pub(crate) fenced: bool,
     pub(crate) took_ms: u64,
+    /// Of a standby that followed backups: time since the last point that it has.
+    #[serde(default)]
+    pub(crate) lag_ms: Option<u64>,
+    /// Why the end of the shipped log was not read; empty if it was.
+    #[serde(default)]
+    pub(crate) problem: String,
 }
