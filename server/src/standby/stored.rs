@@ -208,7 +208,14 @@ impl StoredLog {
                 Some(feed) => Arc::clone(feed),
                 None => self.begin(&vault, place).await?,
             };
-            let (piece, end, is_end) = self.read(&feed, place).await?;
+            let (piece, end, is_end) = match self.read(&feed, place).await {
+                Ok(read) => read,
+                Err(problem) => {
+                    // The segments are fetched anew.
+                    self.feed = None;
+                    return Err(problem);
+                }
+            };
             let is_end = is_end && self.pieces.is_empty();
             if end != place || is_end && self.is_fresh {
                 self.is_fresh &= !is_end;
@@ -302,6 +309,7 @@ impl StoredLog {
             base.position()
         );
         (self.reach, self.position) = (from, base.position());
+        self.covered_ms = self.covered_ms.max(base.time_ms());
         self.pieces.clear();
         self.feed = Some(Arc::clone(&feed));
         Ok(feed)
