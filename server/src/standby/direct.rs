@@ -11,6 +11,7 @@ use super::leader;
 use super::remote::Remote;
 use super::source::{Answer, Problem};
 use super::wire::{self, LogHead, Status, WantedLog};
+use crate::config::StandbyReads;
 use crate::server::Server;
 use crate::server::copies::standing::{Leader, Role};
 use crate::service::Failure;
@@ -105,6 +106,8 @@ impl Direct {
             position: place.position.0,
             turn: place.turn,
             security: self.security.0.clone(),
+            reads: (self.server.config().standby.reads == StandbyReads::Stale)
+                .then(|| leader::own(&self.server)),
         }
     }
 

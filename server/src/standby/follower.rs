@@ -13,6 +13,7 @@ use super::remote::{Failed, Remote};
 use super::source::{Answer, Problem, Source};
 use super::stored::StoredLog;
 use super::wire::{self, Fence, Fenced, HEARTBEAT};
+use crate::config::StandbyReads;
 use crate::server::Server;
 use crate::server::copies::following::{Became, Promotion};
 use crate::server::copies::standing::{Leader, Role};
@@ -33,6 +34,9 @@ const COMPLAINT: Duration = Duration::from_mins(1);
 
 /// Time between two saved places.
 const SAVE: Duration = Duration::from_secs(1);
+
+/// A primary that does not answer for this long is away: a restart takes less.
+const AWAY: Duration = Duration::from_secs(1);
 
 /// Time between two attempts to fence a primary that is away.
 const FENCING: Duration = Duration::from_secs(1);
@@ -88,6 +92,7 @@ async fn follow(server: &Arc<Server>) -> Result<(), String> {
         follower.place.position
     );
     let (mut pause, mut complained) = (PAUSE_MIN, None::<Instant>);
+    let mut failing = None::<Instant>;
     loop {
         let answer = tokio::select! {
             biased;
@@ -106,6 +111,8 @@ async fn follow(server: &Arc<Server>) -> Result<(), String> {
         };
         match step {
             Ok(_) => {
+                failing = None;
+                follower.stand_in(false).await;
                 if complained.take().is_some() {
                     tracing::info!("this server follows {} again", follower.source.url());
                 }
@@ -117,6 +124,8 @@ async fn follow(server: &Arc<Server>) -> Result<(), String> {
             }
             Err(Problem::Passing(why)) => {
                 following.note_problem(&why);
+                let since = *failing.get_or_insert_with(Instant::now);
+                follower.stand_in(since.elapsed() >= AWAY).await;
                 follower.source.look_elsewhere().await;
                 if complained.is_none_or(|last| last.elapsed() >= COMPLAINT) {
                     complained = Some(Instant::now());
@@ -229,6 +238,7 @@ impl Follower {
         let is_fenced = fenced.is_some();
         let to_fence = standing.leader().map(|leader| leader.http);
         let to_fence = to_fence.or_else(|| before.map(|before| before.url().to_owned()));
+        self.stand_in(false).await;
         let promoted = server.on_pool(move |server| {
             let engine = server.engine();
             engine.keep_turns()?;
@@ -252,6 +262,24 @@ impl Follower {
             lag: self.follows_store().then(|| server.copies().following.lag()),
             problem,
         })
+    }
+
+    /// Has `hbase:meta` in place of the primary, while that is away: a client whose get with `Consistency.TIMELINE` fails
+    /// at the primary reads there. The regions stay the primary's, and the replicas are here.
+    async fn stand_in(&self, is_away: bool) {
+        let server = &self.server;
+        let reads = server.config().standby.reads == StandbyReads::Stale && !self.follows_store();
+        let primary = server.copies().standing.leader().filter(|_| is_away && reads);
+        if primary.is_some() == server.placement().stands_in() {
+            return;
+        }
+        let primary = primary.as_ref().map(leader::server_name);
+        let changed = server
+            .on_pool(move |server| Ok(server.placement().set_absent(server.engine(), primary)?))
+            .await;
+        if let Err(failure) = changed {
+            tracing::warn!("the places of regions: {}", failure.message());
+        }
     }
 
     fn follows_store(&self) -> bool {
@@ -296,9 +324,10 @@ impl Follower {
 
     /// Takes the log of a fenced primary up to its end.
     async fn catch_up(&mut self, end: &Fenced) -> Result<(), String> {
-        let until = Instant::now() + CATCH_UP;
+        let mut until = Instant::now() + CATCH_UP;
         self.source.refresh();
         while self.place.position.0 < end.position || self.place.turn < end.turn {
+            let before = self.place;
             let away = match self.step().await {
                 Ok(_) => "it is not shipped yet".to_owned(),
                 Err(Problem::Copy(why)) => {
@@ -311,9 +340,12 @@ impl Follower {
                     why
                 }
             };
+            if self.place != before {
+                until = Instant::now() + CATCH_UP;
+            }
             if Instant::now() >= until {
                 return Err(format!(
-                    "the primary is fenced, and the end of its log was not received within {CATCH_UP:?}: {away}; this server is at position {} of {}. Repeat the command; with the primary stopped it goes on without the rest",
+                    "the primary is fenced, and the end of its log was not received, and nothing of it within {CATCH_UP:?}: {away}; this server is at position {} of {}. Repeat the command; with the primary stopped it goes on without the rest",
                     self.place.position, end.position
                 ));
             }
@@ -324,12 +356,12 @@ impl Follower {
     /// Takes what the store has of the log. Returns why not all of it; empty if it is all. Fails when a newer backup has
     /// more.
     async fn read_to_end(&mut self) -> Result<String, String> {
-        let until = Instant::now() + CATCH_UP;
+        let mut until = Instant::now() + CATCH_UP;
         self.source.refresh();
         loop {
             match self.step().await {
                 Ok(true) => return Ok(String::new()),
-                Ok(false) => {}
+                Ok(false) => until = Instant::now() + CATCH_UP,
                 Err(Problem::Copy(why)) => {
                     return Err(format!(
                         "this standby gets a new copy first: {why}. Repeat the command when it is a standby again"

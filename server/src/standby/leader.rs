@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use basalt_backup::Primary;
-use basalt_engine::engine::{Fed, Pin, Place};
+use basalt_engine::engine::{Fed, Pin, Place, ServerName};
 use basalt_engine::id::SeqId;
 use basalt_security::file::write_private;
 use base64::Engine as _;
@@ -77,6 +77,15 @@ pub(crate) fn own(server: &Server) -> Leader {
         port,
         start_code: instance.start_code().unsigned_abs(),
         http: url(server),
+    }
+}
+
+/// The name of a server, as in `hbase:meta`.
+pub(super) fn server_name(leader: &Leader) -> ServerName {
+    ServerName {
+        host: leader.host.clone(),
+        port: leader.port,
+        start_code: leader.start_code,
     }
 }
 
@@ -296,6 +305,10 @@ pub(crate) async fn log(server: &Arc<Server>, wanted: WantedLog) -> Result<Bytes
         )));
     };
     (*follower.http.lock()).clone_from(&wanted.url);
+    let reads = wanted.reads.as_ref().map(server_name);
+    let replica = server.copies().standbys.note_reads(&follower, reads);
+    let placed = server.placement().set_replica(server.engine(), replica);
+    placed.map_err(Failure::from)?;
     let place = Place {
         position: SeqId(wanted.position),
         turn: wanted.turn,

@@ -86,6 +86,8 @@ pub(crate) struct WantedLog {
     pub(crate) turn: u64,
     /// Digest of the files of users, rights and certificates that it has.
     pub(crate) security: String,
+    /// The standby as clients reach it, if it serves reads.
+    pub(crate) reads: Option<Leader>,
 }
 
 /// The line before a piece of the log.

@@ -185,6 +185,10 @@ impl Standing {
         self.role.load(Ordering::Acquire) == Role::Primary as u8
     }
 
+    pub(crate) fn is_standby(&self) -> bool {
+        self.role.load(Ordering::Acquire) == Role::Standby as u8
+    }
+
     pub(crate) fn term(&self) -> u64 {
         self.term.load(Ordering::Acquire)
     }
