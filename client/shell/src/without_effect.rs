@@ -38,9 +38,14 @@ impl Session {
             return Ok(());
         }
         for option in options.0 {
-            self.output.note(&format!(
-                "warning: {option} is kept and has no effect on this server (docs/compatibility.md)"
-            ))?;
+            let effect = match option.as_str() {
+                "REGION_REPLICATION" => {
+                    "has an effect only with a standby that serves reads (docs/standby.md)"
+                }
+                _ => "has no effect on this server (docs/compatibility.md)",
+            };
+            self.output
+                .note(&format!("warning: {option} is kept and {effect}"))?;
         }
         Ok(())
     }

@@ -15,6 +15,7 @@ use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, percent_encode};
 use serde::{Deserialize, Serialize};
 
 use crate::digest::Digest;
+use crate::point::{LogPlace, Primary};
 
 /// The format of catalogues.
 pub(crate) const FORMAT: u32 = 1;
@@ -71,6 +72,9 @@ pub(crate) struct Catalogue {
     /// Segment of the log in which it ends, and bytes of it.
     pub(crate) segment: u64,
     pub(crate) segment_bytes: u64,
+    /// The server; `None` if it was stopped.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) primary: Option<Primary>,
     /// Tables, for people.
     pub(crate) tables: Vec<String>,
     /// Files of the server that were left out, since they are secret and the backup is not encrypted.
@@ -85,6 +89,16 @@ pub(crate) struct Catalogue {
 impl Catalogue {
     pub(crate) fn id(&self) -> String {
         format!("{}-{:x}", compact_time(self.time_ms), self.position)
+    }
+
+    /// Where the log goes on.
+    pub(crate) fn log_place(&self) -> LogPlace {
+        LogPlace {
+            run: self.run.clone(),
+            turns: self.turns,
+            segment: self.segment,
+            bytes: self.segment_bytes,
+        }
     }
 
     /// Every chunk with its bytes, and the file that it belongs to; several times if it is named so.

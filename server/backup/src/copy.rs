@@ -165,6 +165,7 @@ impl Vault {
             turns: point.log.turns,
             segment: point.log.segment,
             segment_bytes: point.log.bytes,
+            primary: point.primary.clone(),
             tables: point.tables.clone(),
             left_out: left_out.clone(),
             chunk_bytes: CHUNK_BYTES,

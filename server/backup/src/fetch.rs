@@ -31,7 +31,7 @@ use crate::vault::Vault;
 pub const DONE: &str = "RESTORE";
 
 /// Files to be fetched.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Plan {
     pub(crate) catalogue: Catalogue,
     /// State of the manifest, for the engine.

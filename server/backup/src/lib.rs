@@ -11,7 +11,7 @@
 //! row 2  marks vault                            work that excludes other work; the objects of a server
 //! row 3  copy fetch                             making, bringing back
 //! row 4  log                                    the log between backups
-//! row 5  upkeep                                 listing, verifying, pruning
+//! row 5  followed upkeep                        the log for a standby; listing, verifying, pruning
 //! ```
 //!
 //! Invariants:
@@ -25,6 +25,7 @@ mod copy;
 mod digest;
 mod error;
 mod fetch;
+mod followed;
 mod key;
 mod limit;
 mod log;
@@ -46,9 +47,10 @@ pub use catalogue::Class;
 pub use copy::{CHUNK_BYTES, CopyOptions, Made, PARALLEL_MAX};
 pub use error::{Error, Result};
 pub use fetch::{DONE, Lost, Plan};
+pub use followed::LogAhead;
 pub use key::Key;
 pub use log::{PIECE_BYTES, Piece, Sample, Span, Tail, Target, Until};
-pub use point::{LogPlace, Point, PointFile};
+pub use point::{LogPlace, Point, PointFile, Primary};
 pub use progress::{Figures, Progress};
 pub use store::{RETRY_TIME, Store};
 pub use turns::Turn;

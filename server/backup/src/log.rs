@@ -35,6 +35,7 @@ use crate::catalogue::Catalogue;
 use crate::error::{Error, Result};
 use crate::fetch::Plan;
 use crate::object::Kind;
+use crate::point::LogPlace;
 use crate::turns::{FOLDER, Numbers, Turn, reach};
 use crate::vault::Vault;
 
@@ -89,23 +90,43 @@ struct Head {
 
 /// When a log that did not grow was looked at.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Seen {
+pub(crate) struct Seen {
     format: u32,
     /// The place.
     segment: u64,
     to: u64,
-    turns: u64,
+    pub(crate) turns: u64,
     /// The log ended there at this time.
-    time_ms: u64,
+    pub(crate) time_ms: u64,
 }
 
 /// Log of one run in the store.
 #[derive(Debug, Default)]
-struct Run {
-    pieces: Vec<Piece>,
-    seen: Option<Seen>,
+pub(crate) struct Run {
+    pub(crate) pieces: Vec<Piece>,
+    pub(crate) seen: Option<Seen>,
     /// In order.
-    turns: Vec<Numbers>,
+    pub(crate) turns: Vec<Numbers>,
+}
+
+impl Run {
+    /// Notes an object of the run by its name. Returns whether that is [`SEEN`].
+    pub(crate) fn note(&mut self, run: &str, name: &str) -> bool {
+        if let Some(piece) = Piece::parse(run, name) {
+            self.pieces.push(piece);
+        } else if let Some(numbers) = Numbers::parse(name) {
+            self.turns.push(numbers);
+        }
+        name == SEEN
+    }
+
+    /// Puts everything in the log's order.
+    pub(crate) fn sort(&mut self) {
+        // Of pieces that begin together the longest comes first.
+        self.pieces
+            .sort_by_key(|piece| (piece.segment, piece.from, std::cmp::Reverse(piece.to)));
+        self.turns.sort();
+    }
 }
 
 impl Piece {
@@ -227,29 +248,24 @@ impl Vault {
             let Some((run, name)) = name.split_once('/') else {
                 return;
             };
-            if let Some(piece) = Piece::parse(run, name) {
-                runs.entry(run.to_owned()).or_default().pieces.push(piece);
-            } else if let Some(numbers) = Numbers::parse(name) {
-                runs.entry(run.to_owned()).or_default().turns.push(numbers);
-            } else if name == SEEN {
+            if runs.entry(run.to_owned()).or_default().note(run, name) {
                 with_seen.push(run.to_owned());
             }
         };
         self.store.list(FOLDER, visit).await?;
         for run in with_seen {
-            // A damaged one only says nothing: the pieces have their own times.
-            if let Ok((payload, _)) = self.open_object(Kind::Log, &seen_object(&run)).await {
-                let seen = serde_json::from_slice::<Seen>(&payload).ok();
-                runs.entry(run).or_default().seen = seen.filter(|seen| seen.format == FORMAT);
-            }
+            let seen = self.seen(&run).await;
+            runs.entry(run).or_default().seen = seen;
         }
-        for run in runs.values_mut() {
-            // Of pieces that begin together the longest comes first.
-            run.pieces
-                .sort_by_key(|piece| (piece.segment, piece.from, std::cmp::Reverse(piece.to)));
-            run.turns.sort();
-        }
+        runs.values_mut().for_each(Run::sort);
         Ok(runs)
+    }
+
+    /// The last look at the log of a run. A damaged one only says nothing: the pieces have their own times.
+    pub(crate) async fn seen(&self, run: &str) -> Option<Seen> {
+        let (payload, _) = self.open_object(Kind::Log, &seen_object(run)).await.ok()?;
+        let seen = serde_json::from_slice::<Seen>(&payload).ok()?;
+        (seen.format == FORMAT).then_some(seen)
     }
 
     /// Reads a piece: its head and bytes.
@@ -266,6 +282,16 @@ impl Vault {
         Ok((head, bytes))
     }
 
+    /// Writes a piece into the log of a directory.
+    pub async fn fetch_piece(&self, piece: &Piece, dir: &Path) -> Result<()> {
+        let (head, bytes) = self.piece(piece).await?;
+        let Some(path) = crate::catalogue::decode_path(&head.path) else {
+            return Err(self.damaged(&piece.object(), format!("the path {}", head.path)));
+        };
+        let (to, from) = (dir.join(path), piece.from);
+        crate::copy::on_pool(move || write(&to, from, &bytes, head.length)).await?
+    }
+
     /// Points that can be restored, oldest first.
     pub async fn spans(&self) -> Result<Vec<Span>> {
         let runs = self.runs().await?;
@@ -279,14 +305,13 @@ impl Vault {
                 time_ms: catalogue.time_ms,
                 position: catalogue.position,
             };
-            let follows = follow(&catalogue, runs.get(&catalogue.run));
+            let place = catalogue.log_place();
+            let follows = follow(&place, runs.get(&place.run));
             let mut to = follows.last().map_or(from, |piece| Sample {
                 time_ms: piece.time_ms,
                 position: piece.position,
             });
-            to.time_ms = to
-                .time_ms
-                .max(seen_ms(&catalogue, &follows, runs.get(&catalogue.run)));
+            to.time_ms = to.time_ms.max(seen_ms(&place, &follows, runs.get(&place.run)));
             spans.push(Span { id, from, to });
         }
         Ok(spans)
@@ -309,12 +334,14 @@ impl Vault {
             if !is_before(&catalogue) {
                 continue;
             }
-            let follows = follow(&catalogue, runs.get(&catalogue.run));
-            let seen_ms = seen_ms(&catalogue, &follows, runs.get(&catalogue.run));
+            let place = catalogue.log_place();
+            let run = runs.get(&place.run);
+            let follows = follow(&place, run);
+            let seen_ms = seen_ms(&place, &follows, run);
             let Some((pieces, until)) = Self::up_to(&catalogue, &follows, seen_ms, target) else {
                 continue;
             };
-            let mut turns = self.turns_after(&catalogue, runs.get(&catalogue.run)).await?;
+            let mut turns = self.turns_after(&place, run).await?;
             turns.retain(|turn| match target {
                 // The position is that of the last edit before the turn.
                 Target::Position(position) => turn.position < position,
@@ -333,15 +360,15 @@ impl Vault {
         )))
     }
 
-    /// The turns of the run that follow a backup without a gap.
-    async fn turns_after(&self, catalogue: &Catalogue, run: Option<&Run>) -> Result<Vec<Turn>> {
+    /// The turns of the run that follow a place without a gap.
+    pub(crate) async fn turns_after(&self, from: &LogPlace, run: Option<&Run>) -> Result<Vec<Turn>> {
         let Some(run) = run else { return Ok(Vec::new()) };
-        let last = reach(&run.turns, catalogue.turns);
+        let last = reach(&run.turns, from.turns);
         let mut turns: Vec<Turn> = Vec::new();
         for numbers in &run.turns {
-            let next = turns.last().map_or(catalogue.turns, |turn| turn.number) + 1;
+            let next = turns.last().map_or(from.turns, |turn| turn.number) + 1;
             if numbers.to >= next && numbers.from <= next && next <= last {
-                let read = self.turns(&catalogue.run, *numbers).await?;
+                let read = self.turns(&from.run, *numbers).await?;
                 turns.extend(read.into_iter().filter(|turn| turn.number >= next));
             }
         }
@@ -391,8 +418,10 @@ impl Vault {
         let mut needed = std::collections::BTreeSet::new();
         let mut problems = Vec::new();
         for catalogue in catalogues {
-            needed.extend(follow(catalogue, runs.get(&catalogue.run)));
-            match self.turns_after(catalogue, runs.get(&catalogue.run)).await {
+            let place = catalogue.log_place();
+            let run = runs.get(&place.run);
+            needed.extend(follow(&place, run));
+            match self.turns_after(&place, run).await {
                 Ok(_) => {}
                 Err(error) if error.is_damage() => problems.push(error.to_string()),
                 Err(error) => return Err(error),
@@ -440,10 +469,10 @@ impl Vault {
     }
 }
 
-/// The pieces that follow a backup without a gap, and with all turns between.
-fn follow<'a>(catalogue: &Catalogue, run: Option<&'a Run>) -> Vec<&'a Piece> {
-    let last_turn = run.map_or(0, |run| reach(&run.turns, catalogue.turns));
-    let (mut segment, mut end) = (catalogue.segment, catalogue.segment_bytes);
+/// The pieces that follow a place without a gap, and with all turns between.
+pub(crate) fn follow<'a>(from: &LogPlace, run: Option<&'a Run>) -> Vec<&'a Piece> {
+    let last_turn = run.map_or(0, |run| reach(&run.turns, from.turns));
+    let (mut segment, mut end) = (from.segment, from.bytes);
     let mut found = Vec::new();
     for piece in run.into_iter().flat_map(|run| &run.pieces) {
         if piece.segment < segment || (piece.segment == segment && piece.to <= end) {
@@ -463,17 +492,19 @@ fn follow<'a>(catalogue: &Catalogue, run: Option<&'a Run>) -> Vec<&'a Piece> {
     found
 }
 
-/// Until when the log is known to end where the pieces that follow a backup end; 0: not known.
-fn seen_ms(catalogue: &Catalogue, follows: &[&Piece], run: Option<&Run>) -> u64 {
+/// The look at the log that found its end where the pieces that follow a place end.
+pub(crate) fn seen_at_end<'a>(from: &LogPlace, follows: &[&Piece], run: Option<&'a Run>) -> Option<&'a Seen> {
     let last = follows.last();
-    let end = last.map_or((catalogue.segment, catalogue.segment_bytes), |last| {
-        (last.segment, last.to)
-    });
-    let Some(run) = run else { return 0 };
+    let end = last.map_or((from.segment, from.bytes), |last| (last.segment, last.to));
+    let run = run?;
+    let last_turn = reach(&run.turns, from.turns);
     let seen = run.seen.as_ref();
-    let last_turn = reach(&run.turns, catalogue.turns);
-    let seen = seen.filter(|seen| (seen.segment, seen.to) == end && seen.turns <= last_turn);
-    seen.map_or(0, |seen| seen.time_ms)
+    seen.filter(|seen| (seen.segment, seen.to) == end && seen.turns <= last_turn)
+}
+
+/// Until when the log is known to end where the pieces that follow a place end; 0: not known.
+fn seen_ms(from: &LogPlace, follows: &[&Piece], run: Option<&Run>) -> u64 {
+    seen_at_end(from, follows, run).map_or(0, |seen| seen.time_ms)
 }
 
 fn seen_object(run: &str) -> String {
@@ -489,14 +520,7 @@ impl Tail {
     /// Writes the pieces into the log of a restored directory.
     pub async fn fetch(&self, vault: &Vault, dir: &Path) -> Result<()> {
         for piece in &self.pieces {
-            let (head, bytes) = vault.piece(piece).await?;
-            let Some(path) = crate::catalogue::decode_path(&head.path) else {
-                return Err(vault.damaged(&piece.object(), format!("the path {}", head.path)));
-            };
-            let to = dir.join(path);
-            let from = piece.from;
-            let write = move || write(&to, from, &bytes, head.length);
-            crate::copy::on_pool(write).await??;
+            vault.fetch_piece(piece, dir).await?;
         }
         Ok(())
     }

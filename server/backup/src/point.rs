@@ -5,6 +5,8 @@
 
 use std::path::PathBuf;
 
+use serde::{Deserialize, Serialize};
+
 use crate::catalogue::Class;
 
 /// A file of a point.
@@ -39,6 +41,21 @@ pub struct LogPlace {
     pub bytes: u64,
 }
 
+/// The server that a point is of, for standbys that follow its backups.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Primary {
+    /// How often the primary has changed.
+    pub term: u64,
+    /// Host and port for clients.
+    pub host: String,
+    /// See `host`.
+    pub port: u16,
+    /// When it started, in milliseconds since 1970.
+    pub start_code: u64,
+    /// URL of its HTTP port.
+    pub http: String,
+}
+
 /// One consistent point.
 #[derive(Clone, Debug)]
 pub struct Point {
@@ -52,6 +69,8 @@ pub struct Point {
     pub position: u64,
     /// Where the log goes on.
     pub log: LogPlace,
+    /// The server, if it runs.
+    pub primary: Option<Primary>,
     /// Names of the tables, for people.
     pub tables: Vec<String>,
     /// State of the manifest, for the engine.

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::TryStreamExt as _;
+use futures_util::stream::BoxStream;
 use object_store::aws::AmazonS3Builder;
 use object_store::azure::MicrosoftAzureBuilder;
 use object_store::gcp::GoogleCloudStorageBuilder;
@@ -87,6 +88,12 @@ impl Store {
             prefix,
             url: url.trim_end_matches('/').into(),
         })
+    }
+
+    /// Whether a text is the URL of a store: `file:/`, `s3:/`, `gs:/` or `az:/` begins it.
+    pub fn is_url(text: &str) -> bool {
+        let scheme = text.split_once(":/").map(|(scheme, _)| scheme);
+        scheme.is_some_and(|scheme| ["file", "s3", "s3a", "gs", "az"].contains(&scheme))
     }
 
     fn open_directory(url: &str, rest: &str, create: bool) -> Result<Self> {
@@ -225,9 +232,30 @@ impl Store {
 
     /// Calls `visit` for every object in a folder, with its name in the folder, its size, and when it was
     /// written.
-    pub(crate) async fn list(&self, folder: &str, mut visit: impl FnMut(&str, u64, i64)) -> Result<()> {
+    pub(crate) async fn list(&self, folder: &str, visit: impl FnMut(&str, u64, i64)) -> Result<()> {
         let path = self.path(folder);
-        let mut listed = self.objects.list(Some(&path));
+        self.visit(folder, self.objects.list(Some(&path)), visit).await
+    }
+
+    /// As [`Self::list`], of objects whose names come after `after`.
+    pub(crate) async fn list_after(
+        &self,
+        folder: &str,
+        after: &str,
+        visit: impl FnMut(&str, u64, i64),
+    ) -> Result<()> {
+        let (path, after) = (self.path(folder), self.path(&format!("{folder}/{after}")));
+        let listed = self.objects.list_with_offset(Some(&path), &after);
+        self.visit(folder, listed, visit).await
+    }
+
+    async fn visit(
+        &self,
+        folder: &str,
+        mut listed: BoxStream<'static, object_store::Result<ObjectMeta>>,
+        mut visit: impl FnMut(&str, u64, i64),
+    ) -> Result<()> {
+        let path = self.path(folder);
         while let Some(meta) = listed.try_next().await.map_err(self.failed("listing", folder))? {
             if let Some(parts) = meta.location.prefix_match(&path) {
                 let parts: Vec<_> = parts.map(|part| part.as_ref().to_owned()).collect();

@@ -40,6 +40,7 @@ impl Files {
                 server: "test".into(),
                 time_ms: 1_700_000_000_000,
                 position: 1,
+                primary: None,
                 log: LogPlace::default(),
                 tables: vec!["t".into()],
                 manifest: b"what the manifest says".to_vec(),

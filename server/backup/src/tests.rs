@@ -502,12 +502,50 @@ async fn the_log_between_backups_can_be_restored() {
     ] {
         assert_eq!(shipped.restore(target).await, expected, "{target:?}");
     }
+    // A standby that is in the third piece: the turn is not known, so the log ends before the next one for it.
+    let from = |bytes, turns| crate::LogPlace {
+        run: "17".into(),
+        turns,
+        segment: 2,
+        bytes,
+    };
+    let ahead = vault.log_after(&from(500, 0)).await.unwrap();
+    let positions = |ahead: &crate::LogAhead| {
+        ahead
+            .pieces
+            .iter()
+            .map(|piece| piece.position)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!((positions(&ahead), ahead.is_cut), (vec![40], true));
+    assert_eq!(ahead.reach, from(1000, 0));
+    let ahead = vault.log_after(&from(2000, 1)).await.unwrap();
+    assert_eq!(
+        (positions(&ahead), ahead.is_cut, ahead.known_turn),
+        (vec![60], true, 0)
+    );
+    assert_eq!(ahead.covered_ms, NOW_MS + 60_000);
+    let base = async |position, turns| {
+        let base = vault.base("17", position, turns).await.unwrap();
+        base.map(|plan| plan.id())
+    };
+    assert_eq!(base(9, 0).await, None);
+    assert_eq!(base(54, 1).await.as_ref(), Some(&first));
+    assert_eq!(base(99, 0).await.as_ref(), Some(&first));
+    assert_eq!(base(55, 1).await.as_ref(), Some(&second));
+    assert!(vault.base("18", 99, 9).await.unwrap().is_none());
+
     // The log was looked at later, and had not grown.
     let mut place = Shipped::piece(2, 2000, 3000, 1, 60);
     place.time_ms = NOW_MS + 99_000;
     vault.put_seen(&place).await.unwrap();
     assert_eq!(shipped.restore(Time(NOW_MS + 90_000)).await, Some(60));
     assert_eq!(vault.spans().await.unwrap()[1].to.time_ms, NOW_MS + 99_000);
+    let ahead = vault.log_after(&from(3000, 1)).await.unwrap();
+    assert_eq!(
+        (positions(&ahead), ahead.covered_ms, ahead.known_turn),
+        (vec![], NOW_MS + 99_000, 1)
+    );
 
     // The turn is known: the log behind it goes with the first backup, too.
     let turn = crate::Turn {

@@ -15,6 +15,7 @@ use crate::security::Caller;
 use crate::server::Server;
 use crate::service::Failure;
 use crate::service::admin::{self, AdminCall};
+use crate::standby::leader;
 
 /// Content of the request.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -120,7 +121,10 @@ pub(super) async fn copy_pin(
     let pin = Pinned(Some(Arc::new(pin)));
     let described = pin.0.clone();
     let point = server
-        .on_pool(move |server| Ok(described.map(|pin| of_pin(&pin, &server.config().data.dir, &run))))
+        .on_pool(move |server| {
+            let dir = &server.config().data.dir;
+            Ok(described.map(|pin| of_pin(&pin, dir, &run, Some(leader::primary(server)))))
+        })
         .await?;
     let Some(point) = point.transpose()? else {
         return Err(Refusal::Running);

@@ -8,7 +8,7 @@ use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-use basalt_backup::{Class, LogPlace, Point, PointFile};
+use basalt_backup::{Class, LogPlace, Point, PointFile, Primary};
 use basalt_engine::engine::{Pin, Restore};
 
 use crate::VERSION;
@@ -26,9 +26,14 @@ pub(crate) enum Failed {
     Security { path: PathBuf, source: io::Error },
 }
 
-/// Describes a pin of the database in `data_dir`. `run` names the log that goes on from it. Blocks on the
-/// disk.
-pub(crate) fn of_pin(pin: &Pin, data_dir: &Path, run: &str) -> Result<Point, Failed> {
+/// Describes a pin of the database in `data_dir`. `run` names the log that goes on from it, `primary` the server if it
+/// runs. Blocks on the disk.
+pub(crate) fn of_pin(
+    pin: &Pin,
+    data_dir: &Path,
+    run: &str,
+    primary: Option<Primary>,
+) -> Result<Point, Failed> {
     let manifest = pin.manifest();
     let tables = Restore::decode(&manifest, data_dir)?.tables();
     let store = pin.files().into_iter().map(|file| PointFile {
@@ -66,6 +71,7 @@ pub(crate) fn of_pin(pin: &Pin, data_dir: &Path, run: &str) -> Result<Point, Fai
             segment: end.segment,
             bytes: end.bytes,
         },
+        primary,
         tables: tables.iter().map(ToString::to_string).collect(),
         manifest,
         files,

@@ -84,6 +84,10 @@ fn serve(arguments: Serve, before_threads: fn() -> bool) -> Outcome {
     });
     let short = [
         ("standby.follow", arguments.follow),
+        (
+            "backup.key_file",
+            arguments.key_file.map(|file| file.display().to_string()),
+        ),
         ("standby.sync", arguments.sync),
         ("standby.reads", arguments.reads),
     ];

@@ -11,16 +11,31 @@ use crate::standby::wire::{self, Promoted, Status};
 /// Makes the standby at this HTTP address the primary.
 pub(super) fn promote(http: Option<String>, login: &Login) -> Outcome {
     let promoted: Promoted = ask(http, login, wire::PROMOTE, Some(&json!({})))?;
-    let before = if promoted.fenced {
-        "the primary before takes no more calls"
-    } else {
-        "the primary before did not answer, and is fenced as soon as it does: make sure that it is down, or that no client reaches it"
-    };
     println!(
-        "primary of term {} since position {}, after {} ms; {before}",
-        promoted.term, promoted.position, promoted.took_ms
+        "primary of term {} since position {}, after {} ms; {}",
+        promoted.term,
+        promoted.position,
+        promoted.took_ms,
+        before(&promoted)
     );
     Ok(ExitCode::SUCCESS)
+}
+
+/// The text about the primary before.
+fn before(promoted: &Promoted) -> String {
+    if promoted.fenced {
+        return "the primary before takes no more calls".to_owned();
+    }
+    let Some(lag_ms) = promoted.lag_ms else {
+        return "the primary before did not answer, and is fenced as soon as it does: make sure that it is down, or that no client reaches it".to_owned();
+    };
+    let problem = match promoted.problem.as_str() {
+        "" => String::new(),
+        why => format!(" The end of the shipped log was not read: {why}."),
+    };
+    format!(
+        "the primary before did not answer, and backups do not fence it: stop it, or make sure that no client reaches it, before clients write here. Its writes of the last {lag_ms} ms before the promotion were not shipped, and are lost.{problem}"
+    )
 }
 
 /// Runs a command about standbys.
@@ -58,13 +73,14 @@ fn shown(status: &Status) -> String {
         status.position
     );
     // Writing to a String does not fail.
-    if let (Some(leader), true) = (&status.leader, status.lag_ms.is_some()) {
-        let lag = status.lag_ms.unwrap_or_default();
-        let _ = writeln!(
-            text,
-            "follows {}:{} ({}), {lag} ms behind",
-            leader.host, leader.port, leader.http
-        );
+    let leader = status.leader.as_ref();
+    let leader = leader.map(|leader| format!("{}:{} ({})", leader.host, leader.port, leader.http));
+    let followed = match (leader, &status.store) {
+        (Some(leader), Some(url)) => Some(format!("{leader} by way of {url}")),
+        (leader, url) => leader.or_else(|| url.clone()),
+    };
+    if let (Some(followed), Some(lag)) = (followed, status.lag_ms) {
+        let _ = writeln!(text, "follows {followed}, {lag} ms behind");
     }
     if !status.problem.is_empty() {
         let _ = writeln!(text, "problem: {}", status.problem);

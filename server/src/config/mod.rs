@@ -144,6 +144,11 @@ impl Config {
                 "must be off where rest.enabled is false",
             ),
             (
+                self.followed_store().is_some() && !self.standby.name.is_empty(),
+                "standby.name",
+                "must be empty where standby.follow is the URL of backups: the primary does not know such a standby",
+            ),
+            (
                 self.bulkload.directories.iter().any(|path| !path.is_absolute()),
                 "bulkload.directories",
                 "must be absolute paths",
@@ -175,6 +180,11 @@ impl Config {
                 )
             })
             .collect()
+    }
+
+    /// URL of the backups that this server follows as a standby, if it follows those.
+    pub fn followed_store(&self) -> Option<&str> {
+        Some(self.standby.follow.as_str()).filter(|follow| basalt_backup::Store::is_url(follow))
     }
 
     /// The missing part of the protection against strangers.

@@ -233,7 +233,8 @@ settings! {
         url: String = String::new(),
         /// Time between two backups. Changes of the schema, splits and much log make one earlier.
         interval_ms: u64 = 3_600_000 => Range::at_least(1000),
-        /// File with the key that encrypts what is shipped. Empty: in clear, without users and keys.
+        /// File with the key that encrypts what is shipped, or is followed by a standby. Empty: in clear, without
+        /// users and keys.
         key_file: PathBuf = PathBuf::new(),
         /// Bytes per second of a backup; the log is shipped as it comes. 0: no limit.
         max_bytes_per_second: u64 = 0,
@@ -256,8 +257,9 @@ settings! {
 
     /// A second server with the same data: docs/standby.md.
     standby: Standby {
-        /// The server that this one follows: address of its HTTP port, as `db1:9095` or `https://db1:9095`. Empty:
-        /// none.
+        /// The server that this one follows: address of its HTTP port, as `db1:9095` or `https://db1:9095`; or URL of
+        /// its backups (file:/DIR, s3://BUCKET/PATH, gs://BUCKET/PATH, az://CONTAINER/PATH), with `backup.key_file` if
+        /// they are encrypted. Empty: none.
         follow: String = String::new(),
         /// Name of this server among the standbys of another. Empty: the machine's host name.
         name: String = String::new(),

@@ -27,7 +27,7 @@ use tokio::sync::oneshot;
 use crate::console::Site;
 use crate::server::copies::standing::Role;
 use crate::service::Failure;
-use crate::standby::leader::{self, Refusal};
+use crate::standby::leader::{self, Refusal, millis};
 use crate::standby::wire::{self, Promoted, Remove, Status};
 
 /// Longest body of a request.
@@ -91,11 +91,13 @@ async fn promote(State(site): State<Site>) -> Result<Json<Promoted>, Refusal> {
         return Err(Refusal::Other(gone.to_owned()));
     }
     match answer.await {
-        Ok(Ok((term, position, fenced))) => Ok(Json(Promoted {
-            term,
-            position,
-            fenced,
-            took_ms: u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
+        Ok(Ok(became)) => Ok(Json(Promoted {
+            term: became.term,
+            position: became.position,
+            fenced: became.fenced,
+            took_ms: millis(began.elapsed()),
+            lag_ms: became.lag.map(millis),
+            problem: became.problem,
         })),
         Ok(Err(why)) => Err(Refusal::Other(why)),
         Err(_) => Err(Refusal::Other(gone.to_owned())),

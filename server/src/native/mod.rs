@@ -114,6 +114,14 @@ pub(crate) fn primary_name(server: &Server) -> ServerName {
     }
 }
 
+/// The name of the server that has `hbase:meta`: the primary, or a standby that serves reads while that is away.
+pub(crate) fn meta_name(server: &Server) -> ServerName {
+    if server.placement().stands_in() {
+        return server_name(server.instance());
+    }
+    primary_name(server)
+}
+
 /// Host, port and start code under which clients know this server.
 pub(crate) fn server_name(instance: &Instance) -> ServerName {
     let (host, port) = instance.advertised();

@@ -5,7 +5,7 @@ use basalt_engine::schema::{META_TABLE, SYSTEM_NAMESPACE};
 use basalt_idl::native::messages::{self as pb, RegionInfo, TableName};
 use bytes::Bytes;
 
-use super::primary_name;
+use super::{meta_name, primary_name};
 use crate::service::admin::cluster;
 use crate::service::{AdminCall, Failure};
 
@@ -50,7 +50,7 @@ impl pb::ClientMetaServiceHandlers for AdminCall {
         cluster::ask(self, |server| pb::GetMetaRegionLocationsResponse {
             meta_locations: vec![pb::RegionLocation {
                 region_info: meta_region(),
-                server_name: Some(primary_name(server)),
+                server_name: Some(meta_name(server)),
                 seq_num: -1,
             }],
         })

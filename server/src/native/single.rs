@@ -33,7 +33,7 @@ pub(super) async fn get(
     let mut block = connection.cell_block(codec);
     let region = region::serving(connection, &request.region, Some(&request.get.row))?;
     connection.lend(call);
-    let result = get_one(
+    let mut result = get_one(
         connection,
         call,
         region.table.clone(),
@@ -42,6 +42,9 @@ pub(super) async fn get(
         &mut block,
     )
     .await?;
+    if connection.server.copies().standing.is_standby() {
+        result.stale = Some(true);
+    }
     reply.with_cells(&GetResponse { result: Some(result) }, block);
     Ok(())
 }

@@ -91,7 +91,12 @@ impl Server {
                 } else {
                     format!(": {problem}")
                 };
-                Some(format!("standby{at}, {} ms behind{problem}", following.lag().as_millis()))
+                let store = self.config().followed_store();
+                let store = store.map_or_else(String::new, |url| format!(" by way of {url}"));
+                Some(format!(
+                    "standby{at}{store}, {} ms behind{problem}",
+                    following.lag().as_millis()
+                ))
             }
             Role::Fenced | Role::Copying => standing.refusal(),
         }

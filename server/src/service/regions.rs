@@ -6,7 +6,8 @@
 //!
 //! Clients read names from `hbase:meta` and cache them. After a split or merge, a cached name is
 //! stale: a call with it fails with NotServingRegionException, and the client reads `hbase:meta`
-//! again. As in HBase, the region is looked up before the caller's rights to its cells are checked;
+//! again. A replica of a region has the name of the region with `_0001` behind the id, and its own encoded part. The
+//! ids are the primary's, and a standby has regions of its own: there, the row alone finds the region. As in HBase, the region is looked up before the caller's rights to its cells are checked;
 //! that a region does not exist is said only to callers who may know its table.
 
 use std::sync::Arc;
@@ -37,6 +38,7 @@ pub(crate) fn serving(
     row: Option<&[u8]>,
 ) -> Result<Arc<RegionInfo>, Failure> {
     let found = match row {
+        Some(row) if is_replica(name) => locate_replica(server, name, row),
         Some(row) if !name.is_encoded => locate(server.engine(), name, row),
         _ => find(server, name),
     };
@@ -110,6 +112,33 @@ fn locate(
     Ok((region, state))
 }
 
+/// Whether the name is that of a replica.
+fn is_replica(name: RegionName<'_>) -> bool {
+    let id = || {
+        let rest = name.name.strip_suffix(b".")?;
+        let encoded = rest.iter().rposition(|byte| *byte == b'.')?;
+        let comma = rest[..encoded].iter().rposition(|byte| *byte == b',')?;
+        rest.get(comma + 1..encoded)
+    };
+    !name.is_encoded && id().is_some_and(|id| id.contains(&b'_'))
+}
+
+/// The region of a standby that holds `row`.
+fn locate_replica(
+    server: &Server,
+    name: RegionName<'_>,
+    row: &[u8],
+) -> Result<(Arc<RegionInfo>, TableState), Failure> {
+    if !server.copies().standing.is_standby() {
+        return Err(not_serving(name));
+    }
+    let table = table_of(name.name)?;
+    server
+        .engine()
+        .locate(&table, row)
+        .map_err(|error| gone(error, name))
+}
+
 /// The table of the region with this name.
 pub(crate) fn table(server: &Server, caller: &Caller, name: RegionName<'_>) -> Result<TableName, Failure> {
     if name.is_encoded {
@@ -166,6 +195,21 @@ mod tests {
             "org.apache.hadoop.hbase.NotServingRegionException"
         );
         assert!(failure.can_retry());
+    }
+
+    #[test]
+    fn names_of_replicas_have_their_number_behind_the_id() {
+        let is = |name: &str, is_encoded| {
+            is_replica(RegionName {
+                name: name.as_bytes(),
+                is_encoded,
+            })
+        };
+        assert!(is("t,,1700000000000_0001.ab.", false));
+        assert!(is("t,a,_.b,1_0001.ab.", false));
+        assert!(!is("t_1,a_b,1700000000000.ab.", false));
+        assert!(!is("hbase:meta,,1", false));
+        assert!(!is("t,,1_0001.ab.", true));
     }
 
     #[test]

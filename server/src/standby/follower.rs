@@ -1,32 +1,28 @@
-//! A standby: requests the log, applies it, and becomes the primary on request.
+//! A standby: requests the log from its [`Source`], applies it, and becomes the primary on request.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use basalt_engine::engine::{Applied, Place};
 use basalt_engine::{Error, id::SeqId};
-use bytes::Bytes;
 use tokio_util::sync::CancellationToken;
 
+use super::direct::Direct;
 use super::leader;
 use super::remote::{Failed, Remote};
-use super::wire::{self, Fence, Fenced, HEARTBEAT, LogHead, Status, WantedLog};
+use super::source::{Answer, Problem, Source};
+use super::stored::StoredLog;
+use super::wire::{self, Fence, Fenced, HEARTBEAT};
+use crate::config::StandbyReads;
 use crate::server::Server;
-use crate::server::copies::following::Promotion;
+use crate::server::copies::following::{Became, Promotion};
 use crate::server::copies::standing::{Leader, Role};
 use crate::service::Failure;
-
-/// Longest wait for an answer, which comes at the latest after a heartbeat.
-const ANSWER: Duration = Duration::from_secs(20);
-
-/// Longest wait for the answer of a server that may not be the primary any more.
-const LOOK_ELSEWHERE: Duration = Duration::from_secs(2);
 
 /// Longest wait for the answer to a fence.
 const FENCE: Duration = Duration::from_secs(5);
 
-/// Longest time for what is left of the log of a fenced primary.
+/// Longest time for what is left of the log of a fenced primary, or in the store.
 const CATCH_UP: Duration = Duration::from_secs(30);
 
 /// Pauses after failures.
@@ -36,50 +32,21 @@ const PAUSE_MAX: Duration = Duration::from_secs(1);
 /// Least time between two log lines about a primary that is away.
 const COMPLAINT: Duration = Duration::from_mins(1);
 
-/// Time between two saved places, and between two looks at the files of users.
+/// Time between two saved places.
 const SAVE: Duration = Duration::from_secs(1);
+
+/// A primary that does not answer for this long is away: a restart takes less.
+const AWAY: Duration = Duration::from_secs(1);
 
 /// Time between two attempts to fence a primary that is away.
 const FENCING: Duration = Duration::from_secs(1);
 
-/// Why a step failed.
-enum Problem {
-    /// It is to be tried again.
-    Passing(String),
-    /// A new copy is needed.
-    Copy(String),
-}
-
-impl From<Failure> for Problem {
-    fn from(failure: Failure) -> Self {
-        Self::Passing(failure.message().to_owned())
-    }
-}
-
-impl From<Failed> for Problem {
-    fn from(failed: Failed) -> Self {
-        match failed {
-            Failed::Refused {
-                status: 410, text, ..
-            } => Self::Copy(text),
-            failed => Self::Passing(failed.to_string()),
-        }
-    }
-}
-
 struct Follower {
     server: Arc<Server>,
-    /// The server that is asked, and those that may be the primary if that one is not.
-    remote: Remote,
-    others: VecDeque<Remote>,
-    name: String,
+    source: Source,
     place: Place,
     /// The last place that was stored, and when.
     saved: (Place, Instant),
-    /// Digest of the files of users, and when it was made.
-    security: (String, Option<Instant>),
-    /// The server that has taken the place of the primary.
-    leader: Option<Leader>,
 }
 
 /// Follows the primary until the server stops, or is the primary. Cancels `restart` when the server has to start
@@ -109,31 +76,23 @@ async fn follow(server: &Arc<Server>) -> Result<(), String> {
         return Ok(());
     };
     let stored = server.copies().standing.stored();
-    let urls = super::seed::primaries(server.config(), stored.leader.as_ref());
-    let mut remotes = VecDeque::new();
-    for url in &urls {
-        let remote = Remote::new(server.config(), url);
-        remotes.push_back(remote.map_err(|failed| failed.to_string())?);
-    }
-    let remote = remotes
-        .pop_front()
-        .ok_or("this standby does not know its primary: set standby.follow")?;
+    let source = match server.config().followed_store() {
+        Some(url) => Source::Store(Box::new(StoredLog::new(server, url))),
+        None => Source::Primary(Direct::new(server)?),
+    };
     let mut follower = Follower {
         server: Arc::clone(server),
-        remote,
-        others: remotes,
-        name: super::seed::name(server.config()),
+        source,
         place: stored.place(),
         saved: (stored.place(), Instant::now()),
-        security: (String::new(), None),
-        leader: None,
     };
     tracing::info!(
         "this server follows {} from position {}",
-        follower.remote.url(),
+        follower.source.url(),
         follower.place.position
     );
     let (mut pause, mut complained) = (PAUSE_MIN, None::<Instant>);
+    let mut failing = None::<Instant>;
     loop {
         let answer = tokio::select! {
             biased;
@@ -143,7 +102,7 @@ async fn follow(server: &Arc<Server>) -> Result<(), String> {
                 }
                 continue;
             }
-            answer = follower.ask() => answer,
+            answer = follower.source.ask(follower.place) => answer,
         };
         // Never cancelled: the place must be that of the applied rows.
         let step = match answer {
@@ -152,8 +111,10 @@ async fn follow(server: &Arc<Server>) -> Result<(), String> {
         };
         match step {
             Ok(_) => {
+                failing = None;
+                follower.stand_in(false).await;
                 if complained.take().is_some() {
-                    tracing::info!("this server follows {} again", follower.remote.url());
+                    tracing::info!("this server follows {} again", follower.source.url());
                 }
                 pause = PAUSE_MIN;
             }
@@ -163,7 +124,9 @@ async fn follow(server: &Arc<Server>) -> Result<(), String> {
             }
             Err(Problem::Passing(why)) => {
                 following.note_problem(&why);
-                follower.look_elsewhere().await;
+                let since = *failing.get_or_insert_with(Instant::now);
+                follower.stand_in(since.elapsed() >= AWAY).await;
+                follower.source.look_elsewhere().await;
                 if complained.is_none_or(|last| last.elapsed() >= COMPLAINT) {
                     complained = Some(Instant::now());
                     tracing::warn!("this standby does not follow: {why}");
@@ -184,14 +147,6 @@ async fn follow(server: &Arc<Server>) -> Result<(), String> {
 }
 
 impl Follower {
-    /// Asks for the log. May be given up.
-    async fn ask(&mut self) -> Result<Bytes, Problem> {
-        self.look_at_security().await?;
-        let wanted = self.wanted();
-        let answer = self.remote.post(wire::LOG, &wanted, Some(ANSWER)).await?;
-        Ok(answer.bytes().await.map_err(|error| self.remote.away(&error))?)
-    }
-
     /// Answers the question for a promotion. Returns whether this server is the primary now.
     async fn answer(&mut self, promotion: Promotion) -> bool {
         let promoted = self.promote().await;
@@ -201,53 +156,15 @@ impl Follower {
         done
     }
 
-    /// Selects another server that may be the primary: the one in place of a fenced primary, or the next in the list.
-    async fn look_elsewhere(&mut self) {
-        let status: Result<Status, _> = self.remote.get(wire::STATUS, LOOK_ELSEWHERE).await;
-        if let Ok(status) = status
-            && status.role == Role::Fenced
-            && let Some(leader) = status.leader
-            && let Ok(remote) = Remote::new(self.server.config(), &leader.http)
-        {
-            tracing::info!(
-                "the primary {} was replaced by {}",
-                self.remote.url(),
-                remote.url()
-            );
-            self.remote = remote;
-            self.leader = Some(leader);
-            return;
-        }
-        if let Some(other) = self.others.pop_front() {
-            let before = std::mem::replace(&mut self.remote, other);
-            self.others.push_back(before);
-        }
-    }
-
-    fn wanted(&self) -> WantedLog {
-        WantedLog {
-            name: self.name.clone(),
-            url: leader::url(&self.server),
-            cluster_id: self.server.engine().cluster_id().to_string(),
-            term: self.server.copies().standing.term(),
-            position: self.place.position.0,
-            turn: self.place.turn,
-            security: self.security.0.clone(),
-        }
-    }
-
     /// Applies an answer. Returns whether it had all that there is.
-    async fn apply(&mut self, answer: Bytes) -> Result<bool, Problem> {
-        let unread =
-            |what: String| Problem::Passing(format!("an answer of the primary cannot be read: {what}"));
-        let end = answer
-            .iter()
-            .position(|byte| *byte == b'\n')
-            .ok_or_else(|| unread("it has no line".into()))?;
-        let head: LogHead =
-            serde_json::from_slice(&answer[..end]).map_err(|error| unread(error.to_string()))?;
-        let piece = answer.slice(end + 1..);
-        let (place, leader, security) = (self.place, head.leader, head.security);
+    async fn apply(&mut self, answer: Answer) -> Result<bool, Problem> {
+        let Answer {
+            leader,
+            security,
+            piece,
+            ..
+        } = answer;
+        let place = self.place;
         let (place, applied) = self
             .server
             .on_pool(move |server| {
@@ -256,7 +173,7 @@ impl Follower {
                         .map_err(|error| Failure::plain_io(format!("the directory security: {error}")))?;
                     server.security().reload();
                 }
-                Ok(apply(server, place, &leader, &piece))
+                Ok(apply(server, place, leader, &piece))
             })
             .await?;
         self.place = place;
@@ -264,8 +181,10 @@ impl Follower {
         if let Some(unfollowed) = applied.unfollowed {
             return Err(Problem::Copy(unfollowed.0));
         }
-        let is_all = head.is_end && place.position.0 >= head.end && place.turn >= head.turns;
-        self.server.copies().following.note(place, applied.rows, is_all);
+        let is_all = answer.is_end && place.position >= answer.end.position && place.turn >= answer.end.turn;
+        let current = answer.current.filter(|_| is_all);
+        let following = &self.server.copies().following;
+        following.note(place, applied.rows, current, &answer.problem);
         if applied.gone > 0 {
             tracing::debug!(
                 "{} cells of tables or families that are gone were left out",
@@ -290,53 +209,36 @@ impl Follower {
         Ok(())
     }
 
-    /// Makes the digest of the files of users again, now and then.
-    async fn look_at_security(&mut self) -> Result<(), Failure> {
-        if self.security.1.is_some_and(|last| last.elapsed() < SAVE) {
-            return Ok(());
-        }
-        let digest = self
-            .server
-            .on_pool(|server| {
-                leader::security_digest(&server.config().data.dir)
-                    .map_err(|error| Failure::plain_io(format!("the directory security: {error}")))
-            })
-            .await?;
-        self.security = (digest, Some(Instant::now()));
-        Ok(())
-    }
-
     fn begin_copy(&self) -> std::io::Result<()> {
         let standing = &self.server.copies().standing;
         standing.change(|stored| {
             stored.role = Role::Copying;
-            if let Some(leader) = &self.leader {
+            if let Some(leader) = self.source.leader() {
                 stored.leader = Some(leader.clone());
             }
         })
     }
 
-    /// Becomes the primary: fences the one before, if that answers, and takes what is left of its log. Returns term,
-    /// position, and whether the one before is fenced.
-    async fn promote(&mut self) -> Result<(u64, u64, bool), String> {
+    /// Becomes the primary: fences the one before, if that answers, and takes what is left of its log.
+    async fn promote(&mut self) -> Result<Became, String> {
         let server = Arc::clone(&self.server);
         let standing = &server.copies().standing;
         let term = standing.term() + 1;
-        let fence = fence(&server, term);
-        let fenced = match self.remote.ask::<Fenced>(wire::FENCE, &fence, FENCE).await {
-            Ok(fenced) => {
-                self.catch_up(&fenced).await?;
-                true
-            }
-            Err(Failed::Away { why, .. }) => {
-                tracing::warn!("the primary does not answer, and is fenced when it does: {why}");
-                false
-            }
-            Err(failed) => return Err(failed.to_string()),
+        let before = self.before()?;
+        let fenced = match &before {
+            Some(before) => self.fence(before, term).await?,
+            None => None,
         };
-        let before = standing.leader();
-        let place = self.place;
-        let url = self.remote.url().to_owned();
+        let mut problem = String::new();
+        match &fenced {
+            Some(fenced) => self.catch_up(fenced).await?,
+            None if self.follows_store() => problem = self.read_to_end().await?,
+            None => {}
+        }
+        let is_fenced = fenced.is_some();
+        let to_fence = standing.leader().map(|leader| leader.http);
+        let to_fence = to_fence.or_else(|| before.map(|before| before.url().to_owned()));
+        self.stand_in(false).await;
         let promoted = server.on_pool(move |server| {
             let engine = server.engine();
             engine.keep_turns()?;
@@ -345,41 +247,136 @@ impl Follower {
                 stored.role = Role::Primary;
                 stored.term = term;
                 stored.leader = None;
-                stored.to_fence = (!fenced).then(|| before.map_or(url, |leader| leader.http));
+                stored.to_fence = to_fence.filter(|_| !is_fenced);
+                stored.origin = None;
             });
             stored.map_err(|error| Failure::plain_io(format!("storing the standing: {error}")))
         });
         promoted.await.map_err(|failure| failure.message().to_owned())?;
+        self.source.end();
         tracing::info!("this server is the primary of term {term}");
-        Ok((term, place.position.0, fenced))
+        Ok(Became {
+            term,
+            position: self.place.position.0,
+            fenced: is_fenced,
+            lag: self.follows_store().then(|| server.copies().following.lag()),
+            problem,
+        })
+    }
+
+    /// Has `hbase:meta` in place of the primary, while that is away: a client whose get with `Consistency.TIMELINE` fails
+    /// at the primary reads there. The regions stay the primary's, and the replicas are here.
+    async fn stand_in(&self, is_away: bool) {
+        let server = &self.server;
+        let reads = server.config().standby.reads == StandbyReads::Stale && !self.follows_store();
+        let primary = server.copies().standing.leader().filter(|_| is_away && reads);
+        if primary.is_some() == server.placement().stands_in() {
+            return;
+        }
+        let primary = primary.as_ref().map(leader::server_name);
+        let changed = server
+            .on_pool(move |server| Ok(server.placement().set_absent(server.engine(), primary)?))
+            .await;
+        if let Err(failure) = changed {
+            tracing::warn!("the places of regions: {}", failure.message());
+        }
+    }
+
+    fn follows_store(&self) -> bool {
+        matches!(self.source, Source::Store(_))
+    }
+
+    /// The primary, as far as its HTTP port is known.
+    fn before(&self) -> Result<Option<Remote>, String> {
+        if let Some(remote) = self.source.remote() {
+            return Ok(Some(remote.clone()));
+        }
+        let Some(leader) = self.server.copies().standing.leader() else {
+            return Ok(None);
+        };
+        let remote = Remote::new(self.server.config(), &leader.http);
+        remote.map(Some).map_err(|failed| failed.to_string())
+    }
+
+    /// Fences the primary. Returns the end of its log; `None` if it does not answer.
+    async fn fence(&self, before: &Remote, term: u64) -> Result<Option<Fenced>, String> {
+        let fence = fence(&self.server, term);
+        match before.ask::<Fenced>(wire::FENCE, &fence, FENCE).await {
+            Ok(fenced) => Ok(Some(fenced)),
+            Err(Failed::Away { why, .. }) => {
+                tracing::warn!("the primary does not answer, and is fenced when it does: {why}");
+                Ok(None)
+            }
+            // A standby of its backups may have no right there.
+            Err(Failed::Refused { status, text, .. }) if self.follows_store() && status != 409 => {
+                tracing::warn!("the primary refuses to be fenced by this server: {text}");
+                Ok(None)
+            }
+            Err(failed) => Err(failed.to_string()),
+        }
+    }
+
+    /// One step of the log.
+    async fn step(&mut self) -> Result<bool, Problem> {
+        let answer = self.source.ask(self.place).await?;
+        self.apply(answer).await
     }
 
     /// Takes the log of a fenced primary up to its end.
     async fn catch_up(&mut self, end: &Fenced) -> Result<(), String> {
-        let until = Instant::now() + CATCH_UP;
+        let mut until = Instant::now() + CATCH_UP;
+        self.source.refresh();
         while self.place.position.0 < end.position || self.place.turn < end.turn {
-            let answer = self.ask().await;
-            let step = match answer {
-                Ok(answer) => self.apply(answer).await,
-                Err(problem) => Err(problem),
-            };
-            match step {
-                Ok(_) => {}
+            let before = self.place;
+            let away = match self.step().await {
+                Ok(_) => "it is not shipped yet".to_owned(),
                 Err(Problem::Copy(why)) => {
                     return Err(format!(
                         "the primary is fenced, and its last changes cannot be followed: {why}"
                     ));
                 }
-                Err(Problem::Passing(why)) if Instant::now() >= until => {
-                    return Err(format!(
-                        "the primary is fenced, and the end of its log was not received within {CATCH_UP:?}: {why}; this server is at position {} of {}. Repeat the command; with the primary stopped it goes on without the rest",
-                        self.place.position, end.position
-                    ));
+                Err(Problem::Passing(why)) => {
+                    tokio::time::sleep(PAUSE_MIN).await;
+                    why
                 }
-                Err(Problem::Passing(_)) => tokio::time::sleep(PAUSE_MIN).await,
+            };
+            if self.place != before {
+                until = Instant::now() + CATCH_UP;
+            }
+            if Instant::now() >= until {
+                return Err(format!(
+                    "the primary is fenced, and the end of its log was not received, and nothing of it within {CATCH_UP:?}: {away}; this server is at position {} of {}. Repeat the command; with the primary stopped it goes on without the rest",
+                    self.place.position, end.position
+                ));
             }
         }
         Ok(())
+    }
+
+    /// Takes what the store has of the log. Returns why not all of it; empty if it is all. Fails when a newer backup has
+    /// more.
+    async fn read_to_end(&mut self) -> Result<String, String> {
+        let mut until = Instant::now() + CATCH_UP;
+        self.source.refresh();
+        loop {
+            match self.step().await {
+                Ok(true) => return Ok(String::new()),
+                Ok(false) => until = Instant::now() + CATCH_UP,
+                Err(Problem::Copy(why)) => {
+                    return Err(format!(
+                        "this standby gets a new copy first: {why}. Repeat the command when it is a standby again"
+                    ));
+                }
+                Err(Problem::Passing(why)) if Instant::now() >= until => {
+                    tracing::warn!("the end of the shipped log was not read: {why}");
+                    return Ok(why);
+                }
+                Err(Problem::Passing(_)) => {
+                    self.source.look_elsewhere().await;
+                    tokio::time::sleep(PAUSE_MIN).await;
+                }
+            }
+        }
     }
 }
 
@@ -387,11 +384,11 @@ impl Follower {
 fn apply(
     server: &Server,
     mut place: Place,
-    leader: &Leader,
+    leader: Option<Leader>,
     piece: &[u8],
 ) -> (Place, Result<Applied, Failure>) {
     let standing = &server.copies().standing;
-    let learned = standing.change(|stored| stored.leader = Some(leader.clone()));
+    let learned = standing.change(|stored| stored.leader = leader.or(stored.leader.take()));
     if let Err(error) = learned {
         return (
             place,

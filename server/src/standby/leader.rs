@@ -7,7 +7,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use basalt_engine::engine::{Fed, Pin, Place};
+use basalt_backup::Primary;
+use basalt_engine::engine::{Fed, Pin, Place, ServerName};
 use basalt_engine::id::SeqId;
 use basalt_security::file::write_private;
 use base64::Engine as _;
@@ -76,6 +77,32 @@ pub(crate) fn own(server: &Server) -> Leader {
         port,
         start_code: instance.start_code().unsigned_abs(),
         http: url(server),
+    }
+}
+
+/// The name of a server, as in `hbase:meta`.
+pub(super) fn server_name(leader: &Leader) -> ServerName {
+    ServerName {
+        host: leader.host.clone(),
+        port: leader.port,
+        start_code: leader.start_code,
+    }
+}
+
+/// This server, as its backups name it to standbys that follow those.
+pub(crate) fn primary(server: &Server) -> Primary {
+    let Leader {
+        host,
+        port,
+        start_code,
+        http,
+    } = own(server);
+    Primary {
+        term: server.copies().standing.term(),
+        host,
+        port,
+        start_code,
+        http,
     }
 }
 
@@ -204,8 +231,20 @@ fn send_files(
 
 /// The files of the directory `security` that a standby has, too.
 fn security_files(data_dir: &Path) -> io::Result<Vec<(String, Vec<u8>)>> {
-    let dir = security_dir(data_dir);
-    let listed = match std::fs::read_dir(&dir) {
+    files_in(&security_dir(data_dir))
+}
+
+/// The files of users, rights and certificates in a directory, as they are sent.
+pub(super) fn read_security(dir: &Path) -> io::Result<SecurityFiles> {
+    let files = files_in(dir)?.into_iter();
+    let files = files.map(|(name, bytes)| (name, STANDARD.encode(bytes)));
+    Ok(SecurityFiles {
+        files: files.collect(),
+    })
+}
+
+fn files_in(dir: &Path) -> io::Result<Vec<(String, Vec<u8>)>> {
+    let listed = match std::fs::read_dir(dir) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
         listed => listed?,
     };
@@ -266,6 +305,10 @@ pub(crate) async fn log(server: &Arc<Server>, wanted: WantedLog) -> Result<Bytes
         )));
     };
     (*follower.http.lock()).clone_from(&wanted.url);
+    let reads = wanted.reads.as_ref().map(server_name);
+    let replica = server.copies().standbys.note_reads(&follower, reads);
+    let placed = server.placement().set_replica(server.engine(), replica);
+    placed.map_err(Failure::from)?;
     let place = Place {
         position: SeqId(wanted.position),
         turn: wanted.turn,
@@ -376,13 +419,7 @@ async fn changed_security(
             if security_digest(data_dir).map_err(failed)? == theirs {
                 return Ok(None);
             }
-            let files = security_files(data_dir).map_err(failed)?;
-            let files = files
-                .into_iter()
-                .map(|(name, bytes)| (name, STANDARD.encode(bytes)));
-            Ok(Some(SecurityFiles {
-                files: files.collect(),
-            }))
+            Ok(Some(read_security(&security_dir(data_dir)).map_err(failed)?))
         })
         .await
 }
@@ -522,13 +559,18 @@ pub(crate) fn status(server: &Server) -> Status {
         position: place.position.0,
         turn: place.turn,
         lag_ms: lag_ms.map(millis),
+        store: server
+            .config()
+            .followed_store()
+            .filter(|_| role == Role::Standby)
+            .map(str::to_owned),
         problem: following.problem(),
         alone: copies.standbys.is_alone(),
         standbys: standbys.collect(),
     }
 }
 
-fn millis(time: Duration) -> u64 {
+pub(crate) fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 

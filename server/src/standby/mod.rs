@@ -3,6 +3,9 @@
 //! ```text
 //! seed      before the engine opens: fetches a copy of all data from the primary, if the directory needs one
 //! follower  of a standby: requests the log, applies it, becomes the primary
+//! source    of a standby: the log that it follows, one of the next two
+//! direct    the primary's log, from its HTTP port
+//! stored    the primary's log, from the store of its backups
 //! leader    of a primary: sends copies and the log, accepts a fence, checks whether it was replaced
 //! remote    requests to the other server's HTTP port
 //! wire      requests and replies of both
@@ -17,6 +20,9 @@
 //!    the primary of the next term. A primary that does not answer is fenced as soon as it does; a primary that
 //!    starts asks its standbys first.
 //!
+//! A standby of a store gets its copy from the newest backup, and the log as the primary ships it: the primary is
+//! asked for nothing, and knows nothing of it. It is fenced by a promotion if it can be reached.
+//!
 //! Invariants:
 //! - At any time one server at most takes calls in a term.
 //! - A primary acknowledges no write once it is fenced, and reads its last position after that: the next primary has
@@ -25,8 +31,11 @@
 //!
 //! State: `server::copies::{standing, standbys}`. HTTP: `http::standby`.
 
+mod direct;
 pub(crate) mod follower;
 pub(crate) mod leader;
 mod remote;
 pub(crate) mod seed;
+mod source;
+mod stored;
 pub(crate) mod wire;

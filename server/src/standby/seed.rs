@@ -1,7 +1,8 @@
 //! Before the engine opens: decides whether this server is a standby, and fetches a copy of the primary's data if the
 //! directory needs one.
 //!
-//! 1. The copy is fetched into `DIR/copying`. A fetch that was cut short begins again.
+//! 1. The copy is fetched into `DIR/copying`, from the primary, or from the newest backup in the store that is followed.
+//!    A fetch from the primary that was cut short begins again.
 //! 2. The engine makes a database of it there.
 //! 3. `standing` says that this is a standby that is copying. What the directory had goes, the database's
 //!    file `CURRENT` first, and the copy's files move to its place, `CURRENT` last.
@@ -20,9 +21,10 @@ use basalt_engine::fs::RealFs;
 use basalt_engine::id::SeqId;
 
 use super::remote::{Failed, Remote};
+use super::stored;
 use super::wire::{self, CopyHead, LINE_BYTES_MAX, WantedCopy};
 use crate::config::{Config, security_dir};
-use crate::server::copies::standing::{Leader, Role, Stored};
+use crate::server::copies::standing::{Leader, Origin, Role, Stored};
 
 /// Name of the directory of an unfinished copy.
 const COPYING: &str = "copying";
@@ -64,6 +66,7 @@ pub(crate) async fn prepare(config: &Config, url: &str) -> Result<(), Failure> {
     let follow = &config.standby.follow;
     let stored = Stored::read(dir)?;
     let has_database = dir.join(CURRENT).exists();
+    let known = stored.clone();
     let leader = match stored.map(|stored| (stored.role, stored.leader)) {
         None if follow.is_empty() => return Ok(()),
         None if has_database => {
@@ -93,24 +96,27 @@ pub(crate) async fn prepare(config: &Config, url: &str) -> Result<(), Failure> {
             )
             .into());
         }
-        Some((Role::Standby, _)) if has_database => return Ok(()),
+        Some((Role::Standby, _)) if has_database => return check_followed(config, known.as_ref()).await,
         Some((Role::Standby | Role::Copying, leader)) => leader,
         None => None,
     };
+    fs::create_dir_all(dir).map_err(|error| format!("creating {}: {error}", dir.display()))?;
+    if config.followed_store().is_some() {
+        return prepare_stored(config, known.as_ref()).await;
+    }
     let urls = primaries(config, leader.as_ref());
     if urls.is_empty() {
         return Err("this standby does not know its primary: set standby.follow".into());
     }
-    fs::create_dir_all(dir).map_err(|error| format!("creating {}: {error}", dir.display()))?;
     let mut complained = false;
     loop {
         let mut refusals = Vec::new();
         for from in &urls {
             let remote = Remote::new(config, from)?;
             match fetch(config, &remote, url).await {
-                Ok(head) => {
+                Ok(copied) => {
                     let dir = dir.clone();
-                    tokio::task::spawn_blocking(move || install(&dir, &head)).await??;
+                    tokio::task::spawn_blocking(move || install(&dir, copied)).await??;
                     return Ok(());
                 }
                 Err(Unfetched::Away(why)) => {
@@ -125,6 +131,99 @@ pub(crate) async fn prepare(config: &Config, url: &str) -> Result<(), Failure> {
             return Err(refusals.join("; ").into());
         }
         tokio::time::sleep(PAUSE).await;
+    }
+}
+
+/// Refuses backups that an existing standby cannot follow. A store that is away may be back later.
+async fn check_followed(config: &Config, stored: Option<&Stored>) -> Result<(), Failure> {
+    if config.followed_store().is_none() {
+        let is_stored = stored.is_some_and(|stored| stored.origin.is_some());
+        if is_stored && config.standby.follow.is_empty() {
+            return Err("this standby follows backups: set standby.follow to their URL".into());
+        }
+        return Ok(());
+    }
+    match stored::open(config).await {
+        Ok(vault) => Ok(stored::check_cluster(&vault, stored)?),
+        Err(error) if is_away(&error) => {
+            tracing::warn!("the backups to follow cannot be read now: {error}");
+            Ok(())
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn is_away(error: &basalt_backup::Error) -> bool {
+    matches!(error, basalt_backup::Error::Store { .. }) && !error.is_damage()
+}
+
+/// Makes the directory a copy of the newest backup. Waits for a store that is away.
+async fn prepare_stored(config: &Config, known: Option<&Stored>) -> Result<(), Failure> {
+    let mut complained = false;
+    loop {
+        match fetch_backup(config, known).await {
+            Ok(copied) => {
+                let dir = config.data.dir.clone();
+                return tokio::task::spawn_blocking(move || install(&dir, copied)).await?;
+            }
+            Err(Unfetched::Away(why)) => {
+                if !std::mem::replace(&mut complained, true) {
+                    tracing::warn!("no copy of the newest backup yet, it is tried again: {why}");
+                }
+            }
+            Err(Unfetched::Refused(why)) => return Err(why.into()),
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
+}
+
+/// Fetches the newest backup into the directory for unfinished copies.
+async fn fetch_backup(config: &Config, known: Option<&Stored>) -> Result<Stored, Unfetched> {
+    let vault = stored::open(config).await?;
+    stored::check_cluster(&vault, known).map_err(Unfetched::Refused)?;
+    let plan = vault.newest().await?;
+    if let [_, ..] = plan.left_out() {
+        tracing::warn!(
+            "backup {} is not encrypted, and has no users: this server has those of its own directory, if any",
+            plan.id()
+        );
+    }
+    let into = config.data.dir.join(COPYING);
+    if !stored::is_begun(&into, &plan) {
+        match fs::remove_dir_all(&into) {
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(error.into()),
+            _ => fs::create_dir_all(&into)?,
+        }
+    }
+    tracing::info!("a copy is made of backup {} at {}", plan.id(), vault.url());
+    stored::fetch(&vault, &plan, &into).await?;
+    fs::write(into.join(MANIFEST), &plan.manifest)?;
+    remove(&into.join(basalt_backup::DONE))?;
+    let place = Place {
+        position: SeqId(plan.position()).next(),
+        turn: plan.log_place().turns,
+    };
+    let origin = Origin {
+        run: plan.log_place().run,
+        cluster_id: plan.cluster_id().to_owned(),
+    };
+    let term = plan.primary().map_or(0, |primary| primary.term);
+    let term = term.max(known.map_or(0, |known| known.term));
+    Ok(Stored::standby(
+        term,
+        stored::leader_of(&plan),
+        place,
+        Some(origin),
+    ))
+}
+
+impl From<basalt_backup::Error> for Unfetched {
+    fn from(error: basalt_backup::Error) -> Self {
+        if is_away(&error) {
+            Self::Away(error.to_string())
+        } else {
+            Self::Refused(error.to_string())
+        }
     }
 }
 
@@ -211,7 +310,7 @@ impl Answer {
 }
 
 /// Fetches a copy into the directory for unfinished ones.
-async fn fetch(config: &Config, remote: &Remote, url: &str) -> Result<CopyHead, Unfetched> {
+async fn fetch(config: &Config, remote: &Remote, url: &str) -> Result<Stored, Unfetched> {
     let into = config.data.dir.join(COPYING);
     match fs::remove_dir_all(&into) {
         Err(error) if error.kind() != ErrorKind::NotFound => return Err(error.into()),
@@ -278,7 +377,11 @@ async fn fetch(config: &Config, remote: &Remote, url: &str) -> Result<CopyHead, 
         written.set_len(file.length)?;
         written.sync_all()?;
     }
-    Ok(head)
+    let place = Place {
+        position: SeqId(head.position),
+        turn: head.turn,
+    };
+    Ok(Stored::standby(head.term, Some(head.leader), place, None))
 }
 
 /// State of the primary's manifest, in an unfinished copy.
@@ -291,8 +394,8 @@ fn private(path: &Path) -> io::Result<File> {
     options.write(true).create_new(true).mode(0o600).open(path)
 }
 
-/// Makes the copy the directory's database. Blocks.
-fn install(dir: &Path, head: &CopyHead) -> Result<(), Failure> {
+/// Makes the copy the directory's database, of a standby that stands there. Blocks.
+fn install(dir: &Path, mut stored: Stored) -> Result<(), Failure> {
     let copy = dir.join(COPYING);
     let from = copy.join(MANIFEST);
     let manifest = fs::read(&from)?;
@@ -300,14 +403,6 @@ fn install(dir: &Path, head: &CopyHead) -> Result<(), Failure> {
     fs::remove_file(&from)?;
     restore.install(&RealFs, &copy)?;
     Engine::builder().settle(&restore, &copy)?;
-    let mut stored = Stored::standby(
-        head.term,
-        head.leader.clone(),
-        Place {
-            position: SeqId(head.position),
-            turn: head.turn,
-        },
-    );
     stored.role = Role::Copying;
     stored.write(dir)?;
     let named = |path: &Path| {

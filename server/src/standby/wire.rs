@@ -86,6 +86,8 @@ pub(crate) struct WantedLog {
     pub(crate) turn: u64,
     /// Digest of the files of users, rights and certificates that it has.
     pub(crate) security: String,
+    /// The standby as clients reach it, if it serves reads.
+    pub(crate) reads: Option<Leader>,
 }
 
 /// The line before a piece of the log.
@@ -136,6 +138,9 @@ pub(crate) struct Status {
     pub(crate) turn: u64,
     /// Of a standby: milliseconds since it last had everything.
     pub(crate) lag_ms: Option<u64>,
+    /// Of a standby that follows the backups of the primary: their URL.
+    #[serde(default)]
+    pub(crate) store: Option<String>,
     /// Of a standby: why it does not follow.
     pub(crate) problem: String,
     /// Of a primary with `standby.sync = "standby"`: whether writes wait for no standby.
@@ -169,4 +174,10 @@ pub(crate) struct Promoted {
     /// Whether the primary before has said that it takes no more writes.
     pub(crate) fenced: bool,
     pub(crate) took_ms: u64,
+    /// Of a standby that followed backups: time since the last point that it has.
+    #[serde(default)]
+    pub(crate) lag_ms: Option<u64>,
+    /// Why the end of the shipped log was not read; empty if it was.
+    #[serde(default)]
+    pub(crate) problem: String,
 }

@@ -18,7 +18,7 @@ use basalt_idl::native::messages::{
 };
 use basalt_idl::native::znode;
 
-use crate::native::{description, primary_name};
+use crate::native::{description, meta_name, primary_name};
 use crate::security::Caller;
 use crate::server::Server;
 use crate::service::AdminCall;
@@ -111,7 +111,7 @@ impl<'a> Nodes<'a> {
                 cluster_id: cluster::cluster_id(&self.call).ok()?,
             })),
             "meta-region-server" => Some(data(&MetaRegionServer {
-                server: primary_name(self.server),
+                server: meta_name(self.server),
                 rpc_version: Some(0),
                 state: Some(region_state::State::Open.into()),
             })),

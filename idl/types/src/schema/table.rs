@@ -120,6 +120,11 @@ impl TableDescriptor {
         parse_bool(&self.attributes, "READONLY", false)
     }
 
+    /// REGION_REPLICATION: number of copies of each region, its own included.
+    pub fn region_replication(&self) -> i32 {
+        parse_attribute(&self.attributes, "REGION_REPLICATION", 1_i32).unwrap_or(1)
+    }
+
     /// DURABILITY.
     #[inline]
     pub fn durability(&self) -> Durability {

@@ -175,9 +175,6 @@ impl Engine {
     /// them. All of it is durable here.
     #[doc(hidden)]
     pub fn read_feed(&self, feed: &mut Feed, bytes_max: u64, out: &mut Vec<u8>) -> Result<Fed> {
-        let begin = out.len();
-        out.push(PIECE_VERSION);
-        out.extend_from_slice(&[0; size_of::<u64>()]);
         let mut items = Items::default();
         let is_end = feed.tail.read(bytes_max, &mut |edit| {
             items.add(&edit);
@@ -186,30 +183,17 @@ impl Engine {
         let next = feed.tail.position();
         // Read after the log: a turn is noted before rows that need it are written.
         let Some(turns) = self.open_catalog()?.turns_after(feed.turn) else {
-            out.truncate(begin);
             return Ok(Fed::TurnsGone);
         };
         // Read after the log, too: not before the timestamp of any row in the piece.
         let assigned_ms = self.catalog.shared().timestamps.greatest();
-        out[begin + 1..][..size_of::<u64>()].copy_from_slice(&assigned_ms.to_le_bytes());
-        let due = turns.into_iter().take_while(|turn| turn.position < next);
-        for turn in due {
-            if !seeded::is_on("standby-turns-before-rows") {
-                items.put_until(turn.position, out);
-            }
-            feed.turn = turn.number;
-            put_turn(&turn, out);
-        }
-        items.put_rest(out);
-        out.push(END);
-        put_varint(out, next.0);
-        put_varint(out, feed.turn);
-        let checksum = crc32c(&out[begin..]);
-        out.extend_from_slice(&checksum.to_le_bytes());
-        let place = Place {
+        let due = turns.iter().take_while(|turn| turn.position < next);
+        let end = Place {
             position: next,
             turn: feed.turn,
         };
+        let place = items.put_piece(assigned_ms, due, end, out);
+        feed.turn = place.turn;
         Ok(Fed::Piece(place, is_end))
     }
 
@@ -442,7 +426,7 @@ fn splits_of(regions: &[RegionMeta]) -> Vec<Vec<u8>> {
 
 /// Encoded items of edits, with their places.
 #[derive(Debug, Default)]
-struct Items {
+pub(super) struct Items {
     bytes: Vec<u8>,
     /// First sequence id and end of each.
     ends: Vec<(SeqId, usize)>,
@@ -451,7 +435,7 @@ struct Items {
 }
 
 impl Items {
-    fn add(&mut self, tailed: &TailedEdit<'_>) {
+    pub(super) fn add(&mut self, tailed: &TailedEdit<'_>) {
         // Rows of a table that is not known any more are gone with it.
         let Some(table) = &tailed.table else { return };
         let bytes = &mut self.bytes;
@@ -480,6 +464,34 @@ impl Items {
         };
         out.extend_from_slice(&self.bytes[begin..end]);
         self.out = (items, end);
+    }
+
+    /// Appends a piece of the items, with the turns at their places, that ends at `end`. Returns the end, behind the
+    /// turns.
+    pub(super) fn put_piece<'a>(
+        mut self,
+        assigned_ms: u64,
+        turns: impl Iterator<Item = &'a Turn>,
+        mut end: Place,
+        out: &mut Vec<u8>,
+    ) -> Place {
+        let begin = out.len();
+        out.push(PIECE_VERSION);
+        out.extend_from_slice(&assigned_ms.to_le_bytes());
+        for turn in turns {
+            if !seeded::is_on("standby-turns-before-rows") {
+                self.put_until(turn.position, out);
+            }
+            end.turn = turn.number;
+            put_turn(turn, out);
+        }
+        self.put_rest(out);
+        out.push(END);
+        put_varint(out, end.position.0);
+        put_varint(out, end.turn);
+        let checksum = crc32c(&out[begin..]);
+        out.extend_from_slice(&checksum.to_le_bytes());
+        end
     }
 
     fn put_rest(&mut self, out: &mut Vec<u8>) {

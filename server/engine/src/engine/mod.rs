@@ -44,6 +44,8 @@ mod read;
 mod read_ahead;
 mod replicate;
 mod rows;
+#[cfg(feature = "server")]
+mod shipped;
 mod snapshots;
 mod table;
 mod upkeep;
@@ -77,6 +79,9 @@ pub use read::{RowsSeen, Scanner};
 #[cfg(feature = "server")]
 use replicate::Source;
 pub use rows::{Row, Rows};
+#[cfg(feature = "server")]
+#[doc(hidden)]
+pub use shipped::ShippedFeed;
 pub use table::Table;
 
 /// How a fetch ended.

@@ -70,7 +70,7 @@ const LOCK_FILE: &str = "LOCK";
 
 /// Margin after the high-water mark in the manifest, twice the time that the mark may lag behind.
 /// Cells in the log with a time up to this are taken to be stamped by the server, not by a client.
-const STAMP_SLACK_MS: u64 = 120_000;
+pub(crate) const STAMP_SLACK_MS: u64 = 120_000;
 
 /// Divisor of the memstores' limit: the memory of flushed memstores that may be kept for the next
 /// ones besides. A region under load has one memstore in use and one in a flush, so most of the

@@ -62,6 +62,19 @@ impl Restore {
         self.state.tables.keys().cloned().collect()
     }
 
+    /// All regions, with their tables.
+    #[cfg(feature = "server")]
+    pub(crate) fn regions(&self) -> impl Iterator<Item = (crate::id::RegionId, &TableName)> {
+        let regions = self.state.regions.values();
+        regions.map(|region| (region.meta.id, &region.meta.table))
+    }
+
+    /// The greatest assigned timestamp that the manifest states.
+    #[cfg(feature = "server")]
+    pub(crate) fn timestamp_ms(&self) -> u64 {
+        self.state.timestamp_ms
+    }
+
     /// Brings the state over a turn. Snapshots that were taken since the pin are left out, since their files are
     /// not in it, and so are splits and merges: the regions stay those of the pin.
     pub fn follow(&mut self, turn: &[u8]) -> Result<()> {

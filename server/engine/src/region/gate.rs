@@ -45,6 +45,11 @@ pub trait RegionDirectory: fmt::Debug + Send + Sync {
     /// Where a region is. Regions of system tables are never reported as added.
     fn location(&self, region: RegionId) -> RegionLocation;
 
+    /// The server that has a second copy of all regions, and takes reads of replicas.
+    fn replica(&self) -> Option<ServerName> {
+        None
+    }
+
     /// Regions of one table are added, in key order. `origin`: the region whose split made them, or
     /// the first of those that were merged.
     fn added(&self, _regions: &[Arc<RegionInfo>], _origin: Option<RegionId>) {}

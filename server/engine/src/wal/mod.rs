@@ -49,6 +49,8 @@ mod roll;
 mod room;
 mod segment;
 mod spare;
+// Shipped logs are followed by servers only.
+#[cfg_attr(not(feature = "server"), allow(dead_code))]
 mod tail;
 mod writer;
 
@@ -93,6 +95,8 @@ pub(crate) use self::reader::{refuse_newer, require_segments};
 pub use self::recover::recover;
 pub(crate) use self::room::Reserved;
 pub(crate) use self::segment::MAGIC;
+#[cfg(feature = "server")]
+pub(crate) use self::tail::Shipped;
 pub(crate) use self::tail::Tail;
 pub(crate) use crate::record::edit::origin_bytes;
 

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use basalt_engine::engine::{RegionDirectory, RegionGate, RegionInfo, RegionLocation, ServerName};
 use basalt_engine::schema::{Escaped, TableName};
 use basalt_engine::{Engine, Error, RegionId, Result};
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 
 use self::balance::balance;
 
@@ -46,6 +46,10 @@ pub(crate) struct Placement {
     servers: Vec<ServerName>,
     /// No other lock is taken under its own.
     regions: RwLock<Regions>,
+    /// The standby that serves reads.
+    replica: Mutex<Option<ServerName>>,
+    /// At a standby that serves reads: the primary, while that is away.
+    absent: Mutex<Option<ServerName>>,
 }
 
 #[derive(Debug, Default)]
@@ -63,7 +67,36 @@ impl Placement {
         Self {
             servers,
             regions: RwLock::default(),
+            replica: Mutex::default(),
+            absent: Mutex::default(),
         }
+    }
+
+    /// Stands in for a primary that is away, or no more: regions are said to be there, and their replicas here.
+    pub(crate) fn set_absent(&self, engine: &Engine, primary: Option<ServerName>) -> Result<()> {
+        if *self.absent.lock() == primary {
+            return Ok(());
+        }
+        engine.change_locations(|| {
+            *self.absent.lock() = primary;
+            Ok(())
+        })
+    }
+
+    /// Whether this server has `hbase:meta` in place of a primary that is away.
+    pub(crate) fn stands_in(&self) -> bool {
+        self.absent.lock().is_some()
+    }
+
+    /// Sets the server that takes reads of replicas.
+    pub(crate) fn set_replica(&self, engine: &Engine, replica: Option<ServerName>) -> Result<()> {
+        if *self.replica.lock() == replica {
+            return Ok(());
+        }
+        engine.change_locations(|| {
+            *self.replica.lock() = replica;
+            Ok(())
+        })
     }
 
     /// The names of all servers.
@@ -203,10 +236,18 @@ impl Regions {
 impl RegionDirectory for Placement {
     fn location(&self, region: RegionId) -> RegionLocation {
         let place = self.place(region);
+        let absent = self.absent.lock().clone();
         RegionLocation {
-            server: self.servers[usize::from(place.server)].clone(),
+            server: absent.unwrap_or_else(|| self.servers[usize::from(place.server)].clone()),
             is_open: !place.is_unassigned,
         }
+    }
+
+    fn replica(&self) -> Option<ServerName> {
+        if self.stands_in() {
+            return self.servers.first().cloned();
+        }
+        self.replica.lock().clone()
     }
 
     fn added(&self, added: &[Arc<RegionInfo>], origin: Option<RegionId>) {

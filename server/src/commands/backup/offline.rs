@@ -26,7 +26,7 @@ pub(super) async fn run(dir: PathBuf, wanted: &Backup) -> Result<ExitCode, Failu
     let (engine, pin) = engine.await??;
     let vault = Vault::open_or_begin(store, key, &engine.cluster_id().to_string()).await?;
     // No log is shipped by a server that is stopped: its name is of no run.
-    let point = of_pin(&pin, &dir, "")?;
+    let point = of_pin(&pin, &dir, "", None)?;
     let options = CopyOptions {
         parallel: wanted.parallel.into(),
         max_rate: wanted.max_rate.unwrap_or_default(),

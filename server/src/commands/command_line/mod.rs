@@ -491,10 +491,13 @@ pub(crate) struct Serve {
     /// server ends with its exit code.
     #[arg(last = true, requires = "ephemeral", value_name = "COMMAND")]
     pub(crate) run: Vec<OsString>,
-    /// Be a standby of the server with this HTTP address: get its data, and follow it. Short for
-    /// `--set standby.follow=URL`.
+    /// Be a standby of the server with this HTTP address, or of the one whose backups have this URL (file:/DIR, s3:,
+    /// gs:, az:): get its data, and follow it. Short for `--set standby.follow=URL`.
     #[arg(long, value_name = "URL", conflicts_with = "ephemeral")]
     pub(crate) follow: Option<String>,
+    /// File with the key of encrypted backups. Short for `--set backup.key_file=FILE`.
+    #[arg(long, value_name = "FILE", conflicts_with = "ephemeral")]
+    pub(crate) key_file: Option<PathBuf>,
     /// Acknowledge a write when a standby has it, too. Short for `--set standby.sync=standby`.
     #[arg(long, value_name = "WHEN", value_parser = ["none", "standby"])]
     pub(crate) sync: Option<String>,

@@ -10,9 +10,22 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::observe::metrics::names;
 
-/// Asks for the change to the primary. The answer is the term, the position, and whether the primary before is fenced;
-/// or why not.
-pub(crate) type Promotion = oneshot::Sender<Result<(u64, u64, bool), String>>;
+/// Asks for the change to the primary. The answer may be why not.
+pub(crate) type Promotion = oneshot::Sender<Result<Became, String>>;
+
+/// A standby that has become the primary.
+#[derive(Clone, Debug)]
+pub(crate) struct Became {
+    pub(crate) term: u64,
+    /// Where its copy of the log ended.
+    pub(crate) position: u64,
+    /// Whether the primary before has said that it takes no more writes.
+    pub(crate) fenced: bool,
+    /// Of a standby that followed backups: time since the last point that it had.
+    pub(crate) lag: Option<Duration>,
+    /// Why the end of the shipped log was not read; empty if it was.
+    pub(crate) problem: String,
+}
 
 /// State of a standby that follows.
 #[derive(Debug)]
@@ -63,14 +76,15 @@ impl Following {
         self.figures.lock().problem.clone()
     }
 
-    /// Notes an answer that was applied.
-    pub(crate) fn note(&self, place: Place, rows: u64, is_end: bool) {
+    /// Notes an answer that was applied. `current`: the standby has everything of then. The problem is that of a source
+    /// that answers, and has no more for now.
+    pub(crate) fn note(&self, place: Place, rows: u64, current: Option<Instant>, problem: &str) {
         self.rows.increment(rows);
         let mut figures = self.figures.lock();
         figures.place = place;
-        figures.problem.clear();
-        if is_end {
-            figures.current = Instant::now();
+        problem.clone_into(&mut figures.problem);
+        if let Some(current) = current {
+            figures.current = current.max(figures.current);
         }
     }
 

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use basalt_engine::engine::{Feed, Place};
+use basalt_engine::engine::{Feed, Place, ServerName};
 use basalt_engine::id::SeqId;
 use basalt_engine::{Engine, Error};
 use metrics::{Counter, Gauge, counter, gauge};
@@ -34,6 +34,8 @@ pub(crate) struct Follower {
     pub(crate) name: String,
     /// URL of its HTTP port.
     pub(crate) http: Mutex<String>,
+    /// Where clients reach it, if it serves reads.
+    reads: Mutex<Option<ServerName>>,
     /// The log, read up to what it was sent.
     pub(crate) feed: tokio::sync::Mutex<Option<(Place, Feed)>>,
     position: AtomicU64,
@@ -65,6 +67,7 @@ impl Follower {
         Self {
             name: name.to_owned(),
             http: Mutex::new(http.to_owned()),
+            reads: Mutex::default(),
             feed: tokio::sync::Mutex::default(),
             position: AtomicU64::new(place.position.0),
             turn: AtomicU64::new(place.turn),
@@ -183,6 +186,12 @@ impl Standbys {
 
     fn note_count(&self) {
         self.count.store(self.all.read().len(), Ordering::Release);
+    }
+
+    /// Records where clients reach a standby that serves reads. Returns the one that takes those of replicas.
+    pub(crate) fn note_reads(&self, follower: &Follower, reads: Option<ServerName>) -> Option<ServerName> {
+        *follower.reads.lock() = reads;
+        self.all.read().values().find_map(|one| one.reads.lock().clone())
     }
 
     /// Wakes the requests that wait for something new.

@@ -85,20 +85,33 @@ pub(crate) struct Stored {
     is_new: bool,
     /// Primary: URL of the one before, until that has confirmed the fence.
     pub(crate) to_fence: Option<String>,
+    /// Standby of a store of backups: where its copy is from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) origin: Option<Origin>,
+}
+
+/// The backup that a standby's copy was made of.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Origin {
+    /// The primary's run: names the log that goes on from the backup.
+    pub(crate) run: String,
+    pub(crate) cluster_id: String,
 }
 
 impl Stored {
     /// A standby at that place.
-    pub(crate) fn standby(term: u64, leader: Leader, place: Place) -> Self {
+    pub(crate) fn standby(term: u64, leader: Option<Leader>, place: Place, origin: Option<Origin>) -> Self {
         Self {
             format: FORMAT,
             role: Role::Standby,
             term,
-            leader: Some(leader),
+            leader,
             position: place.position.0,
             turn: place.turn,
             is_new: true,
             to_fence: None,
+            origin,
         }
     }
 
@@ -170,6 +183,10 @@ impl Standing {
 
     pub(crate) fn is_primary(&self) -> bool {
         self.role.load(Ordering::Acquire) == Role::Primary as u8
+    }
+
+    pub(crate) fn is_standby(&self) -> bool {
+        self.role.load(Ordering::Acquire) == Role::Standby as u8
     }
 
     pub(crate) fn term(&self) -> u64 {
@@ -302,7 +319,9 @@ mod tests {
             position: SeqId(70),
             turn: 4,
         };
-        Stored::standby(5, leader(1), place).write(dir.path()).unwrap();
+        Stored::standby(5, Some(leader(1)), place, None)
+            .write(dir.path())
+            .unwrap();
         let standing = Standing::load(dir.path()).unwrap();
         assert_eq!((standing.role(), standing.term()), (Role::Standby, 5));
         assert_eq!(standing.stored().place(), place);

@@ -9,7 +9,7 @@ use basalt_client::Client;
 use super::*;
 
 /// A client that puts numbered rows one after the other, and knows the last number that was acknowledged.
-struct Writer {
+pub(super) struct Writer {
     acknowledged: Arc<AtomicU32>,
     stop: Arc<AtomicBool>,
     thread: Option<std::thread::JoinHandle<()>>,
@@ -17,7 +17,7 @@ struct Writer {
 
 impl Writer {
     /// Writes until it is stopped, or a write fails.
-    fn start(address: SocketAddr, from: u32) -> Self {
+    pub(super) fn start(address: SocketAddr, from: u32) -> Self {
         let (acknowledged, stop) = (Arc::new(AtomicU32::new(from)), Arc::new(AtomicBool::new(false)));
         let thread = std::thread::spawn({
             let (acknowledged, stop) = (Arc::clone(&acknowledged), Arc::clone(&stop));
@@ -44,17 +44,17 @@ impl Writer {
         }
     }
 
-    fn acknowledged(&self) -> u32 {
+    pub(super) fn acknowledged(&self) -> u32 {
         self.acknowledged.load(Ordering::Acquire)
     }
 
-    fn await_writes(&self, count: u32) {
+    pub(super) fn await_writes(&self, count: u32) {
         let from = self.acknowledged();
         until("writes are acknowledged", || self.acknowledged() >= from + count);
     }
 
     /// Ends it; returns how many rows were acknowledged.
-    fn end(mut self) -> u32 {
+    pub(super) fn end(mut self) -> u32 {
         self.stop.store(true, Ordering::Release);
         let thread = self.thread.take().expect("it was started");
         thread.join().expect("it does not panic");
@@ -64,7 +64,7 @@ impl Writer {
 
 /// The number of rows of `t`, which are those from 0 on without a gap.
 #[track_caller]
-fn rows(node: &Node) -> u32 {
+pub(super) fn rows(node: &Node) -> u32 {
     let cells = node.cells("t");
     for (number, cell) in cells.iter().enumerate() {
         assert!(

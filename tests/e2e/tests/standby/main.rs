@@ -16,6 +16,7 @@ mod following;
 mod histories;
 mod refusals;
 mod secure;
+mod stores;
 
 /// Memstores and segments so small that files and segments come and go during a test.
 const SMALL: [&str; 2] = ["memstore.flush_bytes=1048576", "wal.segment_bytes=1048576"];

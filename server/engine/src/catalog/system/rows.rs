@@ -4,6 +4,7 @@
 //! hbase:meta        row                       column
 //!                   name of the table         table:state
 //!                   name of the region        info:regioninfo, seqnumDuringOpen, server, serverstartcode, sn, state
+//!                                             with a replica's server also seqnumDuringOpen_0001, server_0001, ...
 //!                                             rep_barrier:seqnumDuringOpen, if a family of the table has a global scope
 //! hbase:namespace   name of the namespace     info:d
 //! hbase:acl         name of the table,        l:user, l:user,family, l:user,family,qualifier
@@ -31,6 +32,8 @@ const INFO: &[u8] = b"info";
 const REP_BARRIER: &[u8] = b"rep_barrier";
 const TABLE: &[u8] = b"table";
 const RIGHTS: &[u8] = b"l";
+/// Ends the columns of the first replica (HBase: `RegionInfo.REPLICA_ID_FORMAT`).
+const REPLICA: &str = "_0001";
 
 /// A region to list.
 struct Listing {
@@ -49,6 +52,7 @@ pub(super) fn meta(
 ) -> Result<Vec<CellBatch>> {
     let locate = |region| directory.map(|directory| directory.location(region));
     let started = started_ms(directory);
+    let replica = directory.and_then(RegionDirectory::replica);
     let system = others.iter().map(|(table, descriptor)| {
         let region = Listing {
             region: RegionInfo::of_meta(&table.region(&descriptor.name)),
@@ -86,7 +90,8 @@ pub(super) fn meta(
         row.put(&mut cells[2], "state", &messages::table_state(*state));
         cells[2].end_row(false);
         for listing in regions {
-            region_row(&mut cells, listing, descriptor, *state, started)?;
+            let replica = replica.as_ref().filter(|_| descriptor.region_replication() > 1);
+            region_row(&mut cells, listing, replica, descriptor, *state, started)?;
         }
     }
     Ok(cells.into())
@@ -95,6 +100,7 @@ pub(super) fn meta(
 fn region_row(
     cells: &mut [CellBatch; 3],
     listing: &Listing,
+    replica: Option<&ServerName>,
     table: &TableDescriptor,
     state: TableState,
     started_ms: u64,
@@ -104,30 +110,53 @@ fn region_row(
     let open_seq = listing.open_seq.to_be_bytes();
     let mut row = Row::new(Named::Region, &name, INFO, time)?;
     row.put(info, "regioninfo", &messages::region_info(&listing.region));
-    row.put(info, "seqnumDuringOpen", &open_seq);
-    if let Some(RegionLocation { server, .. }) = &listing.location {
-        let ServerName {
-            host,
-            port,
-            start_code,
-        } = server;
-        row.put(info, "server", format!("{host}:{port}").as_bytes());
-        row.put(info, "serverstartcode", &start_code.to_be_bytes());
-        row.put(info, "sn", server.to_string().as_bytes());
-    }
     // As in HBase, a closed region still has its last server.
     let is_open = listing.location.as_ref().is_none_or(|location| location.is_open);
     let region_state = match state {
         TableState::Enabled if is_open => "OPEN",
         _ => "CLOSED",
     };
-    row.put(info, "state", region_state.as_bytes());
+    let own = listing.location.as_ref().map(|location| &location.server);
+    let mut columns = columns("", own, open_seq, region_state);
+    if replica.is_some() {
+        columns.extend(self::columns(REPLICA, replica, open_seq, region_state));
+    }
+    columns.sort();
+    for (qualifier, value) in columns {
+        row.put(info, &qualifier, &value);
+    }
     info.end_row(false);
     if table.has_global_scope() {
         Row::new(Named::Region, &name, REP_BARRIER, time)?.put(rep_barrier, "seqnumDuringOpen", &open_seq);
         rep_barrier.end_row(false);
     }
     Ok(())
+}
+
+/// The columns that say where a region, or a replica of it, is.
+fn columns(
+    suffix: &str,
+    server: Option<&ServerName>,
+    open_seq: [u8; 8],
+    state: &str,
+) -> Vec<(String, Vec<u8>)> {
+    let mut columns = vec![("seqnumDuringOpen", open_seq.to_vec()), ("state", state.into())];
+    if let Some(server) = server {
+        let ServerName {
+            host,
+            port,
+            start_code,
+        } = server;
+        columns.extend([
+            ("server", format!("{host}:{port}").into()),
+            ("serverstartcode", start_code.to_be_bytes().into()),
+            ("sn", server.to_string().into()),
+        ]);
+    }
+    let named = columns.into_iter();
+    named
+        .map(|(name, value)| (format!("{name}{suffix}"), value))
+        .collect()
 }
 
 /// The cells of `hbase:namespace`: of its one family, `info`.

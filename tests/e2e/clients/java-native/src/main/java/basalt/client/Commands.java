@@ -12,6 +12,7 @@ import org.apache.hadoop.hbase.client.Admin;
 import org.apache.hadoop.hbase.client.ColumnFamilyDescriptorBuilder;
 import org.apache.hadoop.hbase.client.Connection;
 import org.apache.hadoop.hbase.client.ConnectionFactory;
+import org.apache.hadoop.hbase.client.Consistency;
 import org.apache.hadoop.hbase.client.Delete;
 import org.apache.hadoop.hbase.client.Get;
 import org.apache.hadoop.hbase.client.Put;
@@ -103,6 +104,8 @@ public final class Commands {
         return withAdmin(admin -> admin.listTableDescriptors().size());
       case "create":
         return withAdmin(admin -> create(admin, words));
+      case "replicate":
+        return withAdmin(admin -> replicate(admin, words));
       case "has":
         return withAdmin(
             admin ->
@@ -190,6 +193,16 @@ public final class Commands {
     return "done";
   }
 
+  /** A table whose regions have a replica. */
+  private static Object replicate(Admin admin, String[] words) throws Exception {
+    admin.createTable(
+        TableDescriptorBuilder.newBuilder(TableName.valueOf(words[1]))
+            .setColumnFamily(ColumnFamilyDescriptorBuilder.of(words[2]))
+            .setRegionReplication(2)
+            .build());
+    return "done";
+  }
+
   private static byte[] family(String column) {
     return Bytes.toBytes(column.split(":")[0]);
   }
@@ -210,6 +223,9 @@ public final class Commands {
         return "done";
       case "get":
         return table.get(new Get(Bytes.toBytes(words[2])));
+      case "timeline":
+        Result found = table.get(new Get(Bytes.toBytes(words[2])).setConsistency(Consistency.TIMELINE));
+        return (found.isStale() ? "stale " : "current ") + Transcript.show(found);
       case "check":
         // If the first column is equal, put the second.
         return table
