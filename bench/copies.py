@@ -13,7 +13,7 @@
 - postgres: a table with rows of the same size, made by the server itself; `pg_basebackup -X fetch` without a limit, and the
   copy back with `cp`, which is how such a copy is restored.
 - writers: in each round every kind of server runs for --seconds, in turns; the ratio is by the plain server of the same
-  round. Processor time is that of the servers (both of a pair) by /proc.
+  round. Processor time is that of the servers, by /proc.
 
 Everything runs on this machine, in a directory that is removed at the end. Prints one table."""
 import argparse
@@ -249,19 +249,20 @@ def writers(options, scratch):
     seen = {kind: [] for kind in kinds}
     for number in range(options.rounds + 1):
         for kind, servers in kinds.items():
-            before = sum(server.cpu_seconds() for server in servers)
+            before = [server.cpu_seconds() for server in servers]
             phase = puts(options, servers[0], scratch / "report", **load)
-            cpu = sum(server.cpu_seconds() for server in servers) - before
+            each = [(server.cpu_seconds() - old) * 1e6 / phase["operations"] for server, old in zip(servers, before)]
             if number > 0:
-                seen[kind].append((phase["ops_per_second"], latency(phase), cpu * 1e6 / phase["operations"]))
+                seen[kind].append((phase["ops_per_second"], latency(phase), each[0], sum(each[1:])))
     for server in (server for servers in kinds.values() for server in reversed(servers)):
         server.stop()
     lines = []
     for kind, figures in seen.items():
         by_plain = [own[0] / plain[0] for own, plain in zip(figures, seen["plain"])]
-        rate, p99, cpu = (statistics.median(column) for column in zip(*figures))
+        rate, p99, cpu, others = (statistics.median(column) for column in zip(*figures))
         lines.append((kind, f"{rate:,.0f} puts/s, {statistics.median(by_plain):.2f} of plain "
-                            f"({min(by_plain):.2f}-{max(by_plain):.2f}), p99 {p99:.1f} ms, {cpu:.1f} us of processor a put"))
+                            f"({min(by_plain):.2f}-{max(by_plain):.2f}), p99 {p99:.1f} ms, {cpu:.1f} us of processor a put, "
+                            f"{others:.1f} us at the standby"))
     return lines
 
 
