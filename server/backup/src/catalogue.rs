@@ -15,7 +15,6 @@ use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, percent_encode};
 use serde::{Deserialize, Serialize};
 
 use crate::digest::Digest;
-use crate::point::{LogPlace, Primary};
 
 /// The format of catalogues.
 pub(crate) const FORMAT: u32 = 1;
@@ -36,6 +35,34 @@ pub enum Class {
     Log,
     /// A file of the server: users, rights, certificates.
     Server,
+}
+
+/// Where a log goes on from a point.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LogPlace {
+    /// The server's run: positions of different runs are not compared.
+    pub run: String,
+    /// Number of changes of the schema and the like before it.
+    pub turns: u64,
+    /// Segment of the log.
+    pub segment: u64,
+    /// Bytes of the segment.
+    pub bytes: u64,
+}
+
+/// The server that a point is of, for standbys that follow its backups.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Primary {
+    /// How often the primary has changed.
+    pub term: u64,
+    /// Host and port for clients.
+    pub host: String,
+    /// See `host`.
+    pub port: u16,
+    /// When it started, in milliseconds since 1970.
+    pub start_code: u64,
+    /// URL of its HTTP port.
+    pub http: String,
 }
 
 /// One file.

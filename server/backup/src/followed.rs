@@ -9,11 +9,10 @@
 //! A piece that was merged with others between the listing and the fetch is not there: the next listing has the merged
 //! one.
 
-use crate::catalogue::{Class, FOLDER as CATALOGUES};
+use crate::catalogue::{Class, FOLDER as CATALOGUES, LogPlace, Primary};
 use crate::error::{Error, Result};
 use crate::fetch::Plan;
 use crate::log::{Piece, Run, follow, seen_at_end};
-use crate::point::{LogPlace, Primary};
 use crate::turns::{FOLDER, Turn, reach};
 use crate::vault::Vault;
 

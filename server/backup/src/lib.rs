@@ -43,14 +43,14 @@ mod testing;
 #[cfg(test)]
 mod tests;
 
-pub use catalogue::Class;
+pub use catalogue::{Class, LogPlace, Primary};
 pub use copy::{CHUNK_BYTES, CopyOptions, Made, PARALLEL_MAX};
 pub use error::{Error, Result};
 pub use fetch::{DONE, Lost, Plan};
 pub use followed::LogAhead;
 pub use key::Key;
-pub use log::{PIECE_BYTES, Piece, Sample, Span, Tail, Target, Until};
-pub use point::{LogPlace, Point, PointFile, Primary};
+pub use log::{Fetched, PIECE_BYTES, Piece, Sample, Span, Tail, Target, Until};
+pub use point::{Point, PointFile};
 pub use progress::{Figures, Progress};
 pub use store::{RETRY_TIME, Store};
 pub use turns::Turn;

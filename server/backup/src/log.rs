@@ -28,14 +28,14 @@
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::path::Path;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::catalogue::Catalogue;
+use crate::catalogue::{Catalogue, LogPlace};
 use crate::error::{Error, Result};
 use crate::fetch::Plan;
 use crate::object::Kind;
-use crate::point::LogPlace;
 use crate::turns::{FOLDER, Numbers, Turn, reach};
 use crate::vault::Vault;
 
@@ -44,6 +44,12 @@ const SEEN: &str = "seen";
 
 /// Most bytes of a piece.
 pub const PIECE_BYTES: u64 = 8 << 20;
+
+/// Attempts to read a piece that is not there, while listings do not show what it was merged into.
+const MERGED_ATTEMPTS: u32 = 5;
+
+/// Pause between two attempts.
+const MERGED_PAUSE: Duration = Duration::from_secs(1);
 
 /// The format of pieces.
 const FORMAT: u32 = 1;
@@ -182,11 +188,22 @@ pub enum Target {
 /// Pieces of the log that follow a backup's files.
 #[derive(Clone, Debug)]
 pub struct Tail {
+    /// Segment in which the backup ends, and bytes of it.
+    from: (u64, u64),
     pub(crate) pieces: Vec<Piece>,
     /// The turns up to the target.
     pub turns: Vec<Turn>,
     /// Where the log is to end: the pieces may go on.
     pub until: Until,
+}
+
+/// Outcome of [`Vault::fetch_piece`].
+#[derive(Clone, Copy, Debug)]
+pub struct Fetched {
+    /// Bytes of the segment that are there.
+    pub to: u64,
+    /// Whether the segment has no more.
+    pub ends_segment: bool,
 }
 
 /// Where a restored log ends.
@@ -282,14 +299,75 @@ impl Vault {
         Ok((head, bytes))
     }
 
-    /// Writes a piece into the log of a directory.
-    pub async fn fetch_piece(&self, piece: &Piece, dir: &Path) -> Result<()> {
-        let (head, bytes) = self.piece(piece).await?;
+    /// Reads a piece, or the larger one that it has become part of since it was listed: a running server merges pieces.
+    async fn piece_or_merged(&self, piece: &Piece) -> Result<(Piece, Head, bytes::Bytes)> {
+        let mut attempts = 1;
+        loop {
+            let missing = match self.piece(piece).await {
+                Err(error) if error.is_not_found() => error,
+                read => return read.map(|(head, bytes)| (piece.clone(), head, bytes)),
+            };
+            if let Some(merged) = self.merged(piece).await? {
+                let (head, bytes) = self.piece(&merged).await?;
+                return Ok((merged, head, bytes));
+            }
+            if attempts == MERGED_ATTEMPTS {
+                return Err(missing);
+            }
+            attempts += 1;
+            tokio::time::sleep(MERGED_PAUSE).await;
+        }
+    }
+
+    /// The piece that has all bytes of another one.
+    async fn merged(&self, part: &Piece) -> Result<Option<Piece>> {
+        let pieces = self.pieces_from(&part.run, part.segment).await?;
+        let has_all = |piece: &Piece| {
+            piece.segment == part.segment && piece.from <= part.from && piece.to >= part.to && piece != part
+        };
+        Ok(pieces.into_iter().find(has_all))
+    }
+
+    /// Writes a piece into the log of a directory, and what it was merged with, if it was.
+    pub async fn fetch_piece(&self, piece: &Piece, dir: &Path) -> Result<Fetched> {
+        let (piece, head, bytes) = self.piece_or_merged(piece).await?;
+        let fetched = Fetched {
+            to: piece.to,
+            ends_segment: head.length == piece.to,
+        };
         let Some(path) = crate::catalogue::decode_path(&head.path) else {
             return Err(self.damaged(&piece.object(), format!("the path {}", head.path)));
         };
         let (to, from) = (dir.join(path), piece.from);
-        crate::copy::on_pool(move || write(&to, from, &bytes, head.length)).await?
+        crate::copy::on_pool(move || write(&to, from, &bytes, head.length)).await??;
+        Ok(fetched)
+    }
+
+    /// Fetches the piece of a segment that goes on behind `to`, which a listing did not show.
+    async fn fetch_next(&self, run: &str, segment: u64, to: u64, dir: &Path) -> Result<Fetched> {
+        for attempt in 0..MERGED_ATTEMPTS {
+            if attempt > 0 {
+                tokio::time::sleep(MERGED_PAUSE).await;
+            }
+            let pieces = self.pieces_from(run, segment).await?;
+            let goes_on = |piece: &&Piece| piece.segment == segment && piece.from <= to && piece.to > to;
+            if let Some(next) = pieces.iter().find(goes_on) {
+                return self.fetch_piece(next, dir).await;
+            }
+        }
+        let object = format!("{FOLDER}/{run}/{segment:016x}-{to:016x}");
+        Err(self.damaged(&object, "the log goes on, and this piece is missing".to_owned()))
+    }
+
+    /// The pieces of a run from a segment on, as they are listed.
+    async fn pieces_from(&self, run: &str, segment: u64) -> Result<Vec<Piece>> {
+        let mut found = Run::default();
+        let visit = |name: &str, _, _| {
+            found.note(run, name);
+        };
+        let (folder, after) = (format!("{FOLDER}/{run}"), format!("{segment:016x}"));
+        self.store.list_after(&folder, &after, visit).await?;
+        Ok(found.pieces)
     }
 
     /// Points that can be restored, oldest first.
@@ -348,7 +426,12 @@ impl Vault {
                 Target::Time(time_ms) => turn.time_ms <= time_ms,
                 Target::Latest => true,
             });
-            let tail = Tail { pieces, turns, until };
+            let tail = Tail {
+                from: (place.segment, place.bytes),
+                pieces,
+                turns,
+                until,
+            };
             return Ok((self.plan_of(catalogue).await?, tail));
         }
         if target == Target::Latest {
@@ -428,7 +511,7 @@ impl Vault {
             }
         }
         for piece in &needed {
-            match self.piece(piece).await {
+            match self.piece_or_merged(piece).await {
                 Ok(_) => {}
                 Err(error) if error.is_damage() => problems.push(error.to_string()),
                 Err(error) => return Err(error),
@@ -517,10 +600,20 @@ impl Tail {
         self.pieces.is_empty() && self.turns.is_empty()
     }
 
-    /// Writes the pieces into the log of a restored directory.
+    /// Writes the pieces into the log of a restored directory. A listing that is not of one moment may have the
+    /// beginning of a segment, and not the end of the one before: that is looked for.
     pub async fn fetch(&self, vault: &Vault, dir: &Path) -> Result<()> {
+        let (mut segment, to) = self.from;
+        let mut last = Fetched {
+            to,
+            ends_segment: false,
+        };
         for piece in &self.pieces {
-            vault.fetch_piece(piece, dir).await?;
+            while piece.segment > segment && !last.ends_segment {
+                last = vault.fetch_next(&piece.run, segment, last.to, dir).await?;
+            }
+            last = vault.fetch_piece(piece, dir).await?;
+            segment = piece.segment;
         }
         Ok(())
     }

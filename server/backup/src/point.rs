@@ -5,9 +5,7 @@
 
 use std::path::PathBuf;
 
-use serde::{Deserialize, Serialize};
-
-use crate::catalogue::Class;
+use crate::catalogue::{Class, LogPlace, Primary};
 
 /// A file of a point.
 #[derive(Clone, Debug)]
@@ -26,34 +24,6 @@ pub struct PointFile {
     pub bytes: u64,
     /// Length that the restored file must have: zeros follow the content.
     pub length: u64,
-}
-
-/// Where a log goes on from a point.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct LogPlace {
-    /// The server's run: positions of different runs are not compared.
-    pub run: String,
-    /// Number of changes of the schema and the like before it.
-    pub turns: u64,
-    /// Segment of the log.
-    pub segment: u64,
-    /// Bytes of the segment.
-    pub bytes: u64,
-}
-
-/// The server that a point is of, for standbys that follow its backups.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Primary {
-    /// How often the primary has changed.
-    pub term: u64,
-    /// Host and port for clients.
-    pub host: String,
-    /// See `host`.
-    pub port: u16,
-    /// When it started, in milliseconds since 1970.
-    pub start_code: u64,
-    /// URL of its HTTP port.
-    pub http: String,
 }
 
 /// One consistent point.

@@ -10,7 +10,6 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::TryStreamExt as _;
-use futures_util::stream::BoxStream;
 use object_store::aws::AmazonS3Builder;
 use object_store::azure::MicrosoftAzureBuilder;
 use object_store::gcp::GoogleCloudStorageBuilder;
@@ -33,6 +32,8 @@ pub struct Store {
     /// All objects are below this.
     prefix: Path,
     url: Arc<str>,
+    /// Whether listings are sorted, so that one can go on behind a name; not in a directory.
+    lists_in_order: bool,
 }
 
 impl Store {
@@ -87,6 +88,7 @@ impl Store {
             objects: objects.map_err(|error| refused(error.to_string()))?,
             prefix,
             url: url.trim_end_matches('/').into(),
+            lists_in_order: true,
         })
     }
 
@@ -122,6 +124,7 @@ impl Store {
             objects: Arc::new(objects),
             prefix: Path::default(),
             url: format!("file:{}", dir.display()).into(),
+            lists_in_order: false,
         })
     }
 
@@ -131,6 +134,7 @@ impl Store {
             objects,
             prefix: Path::default(),
             url: url.into(),
+            lists_in_order: false,
         }
     }
 
@@ -233,8 +237,7 @@ impl Store {
     /// Calls `visit` for every object in a folder, with its name in the folder, its size, and when it was
     /// written.
     pub(crate) async fn list(&self, folder: &str, visit: impl FnMut(&str, u64, i64)) -> Result<()> {
-        let path = self.path(folder);
-        self.visit(folder, self.objects.list(Some(&path)), visit).await
+        self.visit(folder, None, visit).await
     }
 
     /// As [`Self::list`], of objects whose names come after `after`.
@@ -244,23 +247,45 @@ impl Store {
         after: &str,
         visit: impl FnMut(&str, u64, i64),
     ) -> Result<()> {
-        let (path, after) = (self.path(folder), self.path(&format!("{folder}/{after}")));
-        let listed = self.objects.list_with_offset(Some(&path), &after);
-        self.visit(folder, listed, visit).await
+        let after = self.path(&format!("{folder}/{after}"));
+        self.visit(folder, Some(after), visit).await
     }
 
+    /// Lists what comes behind `after`. A listing that breaks off goes on behind the last name: the library repeats
+    /// requests, and not answers that end early.
     async fn visit(
         &self,
         folder: &str,
-        mut listed: BoxStream<'static, object_store::Result<ObjectMeta>>,
+        mut after: Option<Path>,
         mut visit: impl FnMut(&str, u64, i64),
     ) -> Result<()> {
+        let mut attempts = 1;
+        loop {
+            match self.visit_once(folder, &mut after, &mut visit).await {
+                Err(_) if self.lists_in_order && attempts < RETRIES => attempts += 1,
+                visited => return visited,
+            }
+        }
+    }
+
+    /// As [`Self::visit`], and moves `after` to the last name.
+    async fn visit_once(
+        &self,
+        folder: &str,
+        after: &mut Option<Path>,
+        visit: &mut impl FnMut(&str, u64, i64),
+    ) -> Result<()> {
         let path = self.path(folder);
+        let mut listed = match after {
+            Some(after) => self.objects.list_with_offset(Some(&path), after),
+            None => self.objects.list(Some(&path)),
+        };
         while let Some(meta) = listed.try_next().await.map_err(self.failed("listing", folder))? {
             if let Some(parts) = meta.location.prefix_match(&path) {
                 let parts: Vec<_> = parts.map(|part| part.as_ref().to_owned()).collect();
                 visit(&parts.join("/"), meta.size, meta.last_modified.timestamp_millis());
             }
+            *after = Some(meta.location);
         }
         Ok(())
     }

@@ -343,7 +343,9 @@ impl Shipper {
             let piece_to = to.min(shipped.to + PIECE_BYTES);
             let is_last = is_open && piece_to == to;
             let position = if is_last { end.last_seq.0 } else { shipped.position };
-            let length = if is_open { allocated.max(to) } else { present };
+            // A file that ends with its content was sealed: a follower goes on to the next segment then.
+            let is_sealed = !is_open || present == to;
+            let length = if is_sealed { present } else { allocated.max(to) };
             let piece = Piece {
                 run: self.run.clone(),
                 segment: number,

@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 use basalt_engine::engine::Place;
 use basalt_engine::id::SeqId;
 
+use super::answer::{Answer, Problem};
 use super::leader;
 use super::remote::Remote;
-use super::source::{Answer, Problem};
 use super::wire::{self, LogHead, Status, WantedLog};
 use crate::config::StandbyReads;
 use crate::server::Server;

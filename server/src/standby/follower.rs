@@ -7,10 +7,11 @@ use basalt_engine::engine::{Applied, Place};
 use basalt_engine::{Error, id::SeqId};
 use tokio_util::sync::CancellationToken;
 
+use super::answer::{Answer, Problem};
 use super::direct::Direct;
 use super::leader;
 use super::remote::{Failed, Remote};
-use super::source::{Answer, Problem, Source};
+use super::source::Source;
 use super::stored::StoredLog;
 use super::wire::{self, Fence, Fenced, HEARTBEAT};
 use crate::config::StandbyReads;

@@ -3,9 +3,9 @@
 //! ```text
 //! seed      before the engine opens: fetches a copy of all data from the primary, if the directory needs one
 //! follower  of a standby: requests the log, applies it, becomes the primary
-//! source    of a standby: the log that it follows, one of the next two
+//! source    of a standby: the log that it follows, one of the next two; its replies are in `answer`
 //! direct    the primary's log, from its HTTP port
-//! stored    the primary's log, from the store of its backups
+//! stored    the primary's log, from the store of its backups (`store`)
 //! leader    of a primary: sends copies and the log, accepts a fence, checks whether it was replaced
 //! remote    requests to the other server's HTTP port
 //! wire      requests and replies of both
@@ -31,11 +31,13 @@
 //!
 //! State: `server::copies::{standing, standbys}`. HTTP: `http::standby`.
 
+mod answer;
 mod direct;
 pub(crate) mod follower;
 pub(crate) mod leader;
 mod remote;
 pub(crate) mod seed;
 mod source;
+mod store;
 mod stored;
 pub(crate) mod wire;

@@ -21,7 +21,7 @@ use basalt_engine::fs::RealFs;
 use basalt_engine::id::SeqId;
 
 use super::remote::{Failed, Remote};
-use super::stored;
+use super::store;
 use super::wire::{self, CopyHead, LINE_BYTES_MAX, WantedCopy};
 use crate::config::{Config, security_dir};
 use crate::server::copies::standing::{Leader, Origin, Role, Stored};
@@ -143,8 +143,8 @@ async fn check_followed(config: &Config, stored: Option<&Stored>) -> Result<(), 
         }
         return Ok(());
     }
-    match stored::open(config).await {
-        Ok(vault) => Ok(stored::check_cluster(&vault, stored)?),
+    match store::open(config).await {
+        Ok(vault) => Ok(store::check_cluster(&vault, stored)?),
         Err(error) if is_away(&error) => {
             tracing::warn!("the backups to follow cannot be read now: {error}");
             Ok(())
@@ -179,8 +179,8 @@ async fn prepare_stored(config: &Config, known: Option<&Stored>) -> Result<(), F
 
 /// Fetches the newest backup into the directory for unfinished copies.
 async fn fetch_backup(config: &Config, known: Option<&Stored>) -> Result<Stored, Unfetched> {
-    let vault = stored::open(config).await?;
-    stored::check_cluster(&vault, known).map_err(Unfetched::Refused)?;
+    let vault = store::open(config).await?;
+    store::check_cluster(&vault, known).map_err(Unfetched::Refused)?;
     let plan = vault.newest().await?;
     if let [_, ..] = plan.left_out() {
         tracing::warn!(
@@ -189,14 +189,14 @@ async fn fetch_backup(config: &Config, known: Option<&Stored>) -> Result<Stored,
         );
     }
     let into = config.data.dir.join(COPYING);
-    if !stored::is_begun(&into, &plan) {
+    if !store::is_begun(&into, &plan) {
         match fs::remove_dir_all(&into) {
             Err(error) if error.kind() != ErrorKind::NotFound => return Err(error.into()),
             _ => fs::create_dir_all(&into)?,
         }
     }
     tracing::info!("a copy is made of backup {} at {}", plan.id(), vault.url());
-    stored::fetch(&vault, &plan, &into).await?;
+    store::fetch(&vault, &plan, &into).await?;
     fs::write(into.join(MANIFEST), &plan.manifest)?;
     remove(&into.join(basalt_backup::DONE))?;
     let place = Place {
@@ -211,7 +211,7 @@ async fn fetch_backup(config: &Config, known: Option<&Stored>) -> Result<Stored,
     let term = term.max(known.map_or(0, |known| known.term));
     Ok(Stored::standby(
         term,
-        stored::leader_of(&plan),
+        store::leader_of(&plan),
         place,
         Some(origin),
     ))

@@ -17,19 +17,20 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use basalt_backup::{CopyOptions, DONE, Error, Key, LogAhead, LogPlace, Piece, Plan, Progress, Store, Vault};
+use basalt_backup::{Fetched, LogAhead, LogPlace, Piece, Plan, Vault};
 use basalt_engine::engine::{LogEnd, Place, Restore, ShippedFeed, Turn};
 use basalt_engine::fs::RealFs;
 use basalt_engine::id::SeqId;
 use bytes::Bytes;
 use parking_lot::Mutex;
 
+use super::answer::{Answer, Problem};
 use super::leader;
-use super::source::{Answer, Problem};
+use super::store::{check_cluster, fetch, leader_of, open};
 use super::wire::{PIECE_BYTES, SecurityFiles};
-use crate::config::{Config, security_dir};
+use crate::config::security_dir;
 use crate::server::Server;
-use crate::server::copies::standing::{Leader, Stored};
+use crate::server::copies::standing::Leader;
 use crate::service::Failure;
 
 /// Directory of the segments that are read, below the data directory.
@@ -66,6 +67,8 @@ pub(super) struct StoredLog {
     reach: LogPlace,
     /// The last row that is whole in it.
     position: u64,
+    /// Whether the segment has no more behind that.
+    is_segment_end: bool,
     /// Pieces that follow, as they were listed.
     pieces: VecDeque<Piece>,
     /// All rows before this turn are in the listed pieces.
@@ -84,72 +87,6 @@ pub(super) struct StoredLog {
     security: Option<SecurityFiles>,
 }
 
-/// Opens the backups that the settings say to follow.
-pub(super) async fn open(config: &Config) -> Result<Vault, Error> {
-    let url = config.standby.follow.clone();
-    let key_file = config.backup.key_file.clone();
-    let opened = tokio::task::spawn_blocking(move || {
-        let key = (!key_file.as_os_str().is_empty()).then(|| Key::read(&key_file));
-        Ok::<_, Error>((Store::open(&url, false)?, key.transpose()?))
-    });
-    let (store, key) = opened
-        .await
-        .map_err(|error| Error::Refused(error.to_string()))??;
-    Vault::open(store, key).await
-}
-
-/// Refuses backups of another cluster than the data directory's.
-pub(super) fn check_cluster(vault: &Vault, stored: Option<&Stored>) -> Result<(), String> {
-    let own = stored.and_then(|stored| stored.origin.as_ref());
-    let Some(own) = own.filter(|origin| origin.cluster_id != vault.cluster_id()) else {
-        return Ok(());
-    };
-    Err(format!(
-        "{} has backups of the cluster {}, and this standby is of {}: follow the backups of that one, or begin with an empty data directory",
-        vault.url(),
-        vault.cluster_id(),
-        own.cluster_id
-    ))
-}
-
-/// The primary that a backup names.
-pub(super) fn leader_of(plan: &Plan) -> Option<Leader> {
-    plan.primary().map(|primary| Leader {
-        host: primary.host.clone(),
-        port: primary.port,
-        start_code: primary.start_code,
-        http: primary.http.clone(),
-    })
-}
-
-/// Fetches what a plan has left into a directory that is empty, or has an unfinished fetch of the same.
-pub(super) async fn fetch(vault: &Vault, plan: &Plan, dir: &Path) -> Result<(), Error> {
-    let what = what(plan);
-    let parallel = CopyOptions::default().parallel;
-    let progress = Progress::default();
-    let lost = plan.fetch(vault, dir, &what, parallel, 0, &progress).await?;
-    match lost.into_iter().next() {
-        None => Ok(()),
-        Some(lost) => Err(Error::Refused(format!(
-            "backup {} lacks {}: {}",
-            plan.id(),
-            lost.path.display(),
-            lost.error
-        ))),
-    }
-}
-
-/// Whether a directory has an unfinished fetch of that plan.
-pub(super) fn is_begun(dir: &Path, plan: &Plan) -> bool {
-    let done = std::fs::read_to_string(dir.join(DONE)).unwrap_or_default();
-    done.lines().next() == Some(&what(plan))
-}
-
-/// The line that says what is fetched.
-fn what(plan: &Plan) -> String {
-    format!("backup {} for a standby", plan.id())
-}
-
 impl StoredLog {
     /// The log behind this server's copy.
     pub(super) fn new(server: &Arc<Server>, url: &str) -> Self {
@@ -165,6 +102,7 @@ impl StoredLog {
                 ..LogPlace::default()
             },
             position: 0,
+            is_segment_end: false,
             pieces: VecDeque::new(),
             known_turn: 0,
             covered_ms: 0,
@@ -222,10 +160,13 @@ impl StoredLog {
                 return Ok(self.answer(piece, end, is_end));
             }
             if let Some(piece) = self.pieces.front().cloned() {
-                vault.fetch_piece(&piece, &self.dir()).await?;
-                self.pieces.pop_front();
-                self.take(&piece, &feed);
-                continue;
+                if piece.segment == self.reach.segment || self.is_segment_end {
+                    let fetched = self.fetch(&vault, &piece).await?;
+                    self.take(&piece, fetched, &feed);
+                    continue;
+                }
+                // The listing has the beginning of a segment, and not the end of the one before.
+                self.pieces.clear();
             }
             if let Some(listed) = self.listed {
                 tokio::time::sleep_until((listed + POLL).into()).await;
@@ -311,6 +252,7 @@ impl StoredLog {
         (self.reach, self.position) = (from, base.position());
         self.covered_ms = self.covered_ms.max(base.time_ms());
         self.pieces.clear();
+        self.is_segment_end = false;
         self.feed = Some(Arc::clone(&feed));
         Ok(feed)
     }
@@ -331,8 +273,20 @@ impl StoredLog {
         Ok(read.await?)
     }
 
+    /// Writes a piece into the segments. The next listing may have others if that fails.
+    async fn fetch(&mut self, vault: &Vault, piece: &Piece) -> Result<Fetched, Problem> {
+        let fetched = vault.fetch_piece(piece, &self.dir()).await;
+        if fetched.is_err() {
+            self.pieces.clear();
+        }
+        Ok(fetched?)
+    }
+
     /// Takes over a piece that was written into the segments.
-    fn take(&mut self, piece: &Piece, feed: &Mutex<ShippedFeed>) {
+    fn take(&mut self, piece: &Piece, fetched: Fetched, feed: &Mutex<ShippedFeed>) {
+        self.pieces.pop_front();
+        // What it was merged with is taken when that is listed.
+        self.is_segment_end = fetched.ends_segment && fetched.to == piece.to;
         (self.reach.segment, self.reach.bytes) = (piece.segment, piece.to);
         self.position = self.position.max(piece.position);
         self.extend(feed);

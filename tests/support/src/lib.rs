@@ -6,6 +6,7 @@
 //! | [`programs`] | the workspace's programs, built if need be |
 //! | [`server`] | a running `basalt serve` in an empty directory, on ports the system chooses |
 //! | [`process`] | signals, memory, waiting for a condition |
+//! | [`objects`] | a server of objects, as S3, whose faults are drawn from a seed |
 //! | [`oracle`] | a running HBase, and its Java program in `oracle/` |
 //! | [`java`], [`python`], [`toolchain`] | programs in other languages, with libraries from their package registries |
 //!
@@ -14,6 +15,7 @@
 
 pub mod java;
 mod made;
+pub mod objects;
 pub mod oracle;
 pub mod process;
 pub mod programs;

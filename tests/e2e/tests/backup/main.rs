@@ -14,6 +14,7 @@ use basalt_client::admin::Admin;
 use basalt_client::{Client, FamilySchema, Get, Put, Scan, TableSchema};
 use basalt_test_support::{Server, binary, check, until};
 
+mod faults;
 mod points;
 mod s3;
 

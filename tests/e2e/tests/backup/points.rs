@@ -19,7 +19,7 @@ fn shipping(dir: &Path, more: &[&str]) -> (Server, String) {
     (Server::start(&dir.join("data"), &settings), url)
 }
 
-fn lag(server: &Server) -> f64 {
+pub(super) fn lag(server: &Server) -> f64 {
     let text = server.http_get("/metrics");
     let line = text
         .lines()
@@ -47,7 +47,7 @@ fn with_rows(url: &str) -> Vec<[String; 4]> {
 
 /// Rows of the numbered table of a directory, which must be all from 0 on. The engine itself reads it: a
 /// server takes longer to start.
-fn rows(data: &Path) -> u64 {
+pub(super) fn rows(data: &Path) -> u64 {
     let engine = Engine::open(data).expect("the directory is a database");
     let table = engine.table("numbers").expect("the table is there");
     let mut count = 0;
