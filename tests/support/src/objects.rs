@@ -6,6 +6,7 @@
 //! is there in the end. A thread for each connection; requests share one lock, which is not held while one is slow.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::ops::Range;
@@ -374,7 +375,7 @@ fn delete(shared: &Shared, request: &Request, faults: &Faults) -> Answer {
     for key in body.split("<Key>").skip(1) {
         let key = key.split("</Key>").next().unwrap_or_default();
         change(shared, key, None, faults);
-        answer += &format!("<Deleted><Key>{key}</Key></Deleted>");
+        let _ = write!(answer, "<Deleted><Key>{key}</Key></Deleted>");
     }
     plain("200 OK", (answer + "</DeleteResult>").into_bytes())
 }
@@ -399,14 +400,15 @@ fn list(shared: &Shared, request: &Request) -> Answer {
     let mut text = String::from("<ListBucketResult>");
     for (name, version) in &page {
         let bytes = version.bytes.as_ref().map_or(0, |bytes| bytes.len());
-        text += &format!(
+        let _ = write!(
+            text,
             "<Contents><Key>{name}</Key><LastModified>{}</LastModified><ETag>{}</ETag><Size>{bytes}</Size></Contents>",
             humantime::format_rfc3339_millis(version.written),
             tag(version).replace('"', "&quot;"),
         );
     }
     if let (Some((last, _)), Some(_)) = (page.last(), found.next()) {
-        text += &format!("<NextContinuationToken>{last}</NextContinuationToken>");
+        let _ = write!(text, "<NextContinuationToken>{last}</NextContinuationToken>");
     }
     plain("200 OK", (text + "</ListBucketResult>").into_bytes())
 }
@@ -419,13 +421,17 @@ fn write(mut socket: &TcpStream, answer: &Answer, is_head: bool, is_cut: bool) -
     );
     if answer.status.starts_with("206") {
         let (first, last) = (answer.sent.start, answer.sent.end.saturating_sub(1));
-        head += &format!("Content-Range: bytes {first}-{last}/{}\r\n", answer.body.len());
+        let _ = write!(
+            head,
+            "Content-Range: bytes {first}-{last}/{}\r\n",
+            answer.body.len()
+        );
     }
     if !answer.tag.is_empty() {
-        head += &format!("ETag: {}\r\n", answer.tag);
+        let _ = write!(head, "ETag: {}\r\n", answer.tag);
     }
     if let Some(written) = answer.written {
-        head += &format!("Last-Modified: {}\r\n", date(written));
+        let _ = write!(head, "Last-Modified: {}\r\n", date(written));
     }
     let mut bytes = (head + "\r\n").into_bytes();
     if !is_head {

@@ -142,6 +142,10 @@ fn of_seed(seed: u64) {
     drop(writer);
     // A clean stop ships the rest.
     server.stop();
+    // What was written before the store was well may be listed late.
+    until("listings show everything", || {
+        stored.spans().iter().any(|(_, to)| *to >= base + acknowledged)
+    });
     let found = stored.restored(None);
     assert!(found >= acknowledged, "{acknowledged} {found}");
     assert!(
