@@ -79,7 +79,7 @@ async fn follow(server: &Arc<Server>) -> Result<(), String> {
     let stored = server.copies().standing.stored();
     let source = match server.config().followed_store() {
         Some(url) => Source::Store(Box::new(StoredLog::new(server, url))),
-        None => Source::Primary(Direct::new(server)?),
+        None => Source::Primary(Box::new(Direct::new(server)?)),
     };
     let mut follower = Follower {
         server: Arc::clone(server),

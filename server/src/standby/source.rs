@@ -10,7 +10,7 @@ use crate::server::copies::standing::Leader;
 
 /// What a standby follows.
 pub(super) enum Source {
-    Primary(Direct),
+    Primary(Box<Direct>),
     Store(Box<StoredLog>),
 }
 
