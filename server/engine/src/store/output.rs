@@ -132,20 +132,20 @@ impl<'a> Outputs<'a> {
                 passed > 0 && self.file.cells() > 0
             }
             Cut::Bytes(Some(bytes)) => {
-                let (bytes, written) = (*bytes, self.file.written_bytes());
-                if written < bytes {
-                    return false;
+                // Once a file is full, it is: a block that is compressed has fewer bytes than it had while it was open.
+                if let Some(last) = &self.last_row {
+                    return row != &last[..];
                 }
-                let Some(last) = &self.last_row else {
+                let (bytes, written) = (*bytes, self.file.written_bytes());
+                if written >= bytes {
                     // As many bytes for each cell that is to be read as for those that were.
                     let left = self.content.expected_cells.saturating_sub(read_cells) as f64;
                     let follow = left * (self.done_bytes + written) as f64 / read_cells.max(1) as f64;
                     if follow >= bytes as f64 / 2.0 {
                         self.last_row = Some(row.to_vec());
                     }
-                    return false;
-                };
-                row != &last[..]
+                }
+                false
             }
         }
     }

@@ -87,6 +87,33 @@ fn merges_and_flushes_cut_at_rows() {
     assert_eq!(rows(&store).len(), 102);
 }
 
+/// No row is cut in two, although the bytes of a file become fewer when a block is compressed.
+#[test]
+fn merges_of_compressed_files_cut_at_rows() {
+    let mut store = TestStore::new("VERSIONS=1 BLOCKSIZE=4096 COMPRESSION=ZSTD");
+    store.limits = StripeLimits {
+        bytes_min: 20_000,
+        count_max: 8,
+    };
+    let mut random = Random::new(7);
+    for row in 0..60 {
+        for column in 0..10 {
+            let value: String = (0..300)
+                .map(|_| char::from(b'a' + random.below(4) as u8))
+                .collect();
+            store.write_all(&format!("row{row:03}/q{column}/1/P={value}"));
+        }
+    }
+    store.flush();
+    store.compact_stripe(0);
+    let cut = files(&store);
+    assert!(cut.len() > 1, "{cut:?}");
+    for pair in cut.windows(2) {
+        let (end, begin) = (&pair[0][7..], &pair[1][..6]);
+        assert!(end < begin, "{cut:?}");
+    }
+}
+
 /// Files of other stripes stay where they are when the files of one are merged, and tombstones go with
 /// what they mask.
 #[test]
