@@ -25,7 +25,7 @@ pub struct LogAhead {
     pub turns: Vec<Turn>,
     /// Where all that ends: place of the last piece, and number of the last turn.
     pub reach: LogPlace,
-    /// Whether the log goes on behind a gap.
+    /// True if the log continues behind a gap.
     pub is_cut: bool,
     /// Milliseconds since 1970 up to which the log is there; 0: not known.
     pub covered_ms: u64,
@@ -68,7 +68,7 @@ impl Plan {
         self.catalogue.files.retain(|entry| entry.class == Class::Server);
     }
 
-    /// Whether no file is left.
+    /// True if no file is left.
     pub fn is_empty(&self) -> bool {
         self.catalogue.files.is_empty()
     }

@@ -128,7 +128,7 @@ impl Run {
 
     /// Puts everything in the log's order.
     pub(crate) fn sort(&mut self) {
-        // Of pieces that begin together the longest comes first.
+        // The longest of the pieces with one beginning comes first.
         self.pieces
             .sort_by_key(|piece| (piece.segment, piece.from, std::cmp::Reverse(piece.to)));
         self.turns.sort();
@@ -202,7 +202,7 @@ pub struct Tail {
 pub struct Fetched {
     /// Bytes of the segment that are there.
     pub to: u64,
-    /// Whether the segment has no more.
+    /// The segment ends there.
     pub ends_segment: bool,
 }
 

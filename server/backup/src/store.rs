@@ -32,7 +32,7 @@ pub struct Store {
     /// All objects are below this.
     prefix: Path,
     url: Arc<str>,
-    /// Whether listings are sorted, so that one can go on behind a name; not in a directory.
+    /// True if listings are sorted, so that one can continue behind a name. Listings of a directory are not.
     lists_in_order: bool,
 }
 
@@ -92,7 +92,7 @@ impl Store {
         })
     }
 
-    /// Whether a text is the URL of a store: `file:/`, `s3:/`, `gs:/` or `az:/` begins it.
+    /// True for the URL of a store: text that begins with `file:/`, `s3:/`, `gs:/` or `az:/`.
     pub fn is_url(text: &str) -> bool {
         let scheme = text.split_once(":/").map(|(scheme, _)| scheme);
         scheme.is_some_and(|scheme| ["file", "s3", "s3a", "gs", "az"].contains(&scheme))

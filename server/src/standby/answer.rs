@@ -48,7 +48,7 @@ pub(super) struct Answer {
     /// The files of users, rights and certificates, if there may be others than before.
     pub(super) security: Option<SecurityFiles>,
     pub(super) piece: Bytes,
-    /// Whether the source has no more.
+    /// The source has no more.
     pub(super) is_end: bool,
     /// With `is_end`, a place that has everything.
     pub(super) end: Place,

@@ -8,7 +8,7 @@ use super::remote::Remote;
 use super::stored::StoredLog;
 use crate::server::copies::standing::Leader;
 
-/// What a standby follows.
+/// The log that a standby follows.
 pub(super) enum Source {
     Primary(Box<Direct>),
     Store(Box<StoredLog>),

@@ -62,7 +62,7 @@ pub(super) async fn fetch(vault: &Vault, plan: &Plan, dir: &Path) -> Result<(), 
     }
 }
 
-/// Whether a directory has an unfinished fetch of that plan.
+/// True if a directory has an unfinished fetch of that plan.
 pub(super) fn is_begun(dir: &Path, plan: &Plan) -> bool {
     let done = std::fs::read_to_string(dir.join(DONE)).unwrap_or_default();
     done.lines().next() == Some(&what(plan))

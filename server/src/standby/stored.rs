@@ -67,7 +67,7 @@ pub(super) struct StoredLog {
     reach: LogPlace,
     /// The last row that is whole in it.
     position: u64,
-    /// Whether the segment has no more behind that.
+    /// The segment ends there.
     is_segment_end: bool,
     /// Pieces that follow, as they were listed.
     pieces: VecDeque<Piece>,
@@ -76,7 +76,7 @@ pub(super) struct StoredLog {
     /// Milliseconds since 1970 up to which the listed pieces have everything; 0: not known.
     covered_ms: u64,
     listed: Option<Instant>,
-    /// Whether the last listing was not answered yet.
+    /// The last listing has not been answered yet.
     is_fresh: bool,
     newest: Option<Newest>,
     newest_looked: Option<Instant>,
@@ -285,7 +285,7 @@ impl StoredLog {
     /// Takes over a piece that was written into the segments.
     fn take(&mut self, piece: &Piece, fetched: Fetched, feed: &Mutex<ShippedFeed>) {
         self.pieces.pop_front();
-        // What it was merged with is taken when that is listed.
+        // The piece that it was merged into is taken when a listing shows it.
         self.is_segment_end = fetched.ends_segment && fetched.to == piece.to;
         (self.reach.segment, self.reach.bytes) = (piece.segment, piece.to);
         self.position = self.position.max(piece.position);
@@ -413,7 +413,7 @@ impl StoredLog {
         Ok(())
     }
 
-    /// Whether a backup of another run is of a later one. A backup of a stopped server is of no run.
+    /// True if a backup belongs to a later run. A backup of a stopped server belongs to none.
     fn is_later(&self, newest: &Newest, place: Place) -> bool {
         if newest.term < self.server.copies().standing.term() {
             return false;

@@ -138,7 +138,7 @@ pub(crate) struct Status {
     pub(crate) turn: u64,
     /// Of a standby: milliseconds since it last had everything.
     pub(crate) lag_ms: Option<u64>,
-    /// Of a standby that follows the backups of the primary: their URL.
+    /// URL of the backups that a standby follows; `None` for others.
     #[serde(default)]
     pub(crate) store: Option<String>,
     /// Of a standby: why it does not follow.
@@ -171,10 +171,10 @@ pub(crate) struct StandbyStatus {
 pub(crate) struct Promoted {
     pub(crate) term: u64,
     pub(crate) position: u64,
-    /// Whether the primary before has said that it takes no more writes.
+    /// The previous primary has confirmed that it takes no more writes.
     pub(crate) fenced: bool,
     pub(crate) took_ms: u64,
-    /// Of a standby that followed backups: time since the last point that it has.
+    /// Time since the last point that a standby of backups has.
     #[serde(default)]
     pub(crate) lag_ms: Option<u64>,
     /// Why the end of the shipped log was not read; empty if it was.

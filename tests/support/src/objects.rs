@@ -2,7 +2,7 @@
 //! breaks off before and after their effect, answers with objects that were replaced, and lists late what was written
 //! and removed.
 //!
-//! What goes wrong is drawn from a seed, in the order of the requests. Objects themselves are kept: what was acknowledged
+//! Faults are drawn from a seed, in the order of the requests. Objects themselves are kept: what was acknowledged
 //! is there in the end. A thread for each connection; requests share one lock, which is not held while one is slow.
 
 use std::collections::BTreeMap;
@@ -167,7 +167,7 @@ impl Shared {
         (state.random >> 11) % end.max(1)
     }
 
-    /// Whether something happens that happens in so many of a thousand cases.
+    /// Draws an event with a probability in thousandths.
     fn happens(&self, of_thousand: u64) -> bool {
         self.draw(1000) < of_thousand
     }

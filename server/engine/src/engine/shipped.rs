@@ -140,7 +140,7 @@ impl ShippedFeed {
     }
 }
 
-/// Whether a turn comes before the row `next`.
+/// True if a turn precedes the row `next`.
 fn is_due(turn: &Turn, next: SeqId, known: u64) -> bool {
     turn.position < next || turn.number <= known
 }

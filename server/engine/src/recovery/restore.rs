@@ -103,7 +103,7 @@ impl Restore {
         &self.moved
     }
 
-    /// Whether the log has rows that a first start must put into store files.
+    /// True if the log has rows that a first start must put into store files.
     pub(crate) fn must_settle(&self) -> bool {
         self.leaves_out_cells || !self.moved.is_empty()
     }

@@ -96,7 +96,7 @@ impl Tail {
         }
     }
 
-    /// Goes to another row.
+    /// Moves to another row.
     pub(crate) fn seek(&mut self, next: SeqId) {
         (self.next, self.reading) = (next, None);
     }

@@ -72,7 +72,7 @@ impl Placement {
         }
     }
 
-    /// Stands in for a primary that is away, or no more: regions are said to be there, and their replicas here.
+    /// Sets or clears the primary that is away: `hbase:meta` then lists regions there, and their replicas here.
     pub(crate) fn set_absent(&self, engine: &Engine, primary: Option<ServerName>) -> Result<()> {
         if *self.absent.lock() == primary {
             return Ok(());
@@ -83,7 +83,7 @@ impl Placement {
         })
     }
 
-    /// Whether this server has `hbase:meta` in place of a primary that is away.
+    /// True while this server serves `hbase:meta` because the primary is away.
     pub(crate) fn stands_in(&self) -> bool {
         self.absent.lock().is_some()
     }

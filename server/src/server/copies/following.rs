@@ -19,9 +19,9 @@ pub(crate) struct Became {
     pub(crate) term: u64,
     /// Where its copy of the log ended.
     pub(crate) position: u64,
-    /// Whether the primary before has said that it takes no more writes.
+    /// The previous primary has confirmed that it takes no more writes.
     pub(crate) fenced: bool,
-    /// Of a standby that followed backups: time since the last point that it had.
+    /// Time since the last point that a standby of backups had; `None` for others.
     pub(crate) lag: Option<Duration>,
     /// Why the end of the shipped log was not read; empty if it was.
     pub(crate) problem: String,

@@ -18,7 +18,7 @@ use super::{SMALL, Writer, text};
 /// Restores of a seed, of the newest and to a position each.
 const ROUNDS: u64 = 5;
 
-/// What goes wrong while rows are written and restored.
+/// The faults that are injected while rows are written and restored.
 const FAULTS: Faults = Faults {
     slow: 200,
     refused: 100,
@@ -142,7 +142,7 @@ fn of_seed(seed: u64) {
     drop(writer);
     // A clean stop ships the rest.
     server.stop();
-    // What was written before the store was well may be listed late.
+    // A listing may be late for objects that were written before the faults ended.
     until("listings show everything", || {
         stored.spans().iter().any(|(_, to)| *to >= base + acknowledged)
     });
