@@ -19,17 +19,14 @@ pub struct CellLimit {
 }
 
 impl CellLimit {
-    /// The limit for cells of the table: its own, else the server's. An unreadable value is none: a table created without checks may have
-    /// one.
-    pub fn of(table: &TableDescriptor, of_server: usize) -> Self {
-        let own = table.attributes.get(CELL_BYTES.as_bytes());
-        match own.and_then(|raw| std::str::from_utf8(raw).ok()?.trim().parse::<i64>().ok()) {
-            None => Self::of_server(of_server),
-            Some(bytes) => Self {
-                bytes: usize::try_from(bytes).unwrap_or(0),
-                overhead: OVERHEAD,
-            },
-        }
+    /// The table's own limit. An unreadable value is none: a table created without checks may have one.
+    pub fn of_table(table: &TableDescriptor) -> Option<Self> {
+        let own = table.attributes.get(CELL_BYTES.as_bytes())?;
+        let bytes = std::str::from_utf8(own).ok()?.trim().parse::<i64>().ok()?;
+        Some(Self {
+            bytes: usize::try_from(bytes).unwrap_or(0),
+            overhead: OVERHEAD,
+        })
     }
 
     /// A limit of row, family, qualifier and value together.
@@ -60,7 +57,7 @@ mod tests {
         if let Some(value) = value {
             table.attributes.insert(CELL_BYTES.into(), value.into());
         }
-        CellLimit::of(&table, 1000)
+        CellLimit::of_table(&table).unwrap_or(CellLimit::of_server(1000))
     }
 
     #[test]

@@ -246,11 +246,7 @@ impl Catalog {
     fn restart_writers(&self, manifest: &MutexGuard<'_, Manifest>, name: &TableName) {
         self.publish(manifest, |tables| {
             if let Ok(table) = tables.table(name) {
-                let again = Table {
-                    descriptor: Arc::clone(&table.descriptor),
-                    state: table.state,
-                    regions: table.regions.clone(),
-                };
+                let again = Table::new(Arc::clone(&table.descriptor), table.state, table.regions.clone());
                 tables.put(again);
             }
         });

@@ -73,6 +73,7 @@ mod tables;
 mod truncate;
 mod turns;
 mod view;
+mod write_options;
 
 use pin::PinnedLinks;
 
@@ -88,6 +89,7 @@ pub use snapshots::{ImportedFile, ImportedRegion, ImportedSnapshot};
 pub(crate) use system::{SystemTable, SystemTables};
 pub use turns::Turn;
 use turns::Turns;
+pub(crate) use write_options::WriteOptions;
 
 /// A table: its descriptor and its regions. Immutable.
 #[derive(Debug)]
@@ -98,9 +100,24 @@ pub(crate) struct Table {
     pub state: TableState,
     /// Regions by start row: the first starts at the empty row, each ends where the next one starts.
     pub regions: Vec<Arc<Region>>,
+    /// The descriptor's options that each write asks for.
+    pub write_options: WriteOptions,
 }
 
 impl Table {
+    pub(crate) fn new(
+        descriptor: Arc<TableDescriptor>,
+        state: TableState,
+        regions: Vec<Arc<Region>>,
+    ) -> Self {
+        Self {
+            write_options: WriteOptions::of(&descriptor),
+            descriptor,
+            state,
+            regions,
+        }
+    }
+
     /// Fails if the table takes no data calls.
     fn check_enabled(&self) -> Result<()> {
         match self.state {

@@ -46,11 +46,7 @@ impl Catalog {
             .collect();
         self.report_added(&regions, None);
         self.publish(&manifest, |tables| {
-            tables.put(Table {
-                regions,
-                descriptor,
-                state: TableState::Enabled,
-            });
+            tables.put(Table::new(descriptor, TableState::Enabled, regions));
         });
         Ok(())
     }
@@ -100,11 +96,11 @@ impl Catalog {
             .collect();
         self.report_added(&regions, None);
         self.publish(&manifest, |tables| {
-            tables.put(Table {
-                descriptor: Arc::clone(&table.descriptor),
-                state: TableState::Enabled,
+            tables.put(Table::new(
+                Arc::clone(&table.descriptor),
+                TableState::Enabled,
                 regions,
-            });
+            ));
         });
         self.discard_regions(&manifest, &table.regions);
         Ok(())
@@ -145,11 +141,11 @@ impl Catalog {
             &ManifestEdit::SetTableState(table.name().clone(), state),
         )?;
         self.publish(&manifest, |tables| {
-            tables.put(Table {
-                descriptor: Arc::clone(&table.descriptor),
+            tables.put(Table::new(
+                Arc::clone(&table.descriptor),
                 state,
-                regions: table.regions.clone(),
-            });
+                table.regions.clone(),
+            ));
         });
         Ok(())
     }
@@ -282,11 +278,7 @@ impl Catalog {
                 .for_each(|file| file.mark_obsolete());
         }
         self.publish(&manifest, |tables| {
-            tables.put(Table {
-                descriptor,
-                state: table.state,
-                regions: table.regions.clone(),
-            });
+            tables.put(Table::new(descriptor, table.state, table.regions.clone()));
         });
         Ok(())
     }

@@ -73,11 +73,11 @@ impl Catalog {
                 .regions
                 .iter()
                 .map(|region| Arc::clone(if region.id() == old.id() { &empty } else { region }));
-            tables.put(Table {
-                descriptor: Arc::clone(&table.descriptor),
-                state: table.state,
-                regions: regions.collect(),
-            });
+            tables.put(Table::new(
+                Arc::clone(&table.descriptor),
+                table.state,
+                regions.collect(),
+            ));
         });
         self.discard_regions(&manifest, std::slice::from_ref(old));
         Ok(empty)

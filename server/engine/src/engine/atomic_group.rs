@@ -23,7 +23,7 @@ use std::time::Duration;
 use smallvec::SmallVec;
 
 use super::write::{AssignedTime, WriteOutcome, check_room, plan_mutation, scratch, settle, writable_table};
-use crate::catalog::{Catalog, Table};
+use crate::catalog::{Catalog, Table, WriteOptions};
 use crate::cell::{Account, BATCH_FREE_BYTES, Cell, CellBatch, KeyBuf, TTL_TAG_BYTES, ttl_ms};
 use crate::error::{Error, Result};
 use crate::id::SeqId;
@@ -91,7 +91,7 @@ fn attempt(
     let request = Request::check(
         &table.descriptor,
         group,
-        CellLimit::of(&table.descriptor, shared.options.cell_max_bytes),
+        table.write_options.cell_limit(&shared.options),
     )?;
     let region = request.region(table)?;
     check_room(shared, table, region)?;
@@ -144,7 +144,7 @@ fn attempt(
     if !catalog.is_still_current(&tables, table) {
         return Ok(None);
     }
-    let logging = logging(&table.descriptor, group);
+    let logging = logging(&table.write_options, group);
     let commit = write_rows(
         shared,
         region,
@@ -277,11 +277,11 @@ impl<'g> Request<'g> {
 
 /// The durability of the group: that of its most durable step. A group with a nonce is always
 /// logged, so that its data and its nonce are lost together or not at all.
-fn logging(table: &TableDescriptor, group: &AtomicGroup<'_>) -> Logging {
+fn logging(table: &WriteOptions, group: &AtomicGroup<'_>) -> Logging {
     let asked = group
         .steps
         .iter()
-        .map(|step| logging_of(step.durability(), table));
+        .map(|step| logging_of(step.durability(), table.durability));
     let least = group.nonce.map_or(Logging::Skip, |_| Logging::Async);
     asked.fold(least, stronger)
 }
@@ -605,7 +605,7 @@ impl<'g> Planner<'_, '_, 'g> {
             update.change,
             update.ttl_ms,
             self.times(place, 0),
-            CellLimit::of(&self.table.descriptor, shared.options.cell_max_bytes),
+            self.table.write_options.cell_limit(&shared.options),
             newest,
         )?;
         if update.returns {

@@ -52,7 +52,7 @@ pub(super) fn replicate(
     loop {
         let tables = catalog.tables();
         let table = replicated_table(catalog, &tables, name, source)?;
-        let limit = CellLimit::of(&table.descriptor, shared.options.cell_max_bytes);
+        let limit = table.write_options.cell_limit(&shared.options);
         let mut made = Made::new(shared, &table.descriptor);
         for row in rows {
             check(&table.descriptor, row, limit)?;
@@ -84,7 +84,7 @@ pub(super) fn replicate(
             plans.push(of_region);
         }
         let logging = stronger(
-            logging_of(Durability::UseDefault, &table.descriptor),
+            logging_of(Durability::UseDefault, table.write_options.durability),
             Logging::Sync,
         );
         let nonces = match source {

@@ -17,7 +17,7 @@ use crate::region::{
     LockMode, Made, Region, RowPlan, Shared, Times, check, check_edit, family_index, logging_of,
     newest_timestamps, pause, pause_of_row, stronger, write_rows,
 };
-use crate::schema::{CellLimit, TableName};
+use crate::schema::TableName;
 use crate::seeded;
 use crate::store::Reach;
 use crate::sync::{Loaded, RwLockReadGuard};
@@ -53,7 +53,7 @@ pub(super) fn mutate(
     loop {
         let tables = catalog.tables();
         let table = writable_table(catalog, &tables, name)?;
-        let cell_max_bytes = CellLimit::of(&table.descriptor, shared.options.cell_max_bytes);
+        let cell_max_bytes = table.write_options.cell_limit(&shared.options);
         let mut modes: SmallVec<[LockMode; 4]> = SmallVec::with_capacity(mutations.len());
         let mut made = Made::new(shared, &table.descriptor);
         for mutation in mutations {
@@ -106,7 +106,7 @@ pub(super) fn mutate(
                 .rows
                 .chunk_by(|one, next| mutations[*one].durability == mutations[*next].durability);
             asked
-                .map(|rows| logging_of(mutations[rows[0]].durability, &table.descriptor))
+                .map(|rows| logging_of(mutations[rows[0]].durability, table.write_options.durability))
                 .fold(Logging::Skip, stronger)
         };
         let Some(commit) = write_groups(catalog, (&tables, table), &groups, &plans, (origin, &[]), logging)?
@@ -199,7 +199,7 @@ pub(super) fn writable_table<'t>(
 ) -> Result<&'t Arc<Table>> {
     catalog.system().check_writable(name)?;
     let table = tables.enabled_table(name)?;
-    if table.descriptor.read_only() {
+    if table.write_options.is_read_only {
         return Err(Error::DoNotRetry(format!("table {name} is read only")));
     }
     Ok(table)
@@ -287,7 +287,7 @@ pub(super) fn check_room(shared: &Shared, table: &Table, region: &Region) -> Res
     region.check_undamaged()?;
     shared.disk.check()?;
     check_log(shared)?;
-    let limit = shared.blocking_bytes(&table.descriptor);
+    let limit = table.write_options.blocking_bytes(&shared.options);
     let total_limit = shared.options.memstore_total_bytes;
     let exceeded = if region.memstore_bytes() > limit {
         limit
@@ -328,8 +328,8 @@ pub(super) fn settle<'r>(
     regions: impl IntoIterator<Item = &'r Region>,
     commit: Commit,
 ) -> WriteOutcome<Commit> {
-    let blocking_bytes = shared.blocking_bytes(&table.descriptor);
-    let flush_bytes = shared.flush_bytes(&table.descriptor);
+    let blocking_bytes = table.write_options.blocking_bytes(&shared.options);
+    let flush_bytes = table.write_options.flush_bytes(&shared.options);
     let mut longest = pause(shared.memstore_bytes(), shared.options.memstore_total_bytes);
     let mut flush = SmallVec::new();
     for region in regions {

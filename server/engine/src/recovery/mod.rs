@@ -455,11 +455,7 @@ fn tables_of(state: &ManifestState, regions: HashMap<RegionId, Arc<Region>>) -> 
             Some(region) => Arc::clone(&region.version().table),
             None => Arc::new(meta.descriptor.clone()),
         };
-        tables.put(Table {
-            descriptor,
-            state: meta.state,
-            regions,
-        });
+        tables.put(Table::new(descriptor, meta.state, regions));
     }
     tables
 }

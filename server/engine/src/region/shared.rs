@@ -150,23 +150,14 @@ impl Shared {
             .unwrap_or(self.options.memstore_flush_bytes)
     }
 
-    /// The memstore size at which a region of the table refuses writes.
-    pub(crate) fn blocking_bytes(&self, table: &TableDescriptor) -> u64 {
-        self.flush_bytes(table).saturating_mul(
-            table
-                .block_multiplier()
-                .unwrap_or(self.options.memstore_block_multiplier),
-        )
-    }
-
     /// Longest time an edit stays in memory only (HBase: `hbase.regionserver.optionalcacheflushinterval`).
     pub(crate) const PERIODIC_FLUSH: Duration = Duration::from_hours(1);
 }
 
-/// How an edit of this durability goes through the log: its own, else the table's, else synced.
-pub(crate) fn logging_of(durability: Durability, table: &TableDescriptor) -> Logging {
+/// How an edit of this durability goes through the log: its own, else its table's, else synced.
+pub(crate) fn logging_of(durability: Durability, of_table: Durability) -> Logging {
     let effective = match durability {
-        Durability::UseDefault => table.durability(),
+        Durability::UseDefault => of_table,
         own => own,
     };
     match effective {

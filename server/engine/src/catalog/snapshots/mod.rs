@@ -318,11 +318,11 @@ impl Catalog {
         self.shared.timestamps.pass_rows();
         let ids = regions.iter().map(|region| region.id()).collect();
         self.publish(&manifest, |tables| {
-            tables.put(Table {
-                regions,
+            tables.put(Table::new(
                 descriptor,
-                state: old.map_or(TableState::Enabled, |table| table.state),
-            });
+                old.map_or(TableState::Enabled, |table| table.state),
+                regions,
+            ));
         });
         if let Some(old) = old {
             self.discard_regions(&manifest, &old.regions);

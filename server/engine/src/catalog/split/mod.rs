@@ -270,11 +270,7 @@ impl Catalog {
                 .cloned()
                 .collect();
             regions.sort_by(|left, right| left.info().start.cmp(&right.info().start));
-            tables.put(Table {
-                descriptor: Arc::clone(&table.descriptor),
-                state: table.state,
-                regions,
-            });
+            tables.put(Table::new(Arc::clone(&table.descriptor), table.state, regions));
         });
         // The new regions' shares were taken above, so no file goes away that one of them needs.
         self.discard_regions(&manifest, old);

@@ -260,14 +260,14 @@ impl SystemTables {
             table: Arc::clone(descriptor),
             stores,
         };
-        Ok(Arc::new(Table {
-            descriptor: Arc::clone(descriptor),
-            state: TableState::Enabled,
-            regions: vec![Region::new(
+        Ok(Arc::new(Table::new(
+            Arc::clone(descriptor),
+            TableState::Enabled,
+            vec![Region::new(
                 &table.region(&descriptor.name),
                 version,
                 BTreeSet::new(),
             )],
-        }))
+        )))
     }
 }
