@@ -4,6 +4,7 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 use basalt_client::native::{Cluster, ClusterOptions, Registry, Table};
 use basalt_client::{FamilySchema, Increment, Put, Row, Scan, TableSchema};
@@ -185,15 +186,23 @@ fn shown(row: &Row) -> Vec<String> {
 
 /// Waits until the standby has everything that was written.
 fn await_standby(leader: &Node, standby: &Node) {
-    until("the standby has everything", || {
-        let theirs = leader.status();
-        let is_equal = |own: Value| {
+    let deadline = Instant::now() + Duration::from_mins(1);
+    loop {
+        let (theirs, own) = (leader.status(), standby.try_status());
+        let is_equal = |own: &Value| {
             own["role"] == json!("standby")
                 && own["position"] == theirs["position"]
                 && own["turn"] == theirs["turn"]
         };
-        standby.try_status().is_some_and(is_equal)
-    });
+        if own.as_ref().is_some_and(is_equal) {
+            return;
+        }
+        assert!(
+            Instant::now() < deadline,
+            "the standby has not everything within a minute: primary {theirs}, standby {own:?}"
+        );
+        std::thread::park_timeout(Duration::from_millis(5));
+    }
 }
 
 /// How often primaries are killed.
