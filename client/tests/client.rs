@@ -282,7 +282,7 @@ async fn a_busy_pool_says_so() {
 }
 
 #[tokio::test]
-async fn nobody_listening_is_a_connect_error() {
+async fn a_closed_port_is_a_connect_error() {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     drop(listener);

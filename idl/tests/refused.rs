@@ -50,7 +50,7 @@ fn on_small_stack(work: impl FnOnce() + Send + 'static) {
 }
 
 #[test]
-fn what_is_refused_costs_little() {
+fn refusals_cost_little() {
     for protocol in PROTOCOLS {
         let table = bad_messages::table(protocol);
         assert!(table.len() >= 400, "{protocol:?}: only {} messages", table.len());

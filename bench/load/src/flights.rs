@@ -415,7 +415,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_flights_file_is_refused_with_the_reason() {
+    fn other_files_are_refused_with_the_reason() {
         let check = |schema: &str, date, expected: &str| {
             let file = write(schema, &[&[(date, None, "A")]]);
             let error = Flights::read(file.path()).unwrap_err().to_string();

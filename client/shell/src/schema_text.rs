@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_set_is_described() {
+    fn set_options_are_described() {
         let mut family = FamilySchema::new("f");
         let source = "VERSIONS => '3', TTL => 90000, COMPRESSION => 'zstd', BLOOMFILTER => ROWCOL, \
                       IN_MEMORY => 'TRUE', CONFIGURATION => {'a' => 'b'}, IS_MOB => true";
@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn what_describe_prints_is_read_back() {
+    fn descriptions_are_read_back() {
         let mut family = FamilySchema::new("f");
         let source = "VERSIONS => 3, TTL => '1 DAY 1 HOUR', COMPRESSION => 'ZSTD', BLOOMFILTER => NONE, BLOCKSIZE => '64KB', \
                       IN_MEMORY => true, BLOCKCACHE => false, MIN_VERSIONS => 1, REPLICATION_SCOPE => 1, DFS_REPLICATION => 2, \

@@ -191,7 +191,7 @@ fn row_keys_have_the_documented_form() {
 }
 
 #[test]
-fn what_does_not_fit_is_refused() {
+fn fields_that_do_not_fit_are_refused() {
     assert!(Salt::new(0).is_err());
     assert!(Salt::new(257).is_err());
     assert!(HashPrefix::new(17).is_err());

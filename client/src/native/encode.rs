@@ -496,7 +496,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_protocol_cannot_say_is_refused() {
+    fn unencodable_requests_are_refused() {
         let bytes = Get::new("r").filter_bytes([0xff]).into_thrift().unwrap();
         assert!(
             get(bytes, false)

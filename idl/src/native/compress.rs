@@ -361,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_packed_is_unpacked() {
+    fn packed_bytes_are_unpacked() {
         for compressor in Compressor::ALL {
             for plain in [Vec::new(), b"x".to_vec(), vec![7; 3 << 20], rows()] {
                 let packed = compressor.pack(&plain).unwrap();

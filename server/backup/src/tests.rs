@@ -72,7 +72,7 @@ async fn restore_and_compare(vault: &Vault, id: Option<&str>, files: &Files) {
 /// Goal: files come back as they were, in clear and encrypted, from a directory and from memory. Secrets are
 /// there only where objects are encrypted.
 #[tokio::test]
-async fn what_was_backed_up_comes_back() {
+async fn a_backup_comes_back() {
     let files = files();
     for encrypted in [false, true] {
         let dir = tempfile::tempdir().unwrap();

@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_set_stays_and_must_fit() {
+    fn set_shares_stay_and_must_fit() {
         let config = load(&[
             "memory.total_bytes=400000000",
             "block_cache.bytes=100000000",

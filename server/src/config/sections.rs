@@ -398,7 +398,7 @@ settings! {
         /// Maximum number of connections of the HTTP port, as `server.max_connections`.
         max_connections: usize = 10_000 => Range::between(1, CONNECTIONS_MAX),
         /// Host names that the HTTP port answers to, besides IP addresses and `localhost`, as in
-        /// `["basalt", "db1.example.org"]`: docs/operations.md, "Browsers". At most 64.
+        /// `["basalt", "db1.example.org"]`: docs/operations/running.md, "Browsers". At most 64.
         allowed_hosts: Vec<String> = Vec::new(),
         /// Whether a POST to `/debug/pprof/profile` takes a profile: docs/observing.md,
         /// "Profiles".
@@ -523,7 +523,7 @@ settings! {
     /// Store files.
     store: Store {
         /// Maximum number of descriptors of open store files. 0: by the limit of open files;
-        /// docs/operations.md, "Open files".
+        /// docs/operations/limits.md, "Open files".
         max_open_files: usize = 0 => Range::zero_or_at_least(OPEN_FILES_MIN as u64),
     }
 

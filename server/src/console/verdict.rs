@@ -85,15 +85,15 @@ fn of_state(server: &Server) -> Vec<Problem> {
         ));
     }
     for reason in server.reasons() {
-        let remedy = html! { "See \"Disk full\" and \"A disk that hangs\" in docs/operations.md, and " a href="/jobs" { "flushes" } "." };
+        let remedy = html! { "See \"Disk full\" and \"A disk that hangs\" in docs/operations/failures.md, and " a href="/jobs" { "flushes" } "." };
         problems.push(problem(format!("{reason}."), remedy));
     }
     for warning in server.warnings() {
-        let remedy = html! { "See \"The clock\" in docs/operations.md." };
+        let remedy = html! { "See \"The clock\" in docs/operations/failures.md." };
         problems.push(problem(format!("{warning}."), remedy));
     }
     for damage in server.damage() {
-        let remedy = html! { "See \"Damage\" in docs/operations.md." };
+        let remedy = html! { "See \"Damage\" in docs/operations/failures.md." };
         problems.push(problem(format!("{damage}."), remedy));
     }
     for (work, what, command) in [

@@ -183,7 +183,7 @@ mod tests {
 
     /// Goal: the next start removes the remains of a killed server, and nothing else.
     #[test]
-    fn what_a_killed_server_left_is_removed() {
+    fn the_directory_of_a_killed_server_is_removed() {
         let below = tempfile::tempdir().unwrap();
         let left = below.path().join(format!("{PREFIX}1-0"));
         fs::create_dir_all(left.join("data/wal")).unwrap();

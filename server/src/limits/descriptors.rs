@@ -167,7 +167,7 @@ mod tests {
         (shares.files, shares.main, shares.http)
     }
 
-    /// The examples of docs/operations.md.
+    /// The examples of docs/operations/limits.md.
     #[test]
     fn shares_are_those_of_the_page() {
         let default = Config::default();
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_said() {
+    fn a_limit_that_is_too_low_is_said() {
         let wants = config(10_000, 50, 5_000);
         let shares = Descriptors::divide(1024, &wants).unwrap();
         let warnings = shares.warnings(&wants).join("\n");

@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_was_alone_does_not_give_way_for_a_while() {
+    async fn a_task_that_was_alone_does_not_yield_for_a_while() {
         events(1).await;
         for _ in 0..PATIENCE {
             assert_eq!(events(1).await.len(), 2);

@@ -167,7 +167,7 @@ mod tests {
 
     /// Goal: the first start makes all, later ones change nothing, and a server with users of its own gets none.
     #[test]
-    fn what_is_missing_is_made_once() {
+    fn missing_files_are_made_once() {
         let dir = tempfile::tempdir().unwrap();
         let config = config(dir.path());
         assert!(!config.is_secured());

@@ -43,7 +43,7 @@ pub(crate) fn read(root: &Path, name: &str, now_ms: u64) -> Result<Found> {
         return Err(Error::Refused(format!(
             "{} is missing: {}",
             path.display(),
-            what_is_there(&dir)
+            contents(&dir)
         )));
     }
     let manifest: DataManifest = decode(&path)?;
@@ -70,7 +70,7 @@ pub(crate) fn read(root: &Path, name: &str, now_ms: u64) -> Result<Found> {
     Ok(Found { content, left_out })
 }
 
-fn what_is_there(dir: &Path) -> String {
+fn contents(dir: &Path) -> String {
     let names = fs::read_dir(dir).into_iter().flatten().flatten();
     let is_unfinished = names
         .map(|entry| entry.file_name())

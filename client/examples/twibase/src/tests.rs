@@ -107,7 +107,7 @@ fn tags_are_words_behind_a_hash_sign() {
 }
 
 #[test]
-fn what_does_not_fit_is_refused() {
+fn texts_that_do_not_fit_are_refused() {
     for name in ["", "a b", "a:b", &"x".repeat(31)] {
         let text = check_name(name).unwrap_err().to_string();
         assert!(text.contains("1 to 30 letters"), "{text}");

@@ -184,7 +184,7 @@ fn expressions_are_those_of_ruby() {
 }
 
 #[test]
-fn what_is_beyond_has_a_reason() {
+fn unsupported_ruby_has_a_reason() {
     for (text, why) in [
         (
             "x = 1 + t.size",

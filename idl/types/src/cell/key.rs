@@ -282,7 +282,7 @@ mod tests {
     /// Goal: the numbers equal those of the bytes padded with zeros. Method: all lengths around the
     /// limits.
     #[test]
-    fn what_is_missing_is_zero() {
+    fn missing_bytes_are_zero() {
         for len in 0..20 {
             let bytes: Vec<u8> = (0..len).map(|at| 0xf0 ^ (at * 7)).collect();
             let mut padded = bytes.clone();

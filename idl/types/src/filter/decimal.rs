@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_number() {
+    fn texts_that_are_no_numbers() {
         for bytes in [vec![], vec![0; 4], vec![0; 5 + UNSCALED_MAX_BYTES]] {
             let text = BigDecimal::decode(&bytes).unwrap_err().to_string();
             assert!(text.contains("no decimal number"), "{text}");

@@ -200,7 +200,7 @@ fn unused_shares_are_lent() {
 }
 
 #[test]
-fn who_borrowed_a_share_gives_it_back() {
+fn borrowed_shares_are_given_back() {
     let cache = cache_of(100);
     for offset in 0..100 {
         read(&cache, key(1, offset), Priority::InMemory);

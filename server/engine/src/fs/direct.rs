@@ -206,7 +206,7 @@ mod tests {
     /// Goal: a file without information about direct reads is no error. Method: a pseudo file of
     /// the system.
     #[test]
-    fn who_does_not_say_gets_pages() {
+    fn pages_are_the_default_alignment() {
         let file = std::fs::File::open("/proc/self/status").unwrap();
         assert_eq!(Alignment::of(file.as_fd()), Alignment::PAGE);
     }

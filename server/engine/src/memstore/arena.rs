@@ -273,7 +273,7 @@ mod tests {
     /// Goal: room for what was said is taken at once, as long as it is little, and more than was said is no
     /// harm. Method: where things lie.
     #[test]
-    fn what_is_allocated_together_lies_together() {
+    fn neighbours_in_time_are_neighbours_in_memory() {
         let arena = Arena::new(Arc::default());
         let mut room = Room::new(&arena, 5 * ALIGN);
         let first = room.allocate(3);

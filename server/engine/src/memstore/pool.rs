@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_needed_between_two_trims_goes() {
+    fn chunks_that_no_trim_needed_are_freed() {
         let pool = Arc::new(ChunkPool::new(8 * CHUNK));
         drop(arena(&pool, 5));
         pool.trim();

@@ -255,7 +255,7 @@ mod tests {
     /// Calls of several threads overlap: a put that begins after a tombstone ended is later, and a
     /// tombstone that begins after a put ended is not earlier.
     #[test]
-    fn what_ended_before_is_followed_and_covered_on_all_threads() {
+    fn ended_writes_are_followed_and_covered_on_all_threads() {
         let (times, greatest_tombstone, greatest_put) =
             (RowTimes::default(), AtomicI64::new(0), AtomicI64::new(0));
         let work = |thread: i64| {

@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_replaced_is_not_current() {
+    fn replaced_values_are_not_current() {
         let published = Published::new(1);
         let first = published.load();
         assert!(published.is_current(&first) && published.is(&first));

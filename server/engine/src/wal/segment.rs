@@ -501,7 +501,7 @@ mod tests {
     /// begins where the last but one ended, so that everything is advised twice: to be written, and
     /// to be dropped. Synced bytes are not handed over.
     #[test]
-    fn what_nobody_syncs_is_handed_over_bit_by_bit() {
+    fn unsynced_bytes_are_handed_over_bit_by_bit() {
         let disk = SimFs::new(1, SimOptions::default());
         disk.create_dir_all(Path::new("/wal")).unwrap();
         let path = segment_path(Path::new("/wal"), 1);

@@ -383,7 +383,7 @@ mod tests {
     }
 
     #[test]
-    fn what_failed_is_tried_again_at_once_when_there_is_hope() {
+    fn failed_jobs_are_tried_again_at_once_when_there_is_hope() {
         let queue = Queue::new();
         let job = Job::Flush(RegionId(1));
         queue.request(job.clone());
@@ -400,7 +400,7 @@ mod tests {
     /// A pause holds back its own kind of work only, earlier requests included, and waiting threads
     /// get it when the pause ends.
     #[test]
-    fn what_is_paused_is_not_handed_out() {
+    fn paused_jobs_are_not_handed_out() {
         let queue = Queue::new();
         let compact = Job::Compact {
             region: RegionId(1),

@@ -182,7 +182,7 @@ fn memory_is_given_back_while_files_are_compacted() {
 
 /// A synchronous request for all files waits for running compactions, and then gets all files.
 #[test]
-fn who_wants_to_wait_gets_all_files() {
+fn a_caller_that_waits_gets_all_files() {
     let hanging = Hanging::new();
     std::thread::scope(|scope| {
         hanging.while_it_hangs(|_| {
@@ -255,7 +255,7 @@ fn wait_until(mut is_so: impl FnMut() -> bool) -> bool {
 /// A store that is one file since a compaction of all is left alone by the next that is due, unless something
 /// in it has expired.
 #[test]
-fn what_is_compacted_already_is_not_compacted_for_its_age() {
+fn compacted_files_are_not_compacted_for_their_age() {
     const PERIOD_MS: u64 = 7 * 24 * 3_600_000;
     for (ttl_s, expected) in [(None, 1), (Some(15 * 24 * 3_600), 2)] {
         let clock = Arc::new(ManualClock::at(1_700_000_000_000));

@@ -294,7 +294,7 @@ fn answers_put_together_are_the_rows_of_an_uncut_scan() {
 
 /// Values that a filter removes fill no answer: whole rows come together as far as their keys fit.
 #[test]
-fn what_a_filter_removes_does_not_cut_rows() {
+fn cells_that_a_filter_removes_do_not_cut_rows() {
     let (_disk, _rig, engine) = Rig::open_simulated();
     let table = table(&engine);
     let scan = scan_of("KeyOnlyFilter()", WHOLE, false);

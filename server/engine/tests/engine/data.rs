@@ -25,7 +25,7 @@ fn in_memory_and_flushed(test: impl Fn(&dyn Fn(&basalt_engine::Engine))) {
 }
 
 #[test]
-fn what_was_put_is_read_until_it_is_deleted() {
+fn cells_are_read_until_they_are_deleted() {
     in_memory_and_flushed(|settle| {
         let engine = Rig::in_memory().open();
         let table = create(&engine);

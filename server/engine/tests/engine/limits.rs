@@ -402,7 +402,7 @@ proptest! {
 
     /// Goal: accepted changes survive a kill, and refused ones have no effect (module comment).
     #[test]
-    fn what_is_accepted_is_there_after_a_kill(changes in vec(change(), 1..40), power_cut in any::<u64>()) {
+    fn accepted_changes_are_there_after_a_kill(changes in vec(change(), 1..40), power_cut in any::<u64>()) {
         let (disk, rig) = rig();
         let engine = rig.open();
         for change in &changes {

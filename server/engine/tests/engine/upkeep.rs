@@ -385,7 +385,7 @@ fn a_running_compaction_is_seen() {
 
 /// Cells that have been in memory for an hour are flushed, however the wall clock is set meanwhile.
 #[test]
-fn what_is_old_is_flushed_whatever_the_wall_clock_says() {
+fn old_edits_are_flushed_whatever_the_wall_clock_says() {
     const BEGIN_MS: u64 = 1_700_000_000_000;
     const MINUTE_MS: u64 = 60_000;
     for set_to in [BEGIN_MS - 1_440 * MINUTE_MS, BEGIN_MS + 1_440 * MINUTE_MS] {

@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_such_document_is_refused() {
+    fn other_documents_are_refused() {
         for wrong in [
             "",
             "text",

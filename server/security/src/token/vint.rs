@@ -68,7 +68,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read(value in any::<i64>(), shift in 0..64_u32) {
+        fn written_numbers_are_read(value in any::<i64>(), shift in 0..64_u32) {
             let value = value >> shift;
             let bytes = written(value);
             let mut rest = &bytes[..];

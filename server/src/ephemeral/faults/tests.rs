@@ -156,7 +156,7 @@ fn a_split_waits_for_a_region_that_can_be_split() {
 }
 
 #[test]
-fn what_is_armed_is_told_as_it_was_given() {
+fn armed_faults_are_listed_as_they_were_given() {
     let given = r#"{"faults":[
         {"method":"Get","fault":"delay","calls":3,"table":"ns:t","delay_ms":200},
         {"method":"*","fault":"split","calls":1,"split_row":"m"},
@@ -171,7 +171,7 @@ fn what_is_armed_is_told_as_it_was_given() {
 }
 
 #[test]
-fn what_is_wrong_is_named_with_what_is_allowed() {
+fn wrong_values_are_named_with_the_allowed_ones() {
     let wrong = |fault: &str| from_json(format!("{{\"faults\": [{fault}]}}").as_bytes()).unwrap_err();
     let with = |more: &str| wrong(&format!(r#"{{"method": "Get", "fault": "delay", {more}}}"#));
     for (error, words) in [

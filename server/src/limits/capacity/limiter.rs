@@ -155,7 +155,7 @@ mod tests {
 
     /// Goal: a small request that comes later does not overtake a large one that waits.
     #[test]
-    fn who_comes_later_goes_on_later() {
+    fn later_callers_go_on_later() {
         let limiter = limiter(100, SECOND);
         let waits = [90, 500, 1, 20, 100, 1].map(|amount| take(&limiter, amount, 0));
         assert!(waits.is_sorted(), "{waits:?}");

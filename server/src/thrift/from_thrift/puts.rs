@@ -347,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_rare_is_left_to_the_interface() {
+    fn rare_forms_are_left_to_the_interface() {
         let cell = TColumnValue {
             family: Bytes::from_static(b"f"),
             ..TColumnValue::default()

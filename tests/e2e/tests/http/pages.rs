@@ -284,7 +284,7 @@ fn pages_say_what_happened() {
 
 /// A missing thing gets a page that says so; an invalid parameter is refused by name.
 #[test]
-fn what_is_not_there_is_said() {
+fn missing_things_are_named() {
     let dir = tempfile::tempdir().expect("a temporary folder");
     let server = filled(&dir, &[]);
     let (region, _) = region_and_file(&server);

@@ -83,7 +83,7 @@ fn imports_of_the_server_go_down() {
 /// Goal: the calls know no wire type, so that a protocol is a folder that can be deleted. `service/remote`
 /// is an adapter itself, for calls to another cluster.
 #[test]
-fn what_is_below_the_protocols_knows_no_wire_type() {
+fn code_below_the_protocols_knows_no_wire_type() {
     let below = [
         "service",
         "backup",

@@ -173,7 +173,7 @@ fn a_long_aggregate_is_read_in_parts() {
 
 /// Each refusal has HBase's class and text, and the connection goes on.
 #[test]
-fn what_no_endpoint_answers_is_refused_with_hbase_texts() {
+fn unknown_endpoints_are_refused_with_hbase_texts() {
     let dir = tempfile::tempdir().unwrap();
     let server = Server::start(&dir.path().join("data"), &[]);
     let mut table = start(&server);

@@ -37,7 +37,7 @@ fn data_of_a_primary_is_not_replaced() {
 
 /// Goal: a standby of another cluster, a promotion of what is no standby, and a name that cannot be are refused.
 #[test]
-fn what_cannot_be_is_refused() {
+fn impossible_pairs_are_refused() {
     let leader = Node::start(&[]);
     let (status, text) = leader.server().http_post("/standby/promote", "{}");
     assert_eq!(status, 409);

@@ -170,7 +170,7 @@ fn a_living_primary_is_fenced_and_ships_the_rest() {
 /// Goal: of a primary that is killed while it writes, the next one has a prefix, with everything that was acknowledged
 /// before the lag that the promotion states.
 #[test]
-fn what_is_lost_is_the_lag_that_the_promotion_states() {
+fn the_loss_is_the_lag_that_the_promotion_states() {
     let mut leader = Shipping::start(&[]);
     leader.node.create("t");
     let standby = leader.follow(&SMALL);

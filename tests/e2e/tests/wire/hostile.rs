@@ -30,7 +30,7 @@ fn is_refusal(protocol: Protocol, answer: Answer) -> bool {
     }
 }
 
-fn nobody_is_harmed(transport: Transport) {
+fn others_are_served(transport: Transport) {
     let dir = tempfile::tempdir().expect("a temporary folder");
     let server = Server::start(&dir.path().join("data"), &[]);
     let mut healthy = Client::connect(&server, Protocol::BinaryStrict, Transport::Framed);
@@ -61,17 +61,17 @@ fn nobody_is_harmed(transport: Transport) {
 
 #[test]
 fn bad_messages_in_frames_harm_nobody() {
-    nobody_is_harmed(Transport::Framed);
+    others_are_served(Transport::Framed);
 }
 
 #[test]
 fn bad_messages_without_frames_harm_nobody() {
-    nobody_is_harmed(Transport::Unframed);
+    others_are_served(Transport::Unframed);
 }
 
 #[test]
 fn bad_messages_over_http_harm_nobody() {
-    nobody_is_harmed(Transport::Http);
+    others_are_served(Transport::Http);
 }
 
 /// Frames that lie about their length: the rest is waited for, not guessed, and another message in the wrong

@@ -290,7 +290,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_printed_can_be_read() {
+    fn printed_calls_can_be_read() {
         let text = "@0 %r 0-9 write f:x=1 -y\n@1 %r 1-? write -*\n@2 %a\\20b 2-3! app x+z\n@3 %r 4-5 get x=#7 y=\\ff\n\
                     @4 %r 5-6 if -x then x=2 no\n@5 %r 5-6 if x=1 then x=2 yes\n@6 %r 6-7 inc n+5 =-7\n@7 %r 7-8 app x+a =ba\n";
         let history = parse(text).expect("every line is a call");
@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_call_is_named() {
+    fn other_lines_are_named() {
         for text in [
             "0-9",
             "x-9 get",

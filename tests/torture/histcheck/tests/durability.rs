@@ -198,7 +198,7 @@ fn bad_histories_are_rejected() {
 }
 
 #[test]
-fn what_was_there_before_may_stay_and_may_not_be_lost() {
+fn earlier_values_may_stay_and_may_not_be_lost() {
     let initial = Rows::from([("r".into(), notation::parse_columns("x=1").expect("columns"))]);
     let check = |text| durability::check(&notation::parse(text).expect("a history"), &initial);
     assert_eq!(check("crash 5; 6-7 get x=1"), Ok(1));

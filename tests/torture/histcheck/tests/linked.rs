@@ -128,7 +128,7 @@ fn bad_lists_are_rejected() {
 }
 
 #[test]
-fn what_is_wrong_is_told_apart() {
+fn violations_are_told_apart() {
     let counts = count(&("", "b>a d e", "bcde", "d"));
     assert_eq!(
         (counts.undefined, counts.lost, counts.missing),

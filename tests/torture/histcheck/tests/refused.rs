@@ -133,7 +133,7 @@ fn bad_histories_are_rejected() {
 }
 
 #[test]
-fn what_was_there_before_is_nobodys_fault() {
+fn earlier_values_are_no_violation() {
     let initial = Rows::from([("r".into(), notation::parse_columns("x=1").expect("columns"))]);
     let history = notation::parse("0-1! write x=1; 2-3 get x=1").expect("a history");
     assert_eq!(refused::check(&history, &initial), Ok(1));

@@ -49,7 +49,7 @@ fn the_size_says_how_many_rows() {
 }
 
 #[test]
-fn what_cannot_be_done_is_refused_by_name() {
+fn impossible_options_are_refused_by_name() {
     let refused = |text: &str| parse(text).check().unwrap_err().to_string();
     assert!(refused("checkAndMutate --api thrift1").contains("checkAndMutate"));
     assert!(refused("scan --sampleRate=0").contains("--sampleRate"));

@@ -94,7 +94,7 @@ fn flags() {
 }
 
 #[test]
-fn what_is_not_supported_is_named() {
+fn unsupported_syntax_is_named() {
     let cases = [
         ("a(?=b)", "lookahead"),
         ("(?<!a)b", "lookbehind"),

@@ -175,7 +175,7 @@ fn random_filters_of_one_tree_draw_apart() {
 }
 
 #[test]
-fn what_is_refused_is_named() {
+fn refused_filters_are_named() {
     let comparator = |class: &str| field(1, format!("org.apache.hadoop.hbase.filter.{class}").as_bytes());
     let value = |comparator: &[u8]| {
         message(

@@ -231,7 +231,7 @@ fn value() {
 }
 
 #[test]
-fn what_cannot_be_compared_fails_the_read() {
+fn incomparable_values_fail_the_read() {
     let filter = FilterSpec::value(Comparison::new(CompareOp::Equal, Comparator::Long(1)));
     assert!(run(&filter, &Read::new(CELLS)).is_err(), "{filter}");
 }

@@ -278,7 +278,7 @@ impl Timestamps {
 pub fn behind_text(ahead: Duration) -> String {
     format!(
         "clock: new timestamps are {} s ahead of this machine's clock, which was set back or was wrong before. They go on at three quarters of \
-         its speed until it has caught up. If the clock is wrong, set it; see \"The clock\" in operations.md",
+         its speed until it has caught up. If the clock is wrong, set it; see \"The clock\" in docs/operations/failures.md",
         ahead.as_secs()
     )
 }

@@ -194,7 +194,7 @@ fn direct_reads_are_those_of_points() {
 /// Goal: the sync at the end has little left to write. Method: every byte is advised once, a
 /// megabyte at a time.
 #[test]
-fn what_was_written_is_handed_over_bit_by_bit() {
+fn written_bytes_are_handed_over_bit_by_bit() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("store-file");
     let file = Advised::new(RealFs.open(&path, Open::CreateNew).unwrap());

@@ -694,7 +694,7 @@ fn all_files_together_drop_tombstones() {
 
 /// Cells above the horizon stay, count for nothing and mask nothing: an open scan does not see them.
 #[test]
-fn what_an_open_scan_sees_is_kept() {
+fn cells_that_an_open_scan_sees_are_kept() {
     let flush = Purge::KeepTombstones;
     let cells = "r/a/50/P#9 r/a/40/P#7 r/a/30/P#5 r/a/20/P#3 r/a/10/P#1";
     for (horizon, kept) in [

@@ -100,7 +100,7 @@ fn obsolete_files_are_left_to_the_thread_that_removes_them() {
 /// A file that a cursor still reads keeps its name, so that it can be opened again; the thread for
 /// removals closes it.
 #[test]
-fn what_is_still_read_keeps_its_name() {
+fn files_that_are_read_keep_their_names() {
     let store = two_files();
     let file = Arc::clone(store.version.files[0].reader());
     let alive = Arc::downgrade(&file);

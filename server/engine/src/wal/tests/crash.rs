@@ -225,7 +225,7 @@ fn a_seal_that_is_torn_while_it_is_renewed_harms_nothing() {
 /// page cache shows it to the second start, and a power cut may take it away and leave the
 /// additions of the second one.
 #[test]
-fn what_a_killed_start_has_renamed_is_made_durable_by_the_next() {
+fn renames_of_a_killed_start_are_made_durable_by_the_next() {
     let fs = sim();
     let (wal, _) = open(&fs, WalSync::Fsync).unwrap();
     put(&wal, "kept").unwrap();

@@ -172,7 +172,7 @@ fn zeros_or_garbage_before_durable_frames_are_damage() {
 }
 
 #[test]
-fn what_is_known_to_be_durable_must_be_there() {
+fn bytes_known_to_be_durable_must_be_there() {
     let (clean, ends) = tagged_groups();
     let mut torn = clean.clone();
     torn[ends[4] - 2] ^= 1;

@@ -109,7 +109,7 @@ async fn a_reservation_waits_for_memory_and_is_refused_after_a_while() {
 }
 
 #[tokio::test]
-async fn what_can_never_be_had_is_refused_at_once_with_another_word() {
+async fn impossible_reservations_are_refused_at_once_with_another_word() {
     let memory = memory(8_000);
     let refused = MemoryPermit::empty(&memory)
         .add(7_001, Purpose::Arrive)

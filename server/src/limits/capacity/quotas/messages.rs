@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_a_quota_is_told() {
+    fn impossible_quotas_are_named() {
         for (value, text) in [
             (&b"\x12\x00"[..], "PBUF"),
             (b"PBUF\xff", "varint"),
