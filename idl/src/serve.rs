@@ -20,7 +20,7 @@ use crate::wire::Writer;
 
 /// The call that is being answered, as the handlers of all services see it.
 pub trait Context: Send + Sized {
-    /// What handlers of class `admin` are methods of.
+    /// Type whose methods are the handlers of class `admin`.
     type Admin;
     /// Why a handler has no result.
     type Failure: Send + 'static;

@@ -8,7 +8,7 @@
 //! - Reading walks the protocol along the descriptor, collects the parts as bytes, then decodes the value
 //!   from them.
 //!
-//! So the rules for absent fields, defaults and unions are those of [`crate::schema`], in one place. The
+//! The rules for absent fields, defaults and unions are those of [`crate::schema`], in one place. The
 //! price is one copy of each value; the codecs of [`crate::wire`] have none.
 //!
 //! Bounds on received bytes are the protocol's (`TConfiguration` of the crate: size of a message, a

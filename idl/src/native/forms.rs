@@ -266,7 +266,7 @@ fn put_message(cell: &WireCell<'_>, out: &mut Vec<u8>) {
     put_bytes(VALUE, cell.value, out);
 }
 
-/// What a connection does to its cell blocks: another form, a compression, or both.
+/// Encoding of a connection's cell blocks: another form, a compression, or both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packing {
     /// The form of the cells; `None`: that of KeyValueCodec and KeyValueCodecWithTags.

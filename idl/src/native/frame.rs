@@ -46,7 +46,7 @@ pub enum FrameError {
     Trailing(usize),
 }
 
-/// What a server reads of a [`RequestHeader`]; the rest is skipped.
+/// Fields that a server reads of a [`RequestHeader`]; the rest is skipped.
 #[derive(Clone, PartialEq, Message)]
 pub struct CallHeader {
     /// Number of the call, which its response repeats.

@@ -1,4 +1,4 @@
-//! What is to be backed up: one consistent point of a database, as names, lengths and places of files.
+//! Contents of a backup: one consistent point of a database, as names, lengths and places of files.
 //!
 //! The owner of the files keeps them in place, unchanged, for as long as the backup runs; the open segment of
 //! the log may grow behind the bytes that the point has.
@@ -14,7 +14,7 @@ pub struct PointFile {
     pub path: PathBuf,
     /// Where the file is now.
     pub source: PathBuf,
-    /// What it is.
+    /// Kind of the file.
     pub class: Class,
     /// For a store file, text that stands for its content: a file with the same one was backed up before.
     pub identity: String,

@@ -1,4 +1,4 @@
-//! What tests share: keys, databases that are only files, and stores that fail.
+//! Shared parts of tests: keys, databases that are only files, and stores that fail.
 
 use std::fmt;
 use std::path::{Path, PathBuf};

@@ -160,7 +160,7 @@ pub enum StandbyReads {
     Stale,
 }
 
-/// What happens when the log that waits for the store of backups, or for replication peers, has reached its
+/// Policy for when the log that waits for the store of backups, or for replication peers, has reached its
 /// limit.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
@@ -240,7 +240,7 @@ settings! {
         max_bytes_per_second: u64 = 0,
         /// Most bytes of the log that are kept for a store that is away.
         max_log_bytes: u64 = 10 << 30 => Range::at_least(64 << 20),
-        /// What happens at `backup.max_log_bytes`: drop (the log is not kept any more, and points in time
+        /// Policy at `backup.max_log_bytes`: drop (the log is not kept any more, and points in time
         /// are missing until the next backup), refuse (writes are refused).
         when_log_full: LogFull = LogFull::Drop,
     }
@@ -250,7 +250,7 @@ settings! {
         /// Most bytes of the log that are kept for replication peers, disabled ones included, and for readers of
         /// changes, which are removed when they have reached it.
         max_log_bytes: u64 = 10 << 30 => Range::at_least(16 << 20),
-        /// What happens at `replication.max_log_bytes`: refuse (writes are refused until peers have caught
+        /// Policy at `replication.max_log_bytes`: refuse (writes are refused until peers have caught
         /// up or are removed), drop (the peer that is furthest behind is removed).
         when_log_full: LogFull = LogFull::Refuse,
     }

@@ -148,7 +148,7 @@ impl Asked {
     }
 }
 
-/// Of regions in key order, that of the first key, and the number of those that have keys of the range.
+/// The region of the first key, of regions in key order, and the number of those that have keys of the range.
 fn regions_of<'a>(regions: &'a [RegionInfo], start: &[u8], end: &[u8]) -> (Option<&'a RegionInfo>, usize) {
     let after = regions.partition_point(|region| region.start.as_slice() <= start);
     let last = if end.is_empty() {

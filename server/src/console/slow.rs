@@ -175,7 +175,7 @@ struct Group {
     took: Vec<Duration>,
     waited: Duration,
     disk_bytes: u64,
-    /// Of fetches.
+    /// Fetches only.
     rows: Option<FetchedRows>,
     last_ms: u64,
 }

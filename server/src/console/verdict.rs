@@ -159,7 +159,7 @@ fn of_limits(server: &Server) -> Vec<Problem> {
     problems
 }
 
-/// What clients have seen in the last minute.
+/// Calls of clients in the last minute.
 fn of_requests(minute: &[Step]) -> Vec<Problem> {
     let sum = |figure: fn(&Step) -> u64| minute.iter().map(figure).sum::<u64>();
     let (calls, failed, stalled) = (

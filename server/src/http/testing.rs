@@ -66,7 +66,7 @@ async fn set_faults(State(site): State<Site>, body: Bytes) -> Response {
     answer(set())
 }
 
-/// What a reset keeps.
+/// State that a reset keeps.
 #[derive(Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct Reset {

@@ -1,4 +1,4 @@
-//! What the answers of MasterService and AdminService list, by method: their memory is reserved before
+//! Things that the answers of MasterService and AdminService list, by method: their memory is reserved before
 //! the call begins ([`listing`]).
 //!
 //! A method that is missing here has an answer of a few fields. `Reply::message` checks that in debug

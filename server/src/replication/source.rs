@@ -8,7 +8,7 @@
 //! 4. when every call was answered, the position moves behind the batch. It is saved once a second.
 //!
 //! A failed batch is sent again, without the calls that were answered, until it succeeds, with growing pauses.
-//! So edits of one region arrive in the order of the log, each at least once, and the position never passes an
+//! Edits of one region therefore arrive in the order of the log, each at least once, and the position never passes an
 //! answer. When the peer lacks a table or family, the log is read again from the position, since the table may
 //! be gone here, too.
 

@@ -45,7 +45,7 @@ mod status;
 mod stream;
 mod value;
 
-/// What all requests share.
+/// State that all requests share.
 #[derive(Clone, Debug)]
 pub(crate) struct Gateway {
     server: Arc<Server>,

@@ -1,4 +1,4 @@
-//! Who may do what: the question that every request asks.
+//! Access decisions: may this caller do that? Every request asks.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use basalt_security::rights::ColumnFilter;
 
 use super::{Action, Caller, Refused, Security, Target};
 
-/// Who may do what.
+/// Access decisions.
 #[derive(Clone, Debug, Default)]
 pub(crate) enum Access {
     /// Everybody may do everything.
@@ -15,7 +15,7 @@ pub(crate) enum Access {
     Everybody,
     /// Users who have proved their names may do what they have rights to.
     Rights(Arc<Security>),
-    /// Nobody may do anything: for the test that every call asks.
+    /// Refuses everything: for the test that every call asks.
     #[cfg(test)]
     Nobody,
 }

@@ -49,7 +49,7 @@ impl Authentication {
 /// A user as HBase's native protocol names one (`UserInformation`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct User {
-    /// Whose rights and quotas count.
+    /// The user whose rights and quotas count.
     pub(crate) effective: String,
     /// The user that acts for the effective one, if it is another.
     pub(crate) real: Option<String>,

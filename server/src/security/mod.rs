@@ -1,4 +1,4 @@
-//! Who calls, and who may do what.
+//! Identities of callers, and their rights.
 //!
 //! | module | contents |
 //! | --- | --- |

@@ -12,7 +12,7 @@ use basalt_security::rights::ColumnFilter;
 
 use super::Caller;
 
-/// What a request does (HBase: `Permission.Action`).
+/// Action of a request (HBase: `Permission.Action`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Action {
     /// A question that clients ask before they know anything: where the server is, which version it
@@ -47,7 +47,7 @@ impl Action {
     }
 }
 
-/// What a walk over columns calls with each family, and with its qualifier where one is named.
+/// Function that a walk over columns calls with each family, and with its qualifier where one is named.
 pub(crate) type Visit<'v> = dyn FnMut(&[u8], Option<&[u8]>) + 'v;
 
 /// The families and columns of a request, as a walk over them.
@@ -102,7 +102,7 @@ pub(crate) fn narrow(spec: &mut ReadSpec, granted: &ColumnFilter) -> bool {
     !spec.families.is_empty()
 }
 
-/// What a request is about.
+/// Target of a request.
 #[derive(Clone, Copy)]
 pub(crate) enum Target<'a> {
     Server,

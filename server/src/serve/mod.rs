@@ -92,16 +92,16 @@ const SECURITY_PERIOD: Duration = Duration::from_secs(2);
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
-/// What options of the command line give to a server, besides settings.
+/// Options of the command line that are no settings.
 #[derive(Debug, Default)]
 pub(crate) struct Given {
     /// The directory of an ephemeral server's data, which the settings name, too.
     pub(crate) home: Option<Home>,
     /// Whether the tables are in another cluster, which the settings name.
     pub(crate) is_gateway: bool,
-    /// Of `--secure`.
+    /// `--secure`.
     pub(crate) first_start: Option<FirstStart>,
-    /// Of `--listen-file`.
+    /// `--listen-file`.
     pub(crate) listen_file: Option<PathBuf>,
     /// A command to run while an ephemeral server serves; empty: none.
     pub(crate) command: Vec<OsString>,

@@ -49,7 +49,7 @@ impl Drop for Told {
     }
 }
 
-/// What a call leaves to its connection.
+/// Things that a call leaves to its connection.
 #[derive(Debug, Default)]
 pub(crate) struct Kept {
     /// The batch for results, for the next call; `None` while a call uses it, and when none is kept.
@@ -67,7 +67,7 @@ pub(crate) struct Call<'c> {
     began: Instant,
     /// Memory reserved for the arguments; 0 for small arguments.
     pub(crate) arguments_bytes: usize,
-    /// What the call is about.
+    /// Table, rows and columns of the call.
     pub(crate) description: Description,
 }
 
@@ -102,7 +102,7 @@ impl<'c> Call<'c> {
         self.kept.batch.take().unwrap_or_else(new)
     }
 
-    /// What it leaves to its connection.
+    /// Things that it leaves to its connection.
     pub(crate) fn kept(&mut self) -> &mut Kept {
         self.kept
     }

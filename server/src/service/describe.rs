@@ -27,7 +27,7 @@ const FILTER_BYTES_MAX: usize = 512;
 /// Most columns of a scan that are shown.
 const COLUMNS_MAX: usize = 8;
 
-/// What a call is about, noted by its requests.
+/// Table, rows and columns of a call, noted by its requests.
 #[derive(Debug, Default)]
 pub(crate) struct Description {
     /// The first table.

@@ -108,7 +108,7 @@ pub(crate) enum Attempt<T> {
     Unfinished,
 }
 
-/// What the first steps ask of a request.
+/// Properties of a request that the first steps need.
 pub(crate) trait Judged {
     fn action(&self) -> Action;
     fn target(&self) -> Target<'_>;
@@ -116,7 +116,7 @@ pub(crate) trait Judged {
     fn also_reads(&self) -> Option<Target<'_>> {
         None
     }
-    /// Whose queue it waits in.
+    /// The class whose queue it waits in.
     fn class(&self) -> Class;
     /// Notes what it is about.
     fn describe(&self, description: &mut Description);

@@ -35,7 +35,7 @@ type Result<T> = std::result::Result<T, Error>;
 const FILE_MODE: u32 = 0o644;
 const DIR_MODE: u32 = 0o755;
 
-/// What an export has done.
+/// Result of an export.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Exported {
     pub(crate) regions: u64,
@@ -282,7 +282,7 @@ impl Export<'_> {
     }
 }
 
-/// What an export has made, to be removed if it fails.
+/// Files that an export has made, to be removed if it fails.
 #[derive(Default)]
 struct Made {
     files: Vec<PathBuf>,
@@ -305,7 +305,7 @@ impl Made {
     }
 
     fn remove(&self) {
-        // What cannot be removed stays: the error that led here is told, and the next export names the rest.
+        // Files that cannot be removed stay: the error that led here is told, and the next export names the rest.
         for file in &self.files {
             let _ = fs::remove_file(file);
         }

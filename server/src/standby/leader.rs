@@ -55,7 +55,7 @@ pub(crate) enum Refusal {
     /// The standby follows another database, or is ahead of this one.
     #[error("{0}")]
     Other(String),
-    /// What the standby lacks is not kept: it needs a new copy.
+    /// The log that the standby lacks is not kept: it needs a new copy.
     #[error("{0}")]
     Gone(String),
     #[error("{}", .0.message())]
@@ -529,7 +529,7 @@ pub(crate) async fn ask_standbys(server: &Arc<Server>) {
     }
 }
 
-/// What this server is, for operators and other servers.
+/// Role and position of this server, for operators and other servers.
 pub(crate) fn status(server: &Server) -> Status {
     let end = server.engine().place();
     let copies = server.copies();

@@ -136,14 +136,14 @@ pub(crate) struct Status {
     pub(crate) leader: Option<Leader>,
     pub(crate) position: u64,
     pub(crate) turn: u64,
-    /// Of a standby: milliseconds since it last had everything.
+    /// Standby only: milliseconds since it last had everything.
     pub(crate) lag_ms: Option<u64>,
     /// URL of the backups that a standby follows; `None` for others.
     #[serde(default)]
     pub(crate) store: Option<String>,
-    /// Of a standby: why it does not follow.
+    /// Standby only: the reason why it does not follow.
     pub(crate) problem: String,
-    /// Of a primary with `standby.sync = "standby"`: whether writes wait for no standby.
+    /// Primary with `standby.sync = "standby"`: whether writes wait for no standby.
     pub(crate) alone: bool,
     pub(crate) standbys: Vec<StandbyStatus>,
 }

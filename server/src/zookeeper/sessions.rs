@@ -30,7 +30,7 @@ pub(super) struct Session {
     last_operation: AtomicI32,
 }
 
-/// What a connection has done so far.
+/// Progress of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Seen {
     /// 0: no session yet.
@@ -93,7 +93,7 @@ impl Sessions {
 }
 
 impl Session {
-    /// What the connection has done so far.
+    /// Progress of the connection.
     pub(super) fn seen(&self) -> Seen {
         Seen {
             timeout_ms: self.timeout_ms.load(Ordering::Relaxed),

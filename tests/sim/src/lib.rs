@@ -133,7 +133,7 @@ impl Machine {
             memstore_flush_bytes: 1 << 20,
             memstore_total_bytes: 16 << 20,
             block_cache_bytes: 1 << 20,
-            // So few that reads close files and open them again all the time.
+            // Few, so that reads close files and open them again all the time.
             max_open_files: 2,
             compaction_min_files: 3,
             // Few files at a time, and none for being small: older files stay out of most minor compactions.

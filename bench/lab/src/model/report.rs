@@ -165,7 +165,7 @@ pub(super) struct Judged<'a> {
     pub(super) rate: Option<f64>,
     pub(super) layout: &'a str,
     pub(super) plan: String,
-    /// Of a write.
+    /// Writes only.
     pub(super) busiest: Option<Busiest>,
     /// Whether parts are servers.
     pub(super) is_cluster: bool,

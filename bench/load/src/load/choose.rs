@@ -52,9 +52,9 @@ pub struct Chooser {
 /// YCSB's properties of the distributions.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Shape {
-    /// Of `hotspot`.
+    /// `hotspot` only.
     pub hot: Hot,
-    /// Of `exponential`.
+    /// `exponential` only.
     pub exponential: Exponential,
 }
 

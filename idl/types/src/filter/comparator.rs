@@ -69,7 +69,7 @@ pub enum BitOperator {
     Xor = 3,
 }
 
-/// What the part of a cell is compared with.
+/// Value that the part of a cell is compared with.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Comparator {
     /// All bytes, unsigned.

@@ -26,7 +26,7 @@ pub enum MaskForm {
 const PREPROCESSED_FIXED: u8 = 0xff;
 
 impl MaskForm {
-    /// What stands for a free byte in a mask that HBase's client has worked on.
+    /// The value for a free byte in a mask that HBase's client has worked on.
     fn free(self) -> u8 {
         match self {
             Self::One => 0,
@@ -263,7 +263,7 @@ mod tests {
         assert_eq!(plain, key(&[0xff, 2, 0xff], MaskForm::Two));
         assert_eq!(plain, key(&[0, 1, 0], MaskForm::One));
         assert_eq!(plain, key(&[0xff, 0, 0xff], MaskForm::One));
-        // What clients before `is_mask_v2` send.
+        // Masks of clients before `is_mask_v2`.
         assert_eq!(plain, key(&[0xff, 2, 0xff], MaskForm::One));
         assert_eq!(key(&[0, 0, 0], MaskForm::Two).mask(), [0, 0, 0]);
         assert_eq!(key(&[0, 0, 0], MaskForm::One).mask(), [1, 1, 1]);

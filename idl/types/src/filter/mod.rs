@@ -52,7 +52,7 @@ use crate::cell::{Cell, CellBatch, KeyBuf};
 /// Most levels of a filter tree: lists, SKIP and WHILE above a plain filter, and that filter.
 pub const DEPTH_MAX: usize = 64;
 
-/// What a filter says of a cell. The order of the variants means nothing here; see HBase's
+/// Verdict of a filter on a cell. The order of the variants means nothing here; see HBase's
 /// `Filter.ReturnCode`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReturnCode {
@@ -101,7 +101,7 @@ pub trait Filter: Send + Debug {
         let _ = row;
         Ok(self.filter_all_remaining())
     }
-    /// What of this cell?
+    /// Verdict on this cell.
     fn filter_cell(&mut self, cell: Cell<'_>) -> Result<ReturnCode>;
     /// Whether included cells go through [`Self::transform_value`]. Such cells lose their tags.
     fn transforms(&self) -> bool {

@@ -22,7 +22,7 @@ enum Place {
 pub(super) struct PrefixFilter {
     prefix: Vec<u8>,
     reversed: bool,
-    /// Of the current row.
+    /// Place of the current row.
     place: Place,
     /// Some row lay behind the prefix: nothing more can match.
     passed: bool,

@@ -11,7 +11,7 @@ pub struct SingleColumnValue {
     pub family: Vec<u8>,
     /// Qualifier of the tested column.
     pub qualifier: Vec<u8>,
-    /// What its value must be.
+    /// Condition on its value.
     pub comparison: Comparison,
     /// Drop rows without the column.
     pub filter_if_missing: bool,

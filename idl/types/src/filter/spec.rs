@@ -1,4 +1,4 @@
-//! What a filter is, before it is used: an immutable, validated tree.
+//! A filter before it is used: an immutable, validated tree.
 //!
 //! Made by a parser or by the constructors here, which check what HBase's constructors check. Shared by all
 //! regions of a scan; each takes an instance of its own with [`FilterSpec::create`]. Long lists are behind an

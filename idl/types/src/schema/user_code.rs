@@ -18,7 +18,7 @@ const CLASS_LISTS: [&str; 2] = [
     "hbase.coprocessor.user.region.classes",
 ];
 
-/// What an option says of a coprocessor (HBase: `CP_HTD_ATTR_VALUE_PATTERN`).
+/// A coprocessor as an option names it (HBase: `CP_HTD_ATTR_VALUE_PATTERN`).
 #[derive(Debug, PartialEq, Eq)]
 struct Coprocessor {
     class: String,

@@ -48,7 +48,7 @@ pub struct LoadFile {
     pub path: PathBuf,
 }
 
-/// Who loads, and what of the files.
+/// Caller of a load, and the parts of the files that are taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LoadMode {
     /// A client: a file with rows outside the region is refused, and so is a table that is read only.

@@ -7,7 +7,7 @@
 //! 3. the store files of all regions are held, links of snapshots are kept from removal, and so are the
 //!    segments of the log.
 //!
-//! What a pin names is what a power cut at that moment would leave: a start on a copy of it replays the log
+//! A pin names the files that a power cut at that moment would leave: a start on a copy of it replays the log
 //! and has every row up to [`Pin::position`], and no other. Regions are created and files installed under
 //! the manifest's lock, so the log has no edit of a region that the state does not have, and the state has
 //! no file with rows behind the log's end.

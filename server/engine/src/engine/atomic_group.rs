@@ -167,7 +167,7 @@ fn attempt(
     }))
 }
 
-/// What the steps of a group make of their arguments.
+/// Sizes of the steps' arguments as log and memstore hold them.
 fn made<'t>(shared: &Shared, table: &'t TableDescriptor, group: &AtomicGroup<'_>) -> Result<Made<'t>> {
     let mut made = Made::new(shared, table);
     let mut row = None;

@@ -1,4 +1,4 @@
-//! What a file says about its rows: the largest one, its tombstones, and the longest run of tombstones, which
+//! Figures of a file about its rows: the largest one, its tombstones, and the longest run of tombstones, which
 //! scans read in vain.
 //!
 //! They are collected while a file is written, so flushes and compactions notice such rows without a pass

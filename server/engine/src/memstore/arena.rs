@@ -7,7 +7,7 @@
 //!             chunk: [ one large cell ]                        more than a quarter of the next chunk: a chunk of its own
 //! ```
 //!
-//! Who has several things to allocate takes [`Room`] for all of them at once: threads that insert side by
+//! A caller with several things to allocate takes [`Room`] for all of them at once: threads that insert side by
 //! side then meet at the offset less often.
 //!
 //! Any thread may allocate at any time. Two threads never get overlapping memory, since each owns what its
@@ -41,7 +41,7 @@ struct Chunk {
     used: AtomicUsize,
 }
 
-/// What a chunk costs besides its memory.
+/// Bytes that a chunk takes besides those for cells.
 const CHUNK_OVERHEAD_BYTES: usize = size_of::<Chunk>() + size_of::<NonNull<Chunk>>();
 
 impl Chunk {

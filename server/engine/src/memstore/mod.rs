@@ -41,7 +41,7 @@ use crate::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 /// costs about as much as this many steps.
 const STEPS_MAX: usize = 5;
 
-/// What is known about all cells together.
+/// Figures about all cells together.
 #[derive(Debug)]
 struct Totals {
     cells: AtomicU64,

@@ -209,7 +209,7 @@ fn loom_threads_get_memory_of_their_own() {
     const PIECE: usize = FIRST_CHUNK_BYTES / 4;
     check(3, || {
         let arena = Arc::new(Arena::new(Arc::default()));
-        // What is left is for one more piece.
+        // The rest is enough for one more piece.
         for _ in 0..3 {
             arena.allocate(PIECE);
         }
@@ -232,7 +232,7 @@ fn loom_threads_get_memory_of_their_own() {
     });
 }
 
-/// Who finds a cell and asks for the extremes gets extremes with that cell in them: scans leave memstores out
+/// A reader that finds a cell gets extremes with that cell in them: scans leave memstores out
 /// by them.
 #[test]
 fn loom_a_cell_is_in_the_totals_before_it_is_found() {

@@ -350,7 +350,7 @@ fn insert_and_read(number_of: impl Fn(u64, u64) -> u64 + Sync) {
     insert_and_read_at_once(&number_of, if cfg!(miri) { 4 } else { 50 });
 }
 
-/// So many cells of a writer at once.
+/// Number of cells of a writer at once.
 fn insert_and_read_at_once(number_of: &(impl Fn(u64, u64) -> u64 + Sync), at_once: u64) {
     let memstore = Arc::new(Memstore::default());
     let inserted: [AtomicU64; THREADS as usize] = Default::default();
@@ -363,7 +363,7 @@ fn insert_and_read_at_once(number_of: &(impl Fn(u64, u64) -> u64 + Sync), at_onc
         let met = walk(memstore);
         assert!(met.is_sorted_by(|left, right| left < right));
         for (thread, before) in before.iter().enumerate() {
-            // What a writer inserted carries sequence ids 1, 2, 3, ... within it and its number as qualifier.
+            // Cells of a writer carry sequence ids 1, 2, 3, ... within it and its number as qualifier.
             let from_it = met.iter().filter(|place| place.1 == [thread as u8]);
             let early = from_it.filter(|place| place.4.0 <= *before).count();
             assert_eq!(early as u64, *before, "writer {thread}");

@@ -44,7 +44,7 @@ use crate::store::{Reach, ReadRows, ReadView, RowLimit, RowProgress, Sources, St
 /// Bytes of a row that is left out that are in memory at once while its filter sees them.
 const SHOWN_BYTES: usize = 64 << 10;
 
-/// What [`RegionScanner::step`] did.
+/// Outcome of [`RegionScanner::step`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
     /// Appended a whole row, or the last piece of one.
@@ -491,7 +491,7 @@ impl RegionScanner {
         }
     }
 
-    /// What the row in hand, or its next piece, may have.
+    /// Bounds of the current row, or of its next piece.
     fn row_limit(&self) -> RowLimit {
         let bytes = match self.long_row {
             LongRow::Cut(bytes) | LongRow::Leave(bytes) => bytes.clamp(1, self.row_max_bytes.max(1)),

@@ -2,7 +2,7 @@
 //! damage.
 //!
 //! A crash can leave only the last segment with a broken frame, and only behind everything that was synced.
-//! So at the first frame that is not intact, at offset *o* of segment *s*, it is *damage*, and the log is
+//! Therefore, at the first frame that is not intact, at offset *o* of segment *s*, it is *damage*, and the log is
 //! refused with file and offset, if
 //!
 //! * a segment *s + 1* exists: *s* was sealed and synced before that was created; or

@@ -51,7 +51,7 @@ const ANSWER_BYTES: [usize; 7] = [1, 70, 500, 3_000, 40_000, 1 << 20, 2 << 20];
 const TURN_BYTES: usize = 10_000;
 const ROWS: usize = 16;
 
-/// What a read does with the cells of a row besides its filter.
+/// Treatment of a row's cells besides the filter.
 #[derive(Clone, Copy, Debug)]
 struct Shape {
     batch: Option<usize>,

@@ -40,7 +40,7 @@ impl Rig {
             dir: PathBuf::from("/data"),
             options: Options {
                 background: Background::Manual,
-                // So few that most tests close store files and open them again.
+                // Few, so that most tests close store files and open them again.
                 max_open_files: 3,
                 ..small_options()
             },

@@ -175,7 +175,7 @@ fn the_last_major_compaction_is_that_of_the_oldest_file_of_one() {
     engine.compact_region(regions[0].id, None, true, true).unwrap();
     assert_eq!(last(&engine), [1_700_000_005_000, 0]);
     clock.advance_ms(5_000);
-    // Of one family only: the other one's file is older.
+    // One family only: the other one's file is older.
     engine.compact_region(regions[0].id, Some(F), true, true).unwrap();
     assert_eq!(last(&engine), [1_700_000_005_000, 0]);
     engine

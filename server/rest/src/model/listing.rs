@@ -1,4 +1,4 @@
-//! What a server says of itself: tables, regions, versions, and the status of the cluster.
+//! A server's answers about itself: tables, regions, versions, and the status of the cluster.
 
 use std::fmt::{Display, Write as _};
 
@@ -203,7 +203,7 @@ pub struct Version {
     pub version: String,
     /// The commit that was built.
     pub revision: String,
-    /// What it runs in, where HBase names its Java machine.
+    /// The runtime that it names, as HBase names its Java machine.
     pub jvm: String,
     /// The operating system.
     pub os: String,

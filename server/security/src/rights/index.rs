@@ -11,7 +11,7 @@ use hashbrown::HashMap;
 
 use super::{Action, Actions, Grantee, Rights, Scope};
 
-/// Whose rights count.
+/// The user whose rights count.
 #[derive(Clone, Copy, Debug)]
 pub struct Subject<'a> {
     /// Name of the user.

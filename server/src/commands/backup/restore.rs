@@ -6,7 +6,7 @@
 //!    files are needed. They are fetched and checked.
 //! 3. The engine writes the manifest. Then the directory is synced and gets the target's name.
 //!
-//! So a directory with the target's name is a whole database, whatever happened.
+//! A directory with the target's name therefore is a whole database, whatever happened.
 //!
 //! With `--into` the table of such a directory becomes a snapshot, whose files the running server takes over.
 

@@ -24,7 +24,7 @@
 //!   does no harm; Nichols and Jacobson, "Controlling Queue Delay", ACM Queue 2012), a growing share of the
 //!   data calls is refused, and a shrinking one after that.
 //!
-//! What clears the load is never refused: closing scanners, administration, HTTP pages.
+//! Calls that clear the load are never refused: closing scanners, administration, HTTP pages.
 //!
 //! Beside these, calls may be under limits that somebody set, and are held back for those: [`Capacity`].
 
@@ -133,7 +133,7 @@ pub(crate) struct Admission {
     max_waiting: usize,
     max_wait: Duration,
     max_delay: Duration,
-    /// Of [`WHOLE`] data calls, so many are refused because of delay.
+    /// Number of data calls out of [`WHOLE`] that are refused because of delay.
     refused_share: AtomicU32,
     /// Counts data calls while some are refused, to take turns.
     turn: AtomicU32,

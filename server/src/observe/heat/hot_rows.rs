@@ -198,7 +198,7 @@ impl Summary {
                 since_ms: counter.since_ms,
             });
         }
-        // Of a row that is mostly error nothing is known. One with more than its share in COUNTERS is not: its
+        // A row that is mostly error says nothing. One with more than its share in COUNTERS is not: its
         // error is at most that share.
         rows.retain(|row| row.error <= row.least());
         rows.sort_by(hottest_first);

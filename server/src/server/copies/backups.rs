@@ -1,4 +1,4 @@
-//! What the server knows of its backups: whether one runs, and how the last ones ended.
+//! Status of the server's backups: whether one runs, and how the last ones ended.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -36,7 +36,7 @@ use super::{Backend, Failure, pipeline};
 use crate::security::{Action, Caller, Target};
 use crate::server::{Failed, Server};
 
-/// What a schema or upkeep call needs of its call. Owned, so that it can move to the pool.
+/// The part of a call that schema and upkeep work needs. Owned, so that it can move to the pool.
 #[derive(Clone, Debug)]
 pub(crate) struct AdminCall {
     server: Arc<Server>,
@@ -44,7 +44,7 @@ pub(crate) struct AdminCall {
     noted: Arc<Mutex<Noted>>,
 }
 
-/// What a call is about.
+/// Target of a call.
 #[derive(Debug, Default)]
 struct Noted {
     /// The first table.

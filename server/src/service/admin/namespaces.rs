@@ -45,7 +45,7 @@ pub(crate) fn list(call: &AdminCall) -> Result<Vec<NamespaceDescriptor>, Failure
     })
 }
 
-/// Of these namespaces, those whose descriptors the caller may see. Names are free, as in HBase.
+/// Those of the namespaces whose descriptors the caller may see. Names are free, as in HBase.
 pub(crate) fn shown(call: &AdminCall, mut namespaces: Vec<NamespaceDescriptor>) -> Vec<NamespaceDescriptor> {
     namespaces.retain(|namespace| call.shows(Action::Know, Target::Namespace(&namespace.name)));
     namespaces

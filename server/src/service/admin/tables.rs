@@ -237,7 +237,7 @@ pub(crate) fn find_descriptor(
     })
 }
 
-/// Of these tables, those whose descriptors the caller may see.
+/// Those of the tables whose descriptors the caller may see.
 pub(crate) fn shown(call: &AdminCall, mut tables: Vec<Arc<TableDescriptor>>) -> Vec<Arc<TableDescriptor>> {
     tables.retain(|table| call.shows_descriptor(&table.name));
     tables
@@ -250,7 +250,7 @@ pub(crate) fn list(call: &AdminCall) -> Result<Vec<Described>, Failure> {
     Ok(tables)
 }
 
-/// Of the tables that the caller may know, those whose name matches ([`matching`]).
+/// Tables that the caller may know, and whose name matches ([`matching`]).
 pub(crate) fn list_matching(
     call: &AdminCall,
     pattern: Option<&str>,

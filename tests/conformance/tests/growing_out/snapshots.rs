@@ -169,7 +169,7 @@ fn check_25_the_cleaner_leaves_copied_files() {
     let to = PathBuf::from(rig.folder("export"));
     export(&rig, "by-hand", &text(&to));
     let root = root(&rig);
-    // What the cleaner is to remove, to see that it works.
+    // Files for the cleaner to remove, to see that it works.
     let stray = root.join("archive/data/default/stray/0123456789abcdef0123456789abcdef/f");
     std::fs::create_dir_all(&stray).unwrap();
     std::fs::write(stray.join("0123456789abcdef"), b"stray").unwrap();

@@ -30,7 +30,7 @@ pub(super) fn lag(server: &Server) -> f64 {
     value.parse().expect("a number")
 }
 
-/// What can be restored: first and last time and position of each line.
+/// Points that can be restored: first and last time and position of each line.
 fn spans(url: &str) -> Vec<[String; 4]> {
     let list = done(&["restore", "--list", "--from", url]);
     let of_line = |line: &str| {
@@ -100,7 +100,7 @@ fn every_point_is_a_prefix() {
         writer.acknowledged() > 4000 && samples.len() > 20
     });
     let acknowledged = writer.acknowledged();
-    // What a step of the shipping takes, and the pause between two.
+    // Time of a step of the shipping, and the pause between two.
     until("the last rows are shipped", || {
         let all = spans(&url);
         let last = all.last().map_or(0, |span| span[3].parse().unwrap_or(0));

@@ -203,7 +203,7 @@ fn an_incident_is_answered_within_two_clicks() {
         text.as_str().expect("a text").to_owned()
     };
     browser.look("light", 1100, 900);
-    // Who is hot, since when, what to do: the verdict names the table, its link leads to the row.
+    // The hot table, since when, and the remedy: the verdict names the table, its link leads to the row.
     browser.open(&format!("{origin}/"));
     let verdict = text(&mut browser);
     assert!(
@@ -221,7 +221,7 @@ fn an_incident_is_answered_within_two_clicks() {
         "{hot}"
     );
     browser.screenshot(&screenshots().join("incident-hot-rows.png"));
-    // What is slow, and was it the disk: requests by shape, with rows read and bytes from disk.
+    // Slow requests, and the disk's part in them: requests by shape, with rows read and bytes from disk.
     browser.open(&format!("{origin}/"));
     browser.click_to_go("nav a[href=\"/slow\"]");
     browser.wait_until("location.pathname === '/slow' && document.readyState === 'complete'");
@@ -233,7 +233,7 @@ fn an_incident_is_answered_within_two_clicks() {
         "{slow}"
     );
     browser.screenshot(&screenshots().join("incident-slow.png"));
-    // What to do about the keys.
+    // The remedy for the keys.
     browser.open(&format!("{origin}/"));
     browser.click_to_go("nav a[href=\"/findings\"]");
     browser.wait_until("location.pathname === '/findings' && document.readyState === 'complete'");

@@ -67,7 +67,7 @@ fn scrape_under_load() -> Scrape {
     // A peer has series of its own.
     let peer = Server::start(&dir.path().join("peer"), &[]);
     add_peer(&server, &peer);
-    // So has a standby.
+    // A standby has, too.
     let follow = format!("standby.follow=\"http://{}\"", server.http);
     let standby = Server::start(&dir.path().join("standby"), &[&follow]);
     let mut text = server.http_get("/metrics");
@@ -355,7 +355,7 @@ fn the_dashboards_are_what_the_generator_writes() {
 #[test]
 fn every_query_has_a_result_in_prometheus() {
     let dir = tempfile::tempdir().expect("a temporary folder");
-    // So few that calls are held back.
+    // Few, so that calls are held back.
     let store = format!("backup.url=\"file:{}/backups\"", dir.path().display());
     let settings = [
         "rehearsal.servers=2",

@@ -1,4 +1,4 @@
-//! What an operator asks of the pages in an incident: is it healthy, which row is hot, what is slow, what is
+//! Questions of an operator to the pages in an incident: is it healthy, which row is hot, what is slow, what is
 //! wrong with the keys, and what is in a row.
 
 use basalt_client::admin::{Admin, BackgroundWork, Compaction};
@@ -183,7 +183,7 @@ fn findings_are_said_in_words() {
         "it has none"
     );
 
-    // What a compaction removes is found no more.
+    // Rows that a compaction removes are found no more.
     runtime.block_on(async {
         let admin = Admin::new(&connect(&server).await);
         let compaction = Compaction {

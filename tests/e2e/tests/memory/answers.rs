@@ -21,7 +21,7 @@ const IN_FLIGHT: u32 = 1_000;
 /// Small calls of a client that reads its answers, during each flood.
 const SMALL_CALLS: usize = 50;
 
-/// What one connection sends.
+/// Bytes that one connection sends.
 type Flood = (&'static str, Vec<u8>, usize);
 
 fn floods() -> Vec<Flood> {

@@ -1,4 +1,4 @@
-//! Who may do what: read-only servers, pages of other sites, logins, and the three ports.
+//! Access: read-only servers, pages of other sites, logins, and the three ports.
 
 use basalt_test_support::{Server, administer};
 

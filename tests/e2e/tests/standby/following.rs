@@ -1,4 +1,4 @@
-//! What a standby has, after whatever was done at the primary, over restarts of both.
+//! Contents of a standby, after whatever was done at the primary, over restarts of both.
 
 use basalt_client::admin::Admin;
 use basalt_client::{Client, Get};

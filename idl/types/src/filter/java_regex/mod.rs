@@ -109,7 +109,7 @@ impl Charset {
     }
 }
 
-/// What the regular expressions of one filter have taken so far.
+/// Resources that the regular expressions of one filter have taken so far.
 #[derive(Default)]
 pub(super) struct Taken {
     count: usize,

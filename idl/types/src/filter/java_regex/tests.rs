@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// What Java finds and does not find.
+/// Matches of Java's engine, and texts without a match.
 #[test]
 fn found_as_in_java() {
     let cases: &[(&str, &str, bool)] = &[

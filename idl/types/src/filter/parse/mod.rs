@@ -27,7 +27,7 @@ use crate::Error;
 /// Longest filter string.
 pub const FILTER_STRING_MAX_BYTES: usize = 64 * 1024;
 
-/// What is wrong with a filter string, and where.
+/// An error in a filter string, and its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParseError {
     /// Byte of the string, from 0.

@@ -37,7 +37,7 @@ fn precedence_and_flattening() {
         ("A OR(A)", "A OR A"),
         ("SKIP(A)", "SKIP A"),
         ("(SKIP A)OR A", "SKIP A OR A"),
-        // What HBase refuses with "Mismatched parenthesis".
+        // Texts that HBase refuses with "Mismatched parenthesis".
         ("(A OR A AND A)", "A OR (A AND A)"),
         ("(A AND SKIP A)", "A AND SKIP A"),
         ("(WHILE SKIP A)", "WHILE SKIP A"),

@@ -120,7 +120,7 @@ fn bytes_as_hbase_writes_them() {
     }
 }
 
-/// What only protobuf can say.
+/// Filters that only protobuf can express.
 #[test]
 fn protobuf_only_filters_round_trip() {
     let with = |comparator| FilterSpec::value(Comparison::new(CompareOp::NoOp, comparator));

@@ -212,7 +212,7 @@ fn while_ends_the_scan() {
         "WHILE RowFilter(!=,'binary:r2')",
         "r1/f:a@3=x r1/f:a@2=y r1/f:a@1=x r1/f:b@2=y r1/g:a@2=z",
     );
-    // What was included before the mismatch in the same row stays.
+    // Cells that were included before the mismatch in the same row stay.
     check(
         "WHILE ValueFilter(!=,'binary:w')",
         "r1/f:a@3=x r1/f:a@2=y r1/f:a@1=x r1/f:b@2=y r1/g:a@2=z r2/f:b@5=x",

@@ -11,7 +11,7 @@ use crate::cell::{Cell, CellBatch, CellType, KeyBuf, compare_keys};
 use crate::filter::{Filter, FilterSpec, ReturnCode};
 use crate::schema::Escaped;
 
-/// What is read, and how.
+/// Rows that are read, and options of the read.
 pub(super) struct Read<'t> {
     pub(super) cells: &'t str,
     pub(super) reversed: bool,
