@@ -1,15 +1,15 @@
 //! The load generator `basalt-bench`: its command line, and the runtime that its workloads run on.
 //!
-//! `hotspot`, `ids`, `family`, `orders`, `twibase`, `pe`, `ycsb` and `verify` load or read a server
-//! through its Thrift interfaces or native RPC, which may be Basalt's or a real HBase's. `report`
-//! runs all but `verify` and makes one report of them. `model` measures a schema that a file describes.
-//! `compare` puts two of their reports side by side. `engine` opens Basalt's storage engine in this process and
-//! runs RocksDB's `db_bench` benchmarks on it. `roundtrip` sends ready-made calls, side by side with a bare TCP
-//! echo and another server, as fast as they are answered or at one rate, and `overload` sends more of them than
-//! the server can answer.
+//! `hotspot`, `ids`, `family`, `orders`, `twibase`, `pe`, `ycsb` and `verify` load or read a server through
+//! its Thrift interfaces or native RPC, which may be Basalt's or a real HBase's. `report` runs all but
+//! `verify` and makes one report of them. `model` measures a schema that a file describes. `compare` puts two
+//! of their reports side by side. `engine` opens Basalt's storage engine in this process and runs RocksDB's
+//! `db_bench` benchmarks on it. `roundtrip` sends ready-made calls, side by side with a bare TCP echo and
+//! another server, as fast as they are answered or at one rate, and `overload` sends more of them than the
+//! server can answer.
 //!
-//! [`basalt_lab`], the schema lab, has the experiments, `report`, `model` and `verify`; [`basalt_load`], the load
-//! generator, has the other workloads.
+//! [`basalt_lab`], the schema lab, has the experiments, `report`, `model` and `verify`; [`basalt_load`], the
+//! load generator, has the other workloads.
 
 use std::io::Write as _;
 use std::path::PathBuf;

@@ -146,15 +146,15 @@ pub enum Error {
         /// The last failure.
         last: Box<Error>,
     },
-    /// The cluster does not answer: neither the server nor, in one round, `hbase:meta` and the registry. Only with
-    /// [`ClusterOptions::fails_when_away`](crate::native::ClusterOptions::fails_when_away).
+    /// The cluster does not answer: neither the server nor, in one round, `hbase:meta` and the registry. Only
+    /// with [`ClusterOptions::fails_when_away`](crate::native::ClusterOptions::fails_when_away).
     #[error("the cluster does not answer: {last}")]
     Away {
         /// The last failure of the round.
         last: Box<Error>,
     },
-    /// A write was sent, and neither its answer nor that of a repetition has arrived. The server may or may not have
-    /// carried it out.
+    /// A write was sent, and neither its answer nor that of a repetition has arrived. The server may or may
+    /// not have carried it out.
     #[error("{what} was sent and its outcome is unknown, since {sent}; then: {last}")]
     Sent {
         /// The operation.

@@ -223,8 +223,8 @@ fn throttled(text: &str) -> Option<Duration> {
     Some(total.min(QUOTA_WAIT_MAX))
 }
 
-/// The class of HBase's in a final exception's text, and the rest of the text: a server puts classes there that
-/// HBase's own clients do not have.
+/// The class of HBase's in a final exception's text, and the rest of the text: a server puts classes there
+/// that HBase's own clients do not have.
 fn wrapped<'t>(class: &str, message: &'t str) -> Option<(&'t str, &'t str)> {
     if class != ExceptionClass::DoNotRetryIo.name() {
         return None;

@@ -12,8 +12,8 @@
 //! `family`, `orders` and `twibase` share a server and its tables (`Lab`), the rows that fill them
 //! (`Filled`), and questions that each way of storing the data answers (`Question`, `Asked`).
 //!
-//! The only caller, the program `basalt-bench`, sees the commands: their arguments and how to run them. The lab
-//! uses the load generator ([`basalt_load`]), never the other way round.
+//! The only caller, the program `basalt-bench`, sees the commands: their arguments and how to run them. The
+//! lab uses the load generator ([`basalt_load`]), never the other way round.
 
 mod asking;
 mod caller;

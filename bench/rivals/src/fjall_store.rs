@@ -1,7 +1,7 @@
 //! fjall under the benchmarks: one keyspace with fjall's defaults, but for what the options say.
 //!
-//! A write without a sync goes to the system, as in the other engines, which is fjall's default. fjall counts no written
-//! bytes; the report has those of the process.
+//! A write without a sync goes to the system, as in the other engines, which is fjall's default. fjall counts
+//! no written bytes; the report has those of the process.
 
 use std::path::Path;
 

@@ -1,7 +1,7 @@
 //! The program `basalt-rivals`: the benchmarks of `basalt-bench engine`, on other storage engines.
 //!
-//! Keys, values, options, output and report are those of basalt-bench, whose code this is; a module
-//! here is the `Store` of one engine. A benchmark that an engine cannot run is an error, not a silent difference.
+//! Keys, values, options, output and report are those of basalt-bench, whose code this is; a module here is
+//! the `Store` of one engine. A benchmark that an engine cannot run is an error, not a silent difference.
 
 use std::path::Path;
 use std::process::ExitCode;

@@ -1,5 +1,5 @@
-//! RocksDB under the benchmarks, with the settings of its db_bench, its faster block cache (HyperClockCache) and hash indexes
-//! in its blocks.
+//! RocksDB under the benchmarks, with the settings of its db_bench, its faster block cache (HyperClockCache)
+//! and hash indexes in its blocks.
 //!
 //! Its counters cost time, so they run only when a report is written (`--out`), which is where they appear.
 

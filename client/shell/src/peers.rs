@@ -1,6 +1,7 @@
 //! Replication peers, over native RPC, with the words of HBase's shell (`hbase/replication_admin.rb`).
 //!
-//! A change of a list reads the peer's configuration, changes it and sends it back whole, as HBase's shell does.
+//! A change of a list reads the peer's configuration, changes it and sends it back whole, as HBase's shell
+//! does.
 
 use basalt_idl::native::messages as pb;
 use basalt_idl::native::messages::MasterServiceMethod as Method;

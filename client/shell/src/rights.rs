@@ -92,7 +92,8 @@ impl Session {
         Ok(None)
     }
 
-    /// The permission whose scope is the rest of the arguments: something that is there, as HBase's shell demands.
+    /// The permission whose scope is the rest of the arguments: something that is there, as HBase's shell
+    /// demands.
     async fn permission(
         &mut self,
         arguments: &mut Arguments,

@@ -107,7 +107,8 @@ impl Session {
     pub(super) async fn merge_regions(&mut self, mut arguments: Arguments) -> Outcome {
         let mut names = Vec::new();
         while let Some(value) = arguments.take() {
-            // HBase's last argument forces the merge of regions that are not neighbours, which is refused here.
+            // HBase's last argument forces the merge of regions that are not neighbours, which is refused
+            // here.
             if matches!(value, Value::Bool(_)) {
                 break;
             }

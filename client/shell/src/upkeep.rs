@@ -82,8 +82,8 @@ impl Session {
 
     /// Running flushes and compactions, with the remaining work of each.
     pub(super) async fn process_list(&mut self, mut arguments: Arguments) -> Outcome {
-        // HBase's filters, 'all', 'general', 'handler', 'rpc' and 'operation', choose among tasks of kinds that
-        // are all shown here.
+        // HBase's filters, 'all', 'general', 'handler', 'rpc' and 'operation', choose among tasks of kinds
+        // that are all shown here.
         arguments.optional_text("a filter")?;
         arguments.end()?;
         let state = self.admin.background().await?;

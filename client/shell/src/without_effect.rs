@@ -32,7 +32,8 @@ impl WithoutEffect {
 }
 
 impl Session {
-    /// Prints a line for each option without effect. Not for other servers than Basalt, where it may have one.
+    /// Prints a line for each option without effect. Not for other servers than Basalt, where it may have
+    /// one.
     pub(super) async fn warn_of(&mut self, options: WithoutEffect) -> ShellResult<()> {
         if options.0.is_empty() || self.admin.status().await.is_err() {
             return Ok(());

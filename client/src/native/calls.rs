@@ -1,7 +1,8 @@
 //! The calls of a connection that wait for their responses, and their end when the connection ends.
 //!
-//! A call registers, is sent, and waits ([`Registered`]). One that ends early takes its registration along, so that its
-//! response is discarded. If it opens a scanner, a note remains: the scanner of a late response is closed.
+//! A call registers, is sent, and waits ([`Registered`]). One that ends early takes its registration along,
+//! so that its response is discarded. If it opens a scanner, a note remains: the scanner of a late response
+//! is closed.
 
 use std::collections::{HashMap, HashSet};
 use std::io;

@@ -287,8 +287,8 @@ impl Inner {
     }
 }
 
-/// The error of an operation that fails at last. It must not say that nothing was done if an earlier attempt was sent
-/// and has got no answer.
+/// The error of an operation that fails at last. It must not say that nothing was done if an earlier attempt
+/// was sent and has got no answer.
 fn after_sent(sent: Option<Error>, last: Error, what: impl Fn() -> String) -> Error {
     match sent {
         Some(sent) if !is_outcome_unknown(&last) => Error::Sent {

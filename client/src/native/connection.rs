@@ -9,8 +9,9 @@
 //! A connection that fails fails all its calls: with the socket's error, with the exception that ends the
 //! connection (its call id belongs to no call), or because a response is malformed. A call that ends early,
 //! by its deadline or because its future is dropped, takes its registration along, so that its response is
-//! discarded; a call that opens a scanner leaves a note, so that the scanner of a late response is closed. When a
-//! whole [`ClusterOptions::call_timeout`] passes without a byte from the server, the connection counts as lost.
+//! discarded; a call that opens a scanner leaves a note, so that the scanner of a late response is closed.
+//! When a whole [`ClusterOptions::call_timeout`] passes without a byte from the server, the connection counts
+//! as lost.
 //!
 //! Bounds: [`ClusterOptions::calls_in_flight`] calls, a queue of frames of the same length, and
 //! [`ClusterOptions::reply_bytes_max`] for a response. The receive buffer grows with the received

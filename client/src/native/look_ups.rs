@@ -1,11 +1,11 @@
 //! Turns of look-ups and connections: callers that miss the same one share an attempt and its outcome.
 //!
-//! A caller waits for its turn, then finds the location in the cache, or the failure of the look-up that it has waited
-//! for, or looks it up itself. Only failures to reach the cluster are shared: others depend on the row. Without that, a
-//! thousand callers would connect to a cluster that is away one after the other.
+//! A caller waits for its turn, then finds the location in the cache, or the failure of the look-up that it
+//! has waited for, or looks it up itself. Only failures to reach the cluster are shared: others depend on the
+//! row. Without that, a thousand callers would connect to a cluster that is away one after the other.
 //!
-//! Tables share turns by their hash, so that the memory does not grow with names. `hbase:meta` has a turn of its own,
-//! since it is taken within that of a table.
+//! Tables share turns by their hash, so that the memory does not grow with names. `hbase:meta` has a turn of
+//! its own, since it is taken within that of a table.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -96,8 +96,8 @@ pub(super) fn is_unreachable(error: &Error) -> bool {
     matches!(error, Error::Io { .. }) || is_away(error)
 }
 
-/// Whether a failed look-up means that the cluster is away. A lost connection alone does not: the next attempt opens
-/// another one.
+/// Whether a failed look-up means that the cluster is away. A lost connection alone does not: the next
+/// attempt opens another one.
 pub(super) fn is_away(error: &Error) -> bool {
     matches!(
         error,

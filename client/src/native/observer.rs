@@ -3,11 +3,11 @@
 use std::fmt::Debug;
 use std::time::Duration;
 
-/// Receives the events of a cluster's client ([`ClusterOptions::observer`](super::ClusterOptions::observer)). Its
-/// methods run on the client's tasks, so they must be short.
+/// Receives the events of a cluster's client ([`ClusterOptions::observer`](super::ClusterOptions::observer)).
+/// Its methods run on the client's tasks, so they must be short.
 pub trait Observer: Debug + Send + Sync {
-    /// An RPC has ended, with the Java class of its exception, or with `None` if there was no answer; `Ok` if it
-    /// succeeded. `took` is the time from its registration to its answer.
+    /// An RPC has ended, with the Java class of its exception, or with `None` if there was no answer; `Ok` if
+    /// it succeeded. `took` is the time from its registration to its answer.
     fn called(&self, _method: &'static str, _took: Duration, _outcome: Result<(), Option<&str>>) {}
 
     /// A connection to a server was opened, or could not be.

@@ -145,8 +145,8 @@ pub struct ClusterOptions {
     /// Whether replies have the tags of cells ([`Cell::tags`](crate::Cell::tags)), as the codec
     /// KeyValueCodecWithTags has them. Default false.
     pub tags: bool,
-    /// Whether an operation fails with [`Error::Away`] after one round of attempts to reach `hbase:meta` and the
-    /// registry, and is not repeated until its time is over. Default false.
+    /// Whether an operation fails with [`Error::Away`] after one round of attempts to reach `hbase:meta` and
+    /// the registry, and is not repeated until its time is over. Default false.
     pub fails_when_away: bool,
     /// Is told about calls, connections and look-ups. Default none.
     pub observer: Option<Arc<dyn Observer>>,

@@ -54,7 +54,8 @@ impl Cluster {
         answered.map(drop)
     }
 
-    /// The known regions of a table in the order of keys, without a call. Gaps are regions that no call has needed.
+    /// The known regions of a table in the order of keys, without a call. Gaps are regions that no call has
+    /// needed.
     pub fn known_regions(&self, table: &TableName) -> Vec<Arc<Region>> {
         self.inner.regions.of_table(table)
     }

@@ -1,7 +1,7 @@
 //! The sending side of replication: edits of a log, for the region servers of another cluster.
 //!
-//! A [`Shipment`] is one call. Its server answers when all of its edits are durable there; after a failure some
-//! of them may be, and the whole shipment can be sent again: cells have their times already.
+//! A [`Shipment`] is one call. Its server answers when all of its edits are durable there; after a failure
+//! some of them may be, and the whole shipment can be sent again: cells have their times already.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -203,7 +203,8 @@ impl Scanner {
         Ok(())
     }
 
-    /// A renewal of the scanner's lease that may be sent while the scan waits elsewhere; `None` if no scanner is open.
+    /// A renewal of the scanner's lease that may be sent while the scan waits elsewhere; `None` if no scanner
+    /// is open.
     pub fn renewal(&self) -> Option<Renewal> {
         let open = self.open.as_ref()?;
         Some(Renewal {
@@ -441,8 +442,8 @@ impl Drop for Scanner {
 }
 
 impl Open {
-    /// Closes the scanner, over another connection if its own is lost. A close that fails leaves the scanner to its
-    /// lease.
+    /// Closes the scanner, over another connection if its own is lost. A close that fails leaves the scanner
+    /// to its lease.
     async fn close(self, inner: &Inner) {
         let request = ScanRequest {
             scanner_id: Some(self.id),

@@ -1,4 +1,5 @@
-//! The client as a gateway uses it: shared look-ups, a cluster that is away, scanners without a waiting caller.
+//! The client as a gateway uses it: shared look-ups, a cluster that is away, scanners without a waiting
+//! caller.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};

@@ -1,4 +1,5 @@
-//! The part of ZooKeeper's protocol that a client of HBase needs: connect, read one node or its children, close.
+//! The part of ZooKeeper's protocol that a client of HBase needs: connect, read one node or its children,
+//! close.
 //!
 //! Every packet is an int32 length and that many bytes; strings and buffers have an int32 length of their
 //! own. A session lives for one look-up, as with gohbase and asynchbase.

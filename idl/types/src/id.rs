@@ -33,7 +33,8 @@ impl fmt::Display for SeqId {
 pub struct Nonce {
     /// The client's connection (HBase: nonce group).
     pub group: u64,
-    /// The operation (HBase: nonce). Never 0, which is no nonce in HBase, and in the log the mark of a standby.
+    /// The operation (HBase: nonce). Never 0, which is no nonce in HBase, and in the log the mark of a
+    /// standby.
     pub number: u64,
 }
 

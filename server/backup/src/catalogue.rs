@@ -1,8 +1,8 @@
 //! A catalogue: one backup, as the list of its files and the chunks that they consist of.
 //!
 //! It is an object of its own ([`Kind::Catalogue`](crate::object::Kind)) whose payload is JSON, and it is
-//! written last: a backup exists when its catalogue does. Its name is its id: time in UTC and position, so that
-//! names sort by time.
+//! written last: a backup exists when its catalogue does. Its name is its id: time in UTC and position, so
+//! that names sort by time.
 //!
 //! Paths are relative to the data directory, with bytes that are not plain ASCII as `%XX`.
 

@@ -3,8 +3,8 @@
 //! 1. Set the mark that keeps prunings away ([`marks`](crate::marks)).
 //! 2. List the chunks that are there, and read the newest catalogue. A store file that the catalogue has, by
 //!    its identity, needs no reading.
-//! 3. Read all other files in chunks, several at a time; write the chunks that are not there. So a backup that
-//!    was cut short is taken up where it ended: its chunks are there.
+//! 3. Read all other files in chunks, several at a time; write the chunks that are not there. So a backup
+//!    that was cut short is taken up where it ended: its chunks are there.
 //! 4. Compare the content of store files with their checksums.
 //! 5. Make sure that all chunks that were counted on are still there.
 //! 6. Write the catalogue: now the backup exists.

@@ -1,13 +1,13 @@
 //! The log of a run, for a standby that follows it in the store.
 //!
 //! 1. [`Vault::newest`] is the backup that a standby starts from.
-//! 2. [`Vault::base`] is a backup from which the log can be read on to a place: the segment in which it ends begins in
-//!    its files, and the regions of all rows behind it are in its manifest or the turns.
-//! 3. [`Vault::log_after`] lists the pieces and turns behind a place that follow it without a gap. The caller fetches
-//!    pieces with [`Vault::fetch_piece`], and asks again, from behind the last one.
+//! 2. [`Vault::base`] is a backup from which the log can be read on to a place: the segment in which it ends
+//!    begins in its files, and the regions of all rows behind it are in its manifest or the turns.
+//! 3. [`Vault::log_after`] lists the pieces and turns behind a place that follow it without a gap. The caller
+//!    fetches pieces with [`Vault::fetch_piece`], and asks again, from behind the last one.
 //!
-//! A piece that was merged with others between the listing and the fetch is not there: the next listing has the merged
-//! one.
+//! A piece that was merged with others between the listing and the fetch is not there: the next listing has
+//! the merged one.
 
 use crate::catalogue::{Class, FOLDER as CATALOGUES, LogPlace, Primary};
 use crate::error::{Error, Result};
@@ -85,8 +85,8 @@ impl Vault {
         self.plan(None).await
     }
 
-    /// The newest backup of a run that is not behind a place: its position is at most that one, and its last turn,
-    /// too. `None` if there is none any more.
+    /// The newest backup of a run that is not behind a place: its position is at most that one, and its last
+    /// turn, too. `None` if there is none any more.
     pub async fn base(&self, run: &str, position: u64, turns: u64) -> Result<Option<Plan>> {
         for id in self.ids().await?.iter().rev() {
             let catalogue = match self.catalogue(id).await {
@@ -106,7 +106,8 @@ impl Vault {
         if !from.run.is_empty() {
             let folder = format!("{FOLDER}/{}", from.run);
             let mut has_seen = false;
-            // Objects of turns, and the one that says when the log was looked at, have names behind all pieces.
+            // Objects of turns, and the one that says when the log was looked at, have names behind all
+            // pieces.
             let visit = |name: &str, _, _| has_seen |= run.note(&from.run, name);
             let after = format!("{:016x}", from.segment);
             self.store.list_after(&folder, &after, visit).await?;

@@ -1,8 +1,8 @@
 //! The log as it grows: pieces of its segments, shipped by a running server, and restores to a position
 //! between two backups.
 //!
-//! A piece is an object `log/RUN/SEGMENT-FROM-TO-TURNS-TIME-POSITION`, all but the run in hexadecimal digits of
-//! fixed length, so that names sort in the log's order:
+//! A piece is an object `log/RUN/SEGMENT-FROM-TO-TURNS-TIME-POSITION`, all but the run in hexadecimal digits
+//! of fixed length, so that names sort in the log's order:
 //!
 //! ```text
 //! RUN       the server's run: its start, in milliseconds since 1970
@@ -16,14 +16,14 @@
 //! Its payload is a line of JSON ([`Head`]) and the bytes. The line repeats the name, which is not
 //! encrypted.
 //!
-//! A restore to a position takes a backup of before and the pieces that follow it without a gap, up to the first
-//! that reaches the position, and the turns of before (`turns`). The state of the backup and the log go together as
-//! long as all turns between them are known. Where one cannot be followed, the server makes a backup after it, and
-//! positions from the turn to that backup cannot be restored.
+//! A restore to a position takes a backup of before and the pieces that follow it without a gap, up to the
+//! first that reaches the position, and the turns of before (`turns`). The state of the backup and the log go
+//! together as long as all turns between them are known. Where one cannot be followed, the server makes a
+//! backup after it, and positions from the turn to that backup cannot be restored.
 //!
-//! Time: the log itself says when its edits were written, so a restore to a time takes the pieces up to the first
-//! that ended later, and cuts the log at the time. While the log does not grow, the object `log/RUN/seen` says now
-//! and then up to when ([`Seen`]).
+//! Time: the log itself says when its edits were written, so a restore to a time takes the pieces up to the
+//! first that ended later, and cuts the log at the time. While the log does not grow, the object
+//! `log/RUN/seen` says now and then up to when ([`Seen`]).
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -225,8 +225,8 @@ impl fmt::Display for Until {
 }
 
 impl Vault {
-    /// Writes a piece. `path` is the segment's below the data directory, `length` the least length of its file.
-    /// Returns the bytes written.
+    /// Writes a piece. `path` is the segment's below the data directory, `length` the least length of its
+    /// file. Returns the bytes written.
     pub async fn put_piece(&self, piece: &Piece, path: &Path, length: u64, bytes: &[u8]) -> Result<u64> {
         let head = Head {
             format: FORMAT,
@@ -299,7 +299,8 @@ impl Vault {
         Ok((head, bytes))
     }
 
-    /// Reads a piece, or the larger one that it has become part of since it was listed: a running server merges pieces.
+    /// Reads a piece, or the larger one that it has become part of since it was listed: a running server
+    /// merges pieces.
     async fn piece_or_merged(&self, piece: &Piece) -> Result<(Piece, Head, bytes::Bytes)> {
         let mut attempts = 1;
         loop {
@@ -600,8 +601,8 @@ impl Tail {
         self.pieces.is_empty() && self.turns.is_empty()
     }
 
-    /// Writes the pieces into the log of a restored directory. A listing that is not of one moment may have the
-    /// beginning of a segment, and not the end of the one before: that is looked for.
+    /// Writes the pieces into the log of a restored directory. A listing that is not of one moment may have
+    /// the beginning of a segment, and not the end of the one before: that is looked for.
     pub async fn fetch(&self, vault: &Vault, dir: &Path) -> Result<()> {
         let (mut segment, to) = self.from;
         let mut last = Fetched {

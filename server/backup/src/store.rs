@@ -1,7 +1,7 @@
 //! The store that a URL names.
 //!
-//! `file:` is a directory of this machine; files are synced before a call returns. `s3:`, `gs:` and `az:` take
-//! credentials and endpoints from the usual variables (`AWS_...`, `GOOGLE_...`, `AZURE_...`). A call is
+//! `file:` is a directory of this machine; files are synced before a call returns. `s3:`, `gs:` and `az:`
+//! take credentials and endpoints from the usual variables (`AWS_...`, `GOOGLE_...`, `AZURE_...`). A call is
 //! retried for [`RETRY_TIME`] at most.
 
 use std::path::{Path as FilePath, PathBuf};
@@ -251,8 +251,8 @@ impl Store {
         self.visit(folder, Some(after), visit).await
     }
 
-    /// Lists what comes behind `after`. A listing that breaks off goes on behind the last name: the library repeats
-    /// requests, and not answers that end early.
+    /// Lists what comes behind `after`. A listing that breaks off goes on behind the last name: the library
+    /// repeats requests, and not answers that end early.
     async fn visit(
         &self,
         folder: &str,

@@ -504,7 +504,8 @@ async fn the_log_between_backups_can_be_restored() {
     ] {
         assert_eq!(shipped.restore(target).await, expected, "{target:?}");
     }
-    // A standby that is in the third piece: the turn is not known, so the log ends before the next one for it.
+    // A standby that is in the third piece: the turn is not known, so the log ends before the next one for
+    // it.
     let from = |bytes, turns| crate::LogPlace {
         run: "17".into(),
         turns,

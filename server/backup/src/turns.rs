@@ -1,10 +1,10 @@
-//! Turns: changes that the log does not show (schema, splits, merges), shipped beside it so that a restore can
-//! follow them.
+//! Turns: changes that the log does not show (schema, splits, merges), shipped beside it so that a restore
+//! can follow them.
 //!
-//! Turns are numbered by the database. Those that follow each other are an object
-//! `log/RUN/turns-FROM-TO`, with the numbers of the first and the last in hexadecimal digits of fixed length. Its
-//! payload is a line of JSON ([`Head`]) and the edits of the engine's manifest, one behind the other. A turn
-//! that a restore cannot follow is in no object: the numbers have a gap there.
+//! Turns are numbered by the database. Those that follow each other are an object `log/RUN/turns-FROM-TO`,
+//! with the numbers of the first and the last in hexadecimal digits of fixed length. Its payload is a line of
+//! JSON ([`Head`]) and the edits of the engine's manifest, one behind the other. A turn that a restore cannot
+//! follow is in no object: the numbers have a gap there.
 
 use serde::{Deserialize, Serialize};
 

@@ -136,8 +136,8 @@ impl DiskSpace {
         }
     }
 
-    /// Sets or ends the reason that `who`, outside of the engine, has to suspend writes; the next poll acts on
-    /// it.
+    /// Sets or ends the reason that `who`, outside of the engine, has to suspend writes; the next poll acts
+    /// on it.
     pub(crate) fn set_outside_problem(&self, who: &'static str, problem: Option<Error>) {
         let mut problems = self.outside_problems.lock();
         match problem {

@@ -22,8 +22,8 @@
 //! Bounds: beyond a maximum number, the oldest nonces are dropped before they expire. Each takes at
 //! most 100 bytes.
 //!
-//! A database that follows another one notes its place beside the rows, in the form of a nonce ([`Mark`]): the
-//! last one is kept as nonces are, for ever.
+//! A database that follows another one notes its place beside the rows, in the form of a nonce ([`Mark`]):
+//! the last one is kept as nonces are, for ever.
 //!
 //! The times in the log are the server's *lived time*: it begins at the wall-clock time of the first
 //! start, advances with the monotonic clock while the server runs, and continues after a restart at the

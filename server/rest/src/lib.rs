@@ -40,8 +40,8 @@ impl Malformed {
         Self(text.into())
     }
 
-    /// The error of a library that could not read `what`. Its text may quote the input, of any length and with line
-    /// breaks.
+    /// The error of a library that could not read `what`. Its text may quote the input, of any length and
+    /// with line breaks.
     fn unread(what: &str, error: &dyn std::fmt::Display) -> Self {
         let text = error.to_string();
         let cut = text.floor_char_boundary(QUOTED_BYTES_MAX);

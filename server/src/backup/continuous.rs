@@ -2,14 +2,14 @@
 //!
 //! Each second ([`Shipper::step`]):
 //! 1. sync the log and note where it ends;
-//! 2. ship the turns since (changes that the log does not show), and then what was added to the log, in pieces
-//!    ([`basalt_backup::Piece`]); many small pieces become one;
-//! 3. begin a backup if one is due, in a task of its own: the first one of the run, `backup.interval_ms` after
-//!    the last, after a turn that a restore cannot follow, and after as much log as a start can replay.
+//! 2. ship the turns since (changes that the log does not show), and then what was added to the log, in
+//!    pieces ([`basalt_backup::Piece`]); many small pieces become one;
+//! 3. begin a backup if one is due, in a task of its own: the first one of the run, `backup.interval_ms`
+//!    after the last, after a turn that a restore cannot follow, and after as much log as a start can replay.
 //!
-//! The lag is the time since the last end of the log that can be restored: it is shipped, and a backup of this
-//! run goes with it. Segments are held until they are shipped. When the store is away and they have reached
-//! `backup.max_log_bytes`, they are dropped, and a new backup begins, or writes are refused, as
+//! The lag is the time since the last end of the log that can be restored: it is shipped, and a backup of
+//! this run goes with it. Segments are held until they are shipped. When the store is away and they have
+//! reached `backup.max_log_bytes`, they are dropped, and a new backup begins, or writes are refused, as
 //! `backup.when_log_full` says.
 //!
 //! One task, from the start of the server to its stop, at which it ships once more.

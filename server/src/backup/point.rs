@@ -26,8 +26,8 @@ pub(crate) enum Failed {
     Security { path: PathBuf, source: io::Error },
 }
 
-/// Describes a pin of the database in `data_dir`. `run` names the log that goes on from it, `primary` the server if it
-/// runs. Blocks on the disk.
+/// Describes a pin of the database in `data_dir`. `run` names the log that goes on from it, `primary` the
+/// server if it runs. Blocks on the disk.
 pub(crate) fn of_pin(
     pin: &Pin,
     data_dir: &Path,

@@ -1,5 +1,5 @@
-//! `basalt gateway`: a server whose tables are in another cluster. Its data directory has users, certificates, quotas and
-//! the history of the key visualizer, and no tables.
+//! `basalt gateway`: a server whose tables are in another cluster. Its data directory has users,
+//! certificates, quotas and the history of the key visualizer, and no tables.
 
 use super::command_line::Gateway;
 use super::{Outcome, Start};

@@ -1,7 +1,8 @@
 //! One number for all memory: `memory.total_bytes`, divided among its users.
 //!
 //! A tenth is left for the key visualiser, which gets a sixty-fourth at most, for nonces, which get a
-//! thirty-second ([`nonces_max`]), and for memory that no setting bounds: the roots of indexes of open store files, the program and its threads.
+//! thirty-second ([`nonces_max`]), and for memory that no setting bounds: the roots of indexes of open store
+//! files, the program and its threads.
 
 use basalt_engine::engine::NONCE_BYTES;
 use toml::{Table, Value};

@@ -233,8 +233,8 @@ settings! {
         url: String = String::new(),
         /// Time between two backups. Changes of the schema, splits and much log make one earlier.
         interval_ms: u64 = 3_600_000 => Range::at_least(1000),
-        /// File with the key that encrypts what is shipped, or is followed by a standby. Empty: in clear, without
-        /// users and keys.
+        /// File with the key that encrypts what is shipped, or is followed by a standby. Empty: in clear,
+        /// without users and keys.
         key_file: PathBuf = PathBuf::new(),
         /// Bytes per second of a backup; the log is shipped as it comes. 0: no limit.
         max_bytes_per_second: u64 = 0,
@@ -247,8 +247,8 @@ settings! {
 
     /// Replication to other clusters.
     replication: Replication {
-        /// Most bytes of the log that are kept for replication peers, disabled ones included, and for readers of
-        /// changes, which are removed when they have reached it.
+        /// Most bytes of the log that are kept for replication peers, disabled ones included, and for readers
+        /// of changes, which are removed when they have reached it.
         max_log_bytes: u64 = 10 << 30 => Range::at_least(16 << 20),
         /// Policy at `replication.max_log_bytes`: refuse (writes are refused until peers have caught
         /// up or are removed), drop (the peer that is furthest behind is removed).
@@ -257,9 +257,9 @@ settings! {
 
     /// A second server with the same data: docs/standby.md.
     standby: Standby {
-        /// The server that this one follows: address of its HTTP port, as `db1:9095` or `https://db1:9095`; or URL of
-        /// its backups (file:/DIR, s3://BUCKET/PATH, gs://BUCKET/PATH, az://CONTAINER/PATH), with `backup.key_file` if
-        /// they are encrypted. Empty: none.
+        /// The server that this one follows: address of its HTTP port, as `db1:9095` or `https://db1:9095`;
+        /// or URL of its backups (file:/DIR, s3://BUCKET/PATH, gs://BUCKET/PATH, az://CONTAINER/PATH), with
+        /// `backup.key_file` if they are encrypted. Empty: none.
         follow: String = String::new(),
         /// Name of this server among the standbys of another. Empty: the machine's host name.
         name: String = String::new(),
@@ -268,15 +268,17 @@ settings! {
         url: String = String::new(),
         /// Reads that a standby answers: none, stale (all, from what it has).
         reads: StandbyReads = StandbyReads::None,
-        /// When a write is acknowledged: none (when it is durable here), standby (when it is durable on a standby,
-        /// too).
+        /// When a write is acknowledged: none (when it is durable here), standby (when it is durable on a
+        /// standby, too).
         sync: StandbySync = StandbySync::None,
-        /// Longest wait of a write for a standby. Then the server goes on alone, until a standby has everything.
+        /// Longest wait of a write for a standby. Then the server goes on alone, until a standby has
+        /// everything.
         sync_timeout_ms: u64 = 1_000 => Range::at_least(1),
-        /// File with the token of an operator, with which the servers log in at each other. Empty: without a login.
+        /// File with the token of an operator, with which the servers log in at each other. Empty: without a
+        /// login.
         token_file: PathBuf = PathBuf::new(),
-        /// Certificate of the authority of the other server. Empty: that of this server's data directory, if it has
-        /// one.
+        /// Certificate of the authority of the other server. Empty: that of this server's data directory, if
+        /// it has one.
         ca: PathBuf = PathBuf::new(),
         /// Time that a start waits for the answer of a standby that may have become the primary.
         ask_ms: u64 = 2_000,
@@ -284,12 +286,13 @@ settings! {
 
     /// A gateway to another cluster, for `basalt gateway` alone: docs/gateway.md.
     gateway: Gateway {
-        /// The cluster that has the tables: `zk1,zk2:2181:/hbase`, or `hbase+rpc://host:port,host:port`. Short:
-        /// `basalt gateway --cluster`.
+        /// The cluster that has the tables: `zk1,zk2:2181:/hbase`, or `hbase+rpc://host:port,host:port`.
+        /// Short: `basalt gateway --cluster`.
         cluster: String = String::new(),
         /// User as whom the gateway calls the cluster.
         user: String = "basalt".into(),
-        /// Longest time of an operation on the cluster, with its repetitions; of a scan, the time without a result.
+        /// Longest time of an operation on the cluster, with its repetitions; of a scan, the time without a
+        /// result.
         deadline_ms: u64 = 30_000 => Range::at_least(100),
         /// Whether the gateway refuses all changes, over every protocol.
         read_only: bool = false,
@@ -622,9 +625,9 @@ settings! {
         entries: usize = 256 => Range::between(1, 1_000_000),
         /// A call that takes longer is slow. 0: every call.
         threshold_ms: u64 = 1_000,
-        /// A call that takes longer than this percentage of its method's calls of the last half minute is slow, too,
-        /// if it takes more than 10 ms and the method has had 1,000 calls; one a second of each method is recorded.
-        /// 0: none, else from 50 to below 100.
+        /// A call that takes longer than this percentage of its method's calls of the last half minute is
+        /// slow, too, if it takes more than 10 ms and the method has had 1,000 calls; one a second of each
+        /// method is recorded. 0: none, else from 50 to below 100.
         percentile: f64 = 99.9,
         /// A call with a larger answer is large. 0: every call.
         large_bytes: u64 = 100 * MIB,

@@ -1,5 +1,5 @@
-//! Findings in words: what the key visualizer's data, hot rows, store files and schemas say about a table, each
-//! with its range of keys, its share, its consequence and a cure.
+//! Findings in words: what the key visualizer's data, hot rows, store files and schemas say about a table,
+//! each with its range of keys, its share, its consequence and a cure.
 //!
 //! A finding is made anew for each page, from the last hour and from what store files say about
 //! themselves. Rules of thumb for schemas are in `basalt_types::schema::rules_of_thumb`.

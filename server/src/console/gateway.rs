@@ -1,5 +1,5 @@
-//! The first page of a gateway: whether the cluster answers, the last minutes as curves, the region servers, and
-//! where the load is.
+//! The first page of a gateway: whether the cluster answers, the last minutes as curves, the region servers,
+//! and where the load is.
 
 use std::time::{Duration, Instant};
 

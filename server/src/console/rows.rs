@@ -2,8 +2,8 @@
 //! values as HBase's tools print them, and the same scan as text for the shell, HappyBase and Java.
 //!
 //! The scan passes the pipeline as every call does, with the rights of the user of the HTTP request and the
-//! bounds of a fetch. A page has at most [`ROWS_MAX`] rows and some [`PAGE_BYTES`] of cells; what does not fit
-//! is on the next one.
+//! bounds of a fetch. A page has at most [`ROWS_MAX`] rows and some [`PAGE_BYTES`] of cells; what does not
+//! fit is on the next one.
 
 use std::sync::Arc;
 use std::time::Instant;

@@ -1,8 +1,8 @@
-//! `--ephemeral -- COMMAND`: a command that runs while the server serves. Its end ends the server, whose exit code
-//! is the command's.
+//! `--ephemeral -- COMMAND`: a command that runs while the server serves. Its end ends the server, whose exit
+//! code is the command's.
 //!
-//! The command finds the server by its environment: [`TARGET`] is the address for clients, [`HTTP`] that of the HTTP
-//! port.
+//! The command finds the server by its environment: [`TARGET`] is the address for clients, [`HTTP`] that of
+//! the HTTP port.
 
 use std::ffi::OsString;
 use std::net::SocketAddr;

@@ -1,7 +1,7 @@
 //! `POST /backup`: makes a backup, and answers with its progress while it runs.
 //!
-//! The body is a JSON object ([`Wanted`]). The answer is lines of JSON ([`lines`]): `{"progress": {...}}` twice a
-//! second, and the end. A client that disconnects ends the backup.
+//! The body is a JSON object ([`Wanted`]). The answer is lines of JSON ([`lines`]): `{"progress": {...}}`
+//! twice a second, and the end. A client that disconnects ends the backup.
 //!
 //! [`access`](super::access) asks for the right of an operator, and so does the pin.
 

@@ -9,8 +9,8 @@
 //! DELETE /changes/readers/NAME
 //! ```
 //!
-//! Each asks for the right to read the tables by itself (`service::changes`); [`access`](super::access) lets them
-//! pass. A stream ends with the connection, or with an object `{"error": ...}`. Docs: docs/changes.md.
+//! Each asks for the right to read the tables by itself (`service::changes`); [`access`](super::access) lets
+//! them pass. A stream ends with the connection, or with an object `{"error": ...}`. Docs: docs/changes.md.
 
 use std::collections::HashMap;
 use std::convert::Infallible;

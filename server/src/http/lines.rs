@@ -1,5 +1,5 @@
-//! Answers that are lines of JSON, sent while long work goes on: progress, and at the end `{"made": {...}}` or
-//! `{"error": "..."}`. Status 200 says that the work has begun, no more.
+//! Answers that are lines of JSON, sent while long work goes on: progress, and at the end `{"made": {...}}`
+//! or `{"error": "..."}`. Status 200 says that the work has begun, no more.
 
 use std::convert::Infallible;
 

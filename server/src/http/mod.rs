@@ -125,9 +125,9 @@ async fn metrics(State(site): State<Site>) -> Response {
     }
 }
 
-/// 200 while calls are accepted, 503 before and after, and while the cluster behind a gateway does not answer. A
-/// server with suspended writes or damaged regions is ready, because it answers reads. The text has a line for each
-/// problem.
+/// 200 while calls are accepted, 503 before and after, and while the cluster behind a gateway does not
+/// answer. A server with suspended writes or damaged regions is ready, because it answers reads. The text has
+/// a line for each problem.
 async fn ready(State(site): State<Site>) -> Response {
     if !site.server.instance().is_ready() {
         let text = "not ready: the server is starting or stopping\n";

@@ -1,7 +1,7 @@
 //! `POST /replication/wait`: waits until a replication peer has everything that was written before the call.
 //!
-//! The body is a JSON object ([`Wanted`]). The answer is lines of JSON ([`lines`]): `{"progress": {...}}` once a
-//! second, and the end. The wait ends with the connection of its client.
+//! The body is a JSON object ([`Wanted`]). The answer is lines of JSON ([`lines`]): `{"progress": {...}}`
+//! once a second, and the end. The wait ends with the connection of its client.
 //!
 //! [`access`](super::access) asks for the right of an operator, and so does the call.
 

@@ -1,8 +1,8 @@
-//! `POST /snapshots/import`: takes over a snapshot from files that the server can read, in the layout of HBase's
-//! root directory, and makes a table of it if asked.
+//! `POST /snapshots/import`: takes over a snapshot from files that the server can read, in the layout of
+//! HBase's root directory, and makes a table of it if asked.
 //!
-//! The body is a JSON object ([`Wanted`]). The answer is lines of JSON ([`lines`]): `{"copied": PATH}` for each
-//! file, and the end. Work that has begun goes on when the client disconnects.
+//! The body is a JSON object ([`Wanted`]). The answer is lines of JSON ([`lines`]): `{"copied": PATH}` for
+//! each file, and the end. Work that has begun goes on when the client disconnects.
 //!
 //! [`access`](super::access) asks for the right of an operator, and so does each call.
 

@@ -1,7 +1,8 @@
 //! Calls for tests as POST requests, for clients without Thrift: `/test/reset`, optionally with
-//! `{"keep_clock": true}` or `{"template": true}`, `/test/template`, `/test/clock` with `{"advance_ms": 60000}`, and `/test/faults` with a list of faults ([`crate::ephemeral::faults`]), which
-//! GET shows. Only an ephemeral server answers them; others refuse with 403. Answers are JSON objects; an
-//! error has the member `error`.
+//! `{"keep_clock": true}` or `{"template": true}`, `/test/template`, `/test/clock` with `{"advance_ms":
+//! 60000}`, and `/test/faults` with a list of faults ([`crate::ephemeral::faults`]), which GET shows. Only an
+//! ephemeral server answers them; others refuse with 403. Answers are JSON objects; an error has the member
+//! `error`.
 
 use std::time::Instant;
 

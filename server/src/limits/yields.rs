@@ -1,21 +1,23 @@
 //! Yields of a network thread: before it sleeps, and before it writes the log.
 //!
-//! **Before it sleeps** ([`before_sleep`]). A thread without work sleeps until the next message wakes it. Waking
-//! costs more than the answer when the sender is on the same machine: an interrupt of another core, and two
-//! changes of threads. A thread that has sent several replies since it slept last will get more messages in a
-//! moment. It yields once and often finds the messages there afterwards, without a wake-up. If it has joined the
-//! log with writes that wait for no sync, it yields twice, which makes puts faster; gets would become slower.
-//! With clients on the same machine, gets over 64 connections are 1.19x faster, so it is kept. With one call at
-//! a time the yield would only add delay: a thread with fewer than [`BUSY_SENDS`] sends sleeps at once.
+//! **Before it sleeps** ([`before_sleep`]). A thread without work sleeps until the next message wakes it.
+//! Waking costs more than the answer when the sender is on the same machine: an interrupt of another core,
+//! and two changes of threads. A thread that has sent several replies since it slept last will get more
+//! messages in a moment. It yields once and often finds the messages there afterwards, without a wake-up. If
+//! it has joined the log with writes that wait for no sync, it yields twice, which makes puts faster; gets
+//! would become slower. With clients on the same machine, gets over 64 connections are 1.19x faster, so it is
+//! kept. With one call at a time the yield would only add delay: a thread with fewer than [`BUSY_SENDS`]
+//! sends sleeps at once.
 //!
-//! **Before it writes the log** ([`to_other_writes`]). A write that asks for no sync could go to the log at once:
-//! the first poll of its commit does that. But calls of other connections are waiting for the same thread, and
-//! each would write the log by itself. So a write yields to them first and polls its commit afterwards: one of
-//! them writes the log for all. A lone write would yield in vain, and a yield costs a poll of the network. So a
-//! thread on which no other write joined last time does not yield for its next [`PATIENCE`] writes.
+//! **Before it writes the log** ([`to_other_writes`]). A write that asks for no sync could go to the log at
+//! once: the first poll of its commit does that. But calls of other connections are waiting for the same
+//! thread, and each would write the log by itself. So a write yields to them first and polls its commit
+//! afterwards: one of them writes the log for all. A lone write would yield in vain, and a yield costs a poll
+//! of the network. So a thread on which no other write joined last time does not yield for its next
+//! [`PATIENCE`] writes.
 //!
-//! A thread's memory of both is a guess and nothing depends on it: a task that has yielded may go on in another
-//! thread.
+//! A thread's memory of both is a guess and nothing depends on it: a task that has yielded may go on in
+//! another thread.
 
 use std::cell::Cell;
 

@@ -114,7 +114,8 @@ pub(crate) fn primary_name(server: &Server) -> ServerName {
     }
 }
 
-/// The name of the server that has `hbase:meta`: the primary, or a standby that serves reads while that is away.
+/// The name of the server that has `hbase:meta`: the primary, or a standby that serves reads while that is
+/// away.
 pub(crate) fn meta_name(server: &Server) -> ServerName {
     if server.placement().stands_in() {
         return server_name(server.instance());

@@ -499,8 +499,8 @@ async fn unread_responses_count_together() {
 }
 
 /// Goal: responses with cell blocks of their own leave with small ones in one write, each whole and in the
-/// order of the calls, even if the socket takes them in small parts. Method: gets of small and large values in
-/// turn, more than one write lists, to a client with a narrow socket.
+/// order of the calls, even if the socket takes them in small parts. Method: gets of small and large values
+/// in turn, more than one write lists, to a client with a narrow socket.
 #[tokio::test]
 async fn large_and_small_responses_are_written_together() {
     const GETS: u32 = 200;

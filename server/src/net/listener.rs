@@ -1,10 +1,10 @@
 //! Accepting connections, alike for both ports.
 //!
-//! Each connection takes a place and is a task. When all places are taken, or the file descriptors
-//! left are reserved for files (`descriptors`), or when its address has too many that have not logged in
-//! ([`Strangers`]), a further connection is closed as soon as it is accepted: its client sees the end instead of waiting in a queue that is never served. The number
-//! of places is at most the port's share of the limit of open files. Refusals are logged at most
-//! once a second, with the number left out.
+//! Each connection takes a place and is a task. When all places are taken, or the file descriptors left are
+//! reserved for files (`descriptors`), or when its address has too many that have not logged in
+//! ([`Strangers`]), a further connection is closed as soon as it is accepted: its client sees the end instead
+//! of waiting in a queue that is never served. The number of places is at most the port's share of the limit
+//! of open files. Refusals are logged at most once a second, with the number left out.
 
 use std::net::SocketAddr;
 use std::os::fd::{AsRawFd as _, RawFd};

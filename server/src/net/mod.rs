@@ -102,8 +102,8 @@ struct Client {
     stranger: Stranger,
 }
 
-/// A connection that is served by its protocol. Boxed: a task would have the size of the largest protocol from its
-/// first poll on. Without a layer in between, which each call would pass.
+/// A connection that is served by its protocol. Boxed: a task would have the size of the largest protocol
+/// from its first poll on. Without a layer in between, which each call would pass.
 type Serving<'a> = Pin<Box<dyn Future<Output = Result<(), String>> + Send + 'a>>;
 
 /// State that the connections of the main port share.
@@ -186,8 +186,8 @@ impl MainPort {
         text
     }
 
-    /// Serves a connection whose protocol is known. A client without a login counts as one (`_counted`) until the
-    /// connection ends, or the protocol logs it in.
+    /// Serves a connection whose protocol is known. A client without a login counts as one (`_counted`) until
+    /// the connection ends, or the protocol logs it in.
     fn serve(&self, detected: Detected, socket: Socket, received: BytesMut, client: Client) -> Serving<'_> {
         let (server, stop) = (Arc::clone(&self.server), self.stop.clone());
         let Client {

@@ -1,9 +1,8 @@
 //! The slow log: the last calls that took long or had large answers (HBase: `SlowLogQueueService`).
 //!
 //! Every answered call is measured against fixed thresholds, and one by percentile of its method
-//! ([`SlowLog::judge`]: three comparisons). Only a call beyond one of them is described and kept, and counted in
-//! the metrics. Records are in memory only and end
-//! with the process.
+//! ([`SlowLog::judge`]: three comparisons). Only a call beyond one of them is described and kept, and counted
+//! in the metrics. Records are in memory only and end with the process.
 //!
 //! Invariant: at most `slow_log.entries` records; the oldest makes room. Any thread may call; the lock is
 //! held while records are copied out or one is put in, never while a call runs.

@@ -1,14 +1,15 @@
 //! The slowest calls of a method: a threshold by percentile, beside the fixed one of the slow log.
 //!
-//! 1. A call that takes longer than [`FLOOR`] adds one to a bucket of its latency ([`Tail::took`]). Others cost a
-//!    comparison.
-//! 2. Every ten seconds [`Tail::tick`] halves the older counts, adds the new ones, and moves the threshold: the
-//!    latency that the given percentile of the method's calls did not exceed, [`FLOOR`] at least. Calls of half a
-//!    minute ago count an eighth.
-//! 3. Each second one call beyond the threshold may be recorded ([`Tail::is_beyond`]): one in a thousand of a busy
-//!    method would fill the log.
+//! 1. A call that takes longer than [`FLOOR`] adds one to a bucket of its latency ([`Tail::took`]). Others
+//!    cost a comparison.
+//! 2. Every ten seconds [`Tail::tick`] halves the older counts, adds the new ones, and moves the threshold:
+//!    the latency that the given percentile of the method's calls did not exceed, [`FLOOR`] at least. Calls
+//!    of half a minute ago count an eighth.
+//! 3. Each second one call beyond the threshold may be recorded ([`Tail::is_beyond`]): one in a thousand of a
+//!    busy method would fill the log.
 //!
-//! Invariant: without [`CALLS_MIN`] recent calls there is no threshold. Any thread may call; only `tick` locks.
+//! Invariant: without [`CALLS_MIN`] recent calls there is no threshold. Any thread may call; only `tick`
+//! locks.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -81,8 +82,8 @@ impl Tail {
             && self.may_record.swap(false, Ordering::Relaxed)
     }
 
-    /// Called once a second with the number of the method's calls since the start. A percentile of 0 switches the
-    /// threshold off.
+    /// Called once a second with the number of the method's calls since the start. A percentile of 0 switches
+    /// the threshold off.
     pub(super) fn tick(&self, calls: u64, percentile: f64) {
         self.may_record.store(true, Ordering::Relaxed);
         let mut state = self.state.lock();

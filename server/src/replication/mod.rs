@@ -2,9 +2,9 @@
 //!
 //! [`run`] starts a task for each peer, starts it again when the peer was changed, and ends it when it was
 //! removed. Once a second it measures the log that is kept for the peers, and acts when that has reached its
-//! limit (`replication.max_log_bytes`): writes are refused, or the peer that is furthest behind is removed, as
-//! `replication.when_log_full` says. Readers of changes are always removed at the limit: they belong to consumers,
-//! which must not be able to stop the writers. So are standbys: they get a new copy.
+//! limit (`replication.max_log_bytes`): writes are refused, or the peer that is furthest behind is removed,
+//! as `replication.when_log_full` says. Readers of changes are always removed at the limit: they belong to
+//! consumers, which must not be able to stop the writers. So are standbys: they get a new copy.
 //!
 //! Peers are kept by [`crate::server::copies::peers`]; `service::admin::peers` changes them.
 

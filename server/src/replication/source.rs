@@ -7,10 +7,10 @@
 //!    servers. Edits that have passed the peer before are left out, so that none goes round in a circle;
 //! 4. when every call was answered, the position moves behind the batch. It is saved once a second.
 //!
-//! A failed batch is sent again, without the calls that were answered, until it succeeds, with growing pauses.
-//! Edits of one region therefore arrive in the order of the log, each at least once, and the position never passes an
-//! answer. When the peer lacks a table or family, the log is read again from the position, since the table may
-//! be gone here, too.
+//! A failed batch is sent again, without the calls that were answered, until it succeeds, with growing
+//! pauses. Edits of one region therefore arrive in the order of the log, each at least once, and the position
+//! never passes an answer. When the peer lacks a table or family, the log is read again from the position,
+//! since the table may be gone here, too.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

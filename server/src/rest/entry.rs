@@ -208,7 +208,8 @@ async fn serve(mut asked: Request, route: Route, request: HttpRequest) -> Respon
 /// Receives the body of a request that has one, and reserves memory for what is decoded from it.
 async fn receive(asked: &mut Request, request: HttpRequest, permit: &mut MemoryPermit) -> Result<()> {
     if matches!(*request.method(), HttpMethod::GET | HttpMethod::HEAD) {
-        // Some clients send a body with each request; it means nothing here, and the connection reads past it.
+        // Some clients send a body with each request; it means nothing here, and the connection reads past
+        // it.
         return Ok(());
     }
     let peer = request.extensions().get::<SocketAddr>().map(SocketAddr::ip);

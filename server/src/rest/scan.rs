@@ -99,8 +99,8 @@ pub(super) fn check_times(range: TimeRange) -> Result<()> {
     Ok(())
 }
 
-/// The filter of the parameters `filter`, in the filter language, or `filter_b64`, in URL-safe base64. One with
-/// a regular expression is compiled on the pool.
+/// The filter of the parameters `filter`, in the filter language, or `filter_b64`, in URL-safe base64. One
+/// with a regular expression is compiled on the pool.
 pub(super) async fn language_filter(asked: &Request) -> Result<Option<Arc<FilterSpec>>> {
     let text = match (asked.query.get("filter_b64"), asked.query.get("filter")) {
         (Some(text), _) => Bytes::from(decode_base64_url(text)?),

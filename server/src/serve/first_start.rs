@@ -1,13 +1,13 @@
 //! `--secure`: makes what encryption and users need, if it is not there.
 //!
-//! 1. [`FirstStart::prepare`], before the settings are validated: an authority with a certificate of the server,
-//!    unless the settings name one or the data directory has one; and the superuser [`SUPERUSER`],
+//! 1. [`FirstStart::prepare`], before the settings are validated: an authority with a certificate of the
+//!    server, unless the settings name one or the data directory has one; and the superuser [`SUPERUSER`],
 //!    who has no password, unless there are users.
 //! 2. [`FirstStart::finish`], once the id of the database is known: a token file and a client certificate
 //!    of that user, in the same directory.
 //!
-//! Nothing that exists is changed: a server that has a certificate and users starts as without `--secure`. If the
-//! process ends between the two steps, the next start makes what the second one would have made.
+//! Nothing that exists is changed: a server that has a certificate and users starts as without `--secure`. If
+//! the process ends between the two steps, the next start makes what the second one would have made.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -77,8 +77,8 @@ impl FirstStart {
         Ok(Self { directory })
     }
 
-    /// Makes token and certificate of the superuser, if they are missing, and returns where all is. `None` if the
-    /// server has another certificate or other users.
+    /// Makes token and certificate of the superuser, if they are missing, and returns where all is. `None` if
+    /// the server has another certificate or other users.
     pub(crate) fn finish(&self, cluster_id: &str) -> Result<Option<Credentials>, Failure> {
         let credentials = Credentials::in_dir(&self.directory);
         let users = UserFile::in_dir(&self.directory);
@@ -165,7 +165,8 @@ mod tests {
         config
     }
 
-    /// Goal: the first start makes all, later ones change nothing, and a server with users of its own gets none.
+    /// Goal: the first start makes all, later ones change nothing, and a server with users of its own gets
+    /// none.
     #[test]
     fn missing_files_are_made_once() {
         let dir = tempfile::tempdir().unwrap();

@@ -1,7 +1,7 @@
 //! `--listen-file`: a file that says where the server listens, for scripts that wait for it.
 //!
-//! It is there when calls are accepted, whole (another file is renamed to it), and gone after a clean stop. It
-//! has one line of JSON: `listen`, `http`, `data_dir`, `pid`, and how to log in with `--secure`.
+//! It is there when calls are accepted, whole (another file is renamed to it), and gone after a clean stop.
+//! It has one line of JSON: `listen`, `http`, `data_dir`, `pid`, and how to log in with `--secure`.
 
 use std::io;
 use std::path::{Path, PathBuf};

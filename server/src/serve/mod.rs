@@ -442,8 +442,8 @@ async fn serve(
     Ok(code.unwrap_or(ExitCode::SUCCESS))
 }
 
-/// Makes the engine one of a primary, a standby, or a server that was replaced; a primary asks its standbys whether it
-/// was.
+/// Makes the engine one of a primary, a standby, or a server that was replaced; a primary asks its standbys
+/// whether it was.
 async fn take_standing(server: &Arc<Server>) -> Result<(), Failure> {
     standby::leader::ask_standbys(server).await;
     let (engine, standing) = (server.engine(), &server.copies().standing);

@@ -1,7 +1,7 @@
 //! The cluster behind a gateway: its client, and whether it answers.
 //!
-//! A task looks at the cluster every few seconds (`service::remote::health`); `/readyz`, pages and metrics show what it
-//! has seen.
+//! A task looks at the cluster every few seconds (`service::remote::health`); `/readyz`, pages and metrics
+//! show what it has seen.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

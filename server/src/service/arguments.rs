@@ -36,9 +36,9 @@ pub(crate) fn table(name: Option<&Bytes>) -> Result<TableName, Failure> {
     })
 }
 
-/// Fails if a mutation with these attributes asks for rights to its cells alone, or for labels on them, where users
-/// have rights: its client relies on rights that are not kept. The first text is HBase's, without cell features
-/// (`AccessController.prePut`); without rights at all it ignores both, too.
+/// Fails if a mutation with these attributes asks for rights to its cells alone, or for labels on them, where
+/// users have rights: its client relies on rights that are not kept. The first text is HBase's, without cell
+/// features (`AccessController.prePut`); without rights at all it ignores both, too.
 pub(crate) fn check_cell_rights<'n>(
     security: &Security,
     attributes: impl IntoIterator<Item = &'n str>,

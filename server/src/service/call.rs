@@ -1,7 +1,7 @@
 //! A running call, and the connection that sends it.
 //!
-//! Each call of a connection has a [`Call`], which the functions of `service` take: it says who
-//! calls ([`Caller`]), and collects what the end of the call needs (`pipeline::settle`). Work that moves to the
+//! Each call of a connection has a [`Call`], which the functions of `service` take: it says who calls
+//! ([`Caller`]), and collects what the end of the call needs (`pipeline::settle`). Work that moves to the
 //! pool takes the caller along, not the call.
 
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! The last step of a change before its acknowledgement: a standby has it, if the settings ask for that, and this
-//! server is still the primary.
+//! The last step of a change before its acknowledgement: a standby has it, if the settings ask for that, and
+//! this server is still the primary.
 
 use basalt_engine::engine::Place;
 use basalt_engine::id::SeqId;
@@ -7,8 +7,8 @@ use basalt_engine::id::SeqId;
 use super::{Backend, Failure};
 use crate::server::Server;
 
-/// Waits until a standby has a write that is durable here, if the settings say so. Fails if this server was replaced
-/// meanwhile: it is unknown whether the next primary has the write.
+/// Waits until a standby has a write that is durable here, if the settings say so. Fails if this server was
+/// replaced meanwhile: it is unknown whether the next primary has the write.
 pub(super) async fn write(server: &Server, seq: SeqId) -> Result<(), Failure> {
     let standbys = &server.copies().standbys;
     standbys.note_write();
@@ -22,7 +22,8 @@ pub(super) async fn write(server: &Server, seq: SeqId) -> Result<(), Failure> {
     still_primary(server)
 }
 
-/// Waits until a standby has made all changes of the schema, if the settings say so. Fails as [`write`] does. Blocks.
+/// Waits until a standby has made all changes of the schema, if the settings say so. Fails as [`write`] does.
+/// Blocks.
 pub(super) fn change(server: &Server) -> Result<(), Failure> {
     let standbys = &server.copies().standbys;
     standbys.note_write();

@@ -6,8 +6,8 @@
 //! ```
 //!
 //! Where the tables are in another cluster ([`Backend::Remote`]), both attempts and the queue are one step:
-//! the request is forwarded ([`Request::forward`]), which takes no thread, and is dropped if it is useless without its
-//! client and that has gone.
+//! the request is forwarded ([`Request::forward`]), which takes no thread, and is dropped if it is useless
+//! without its client and that has gone.
 //!
 //! | step | what it does | where |
 //! | --- | --- | --- |
@@ -390,8 +390,8 @@ pub(super) fn run_admin<T>(
     Ok(done)
 }
 
-/// Fails unless this server takes such calls: a gateway that only reads refuses changes, a standby, and a server
-/// that one has replaced, answer who the primary is, and a standby reads if `standby.reads` allows it.
+/// Fails unless this server takes such calls: a gateway that only reads refuses changes, a standby, and a
+/// server that one has replaced, answer who the primary is, and a standby reads if `standby.reads` allows it.
 fn serves(server: &Server, action: Action) -> Result<(), Failure> {
     if let Some(gateway) = server.gateway() {
         let changes = matches!(

@@ -4,12 +4,12 @@
 //! table , start key , id . encoded .      full name; `hbase:meta,,1` has no encoded part
 //! ```
 //!
-//! Clients read names from `hbase:meta` and cache them. After a split or merge, a cached name is
-//! stale: a call with it fails with NotServingRegionException, and the client reads `hbase:meta`
-//! again. A replica of a region has the name of the region with `_0001` behind the id, and its own encoded part. The
-//! ids are the primary's, and a standby has regions of its own: there, the row alone finds the region. As in HBase, the
-//! region is looked up before the caller's rights to its cells are checked; that a region does not exist is said only
-//! to callers who may know its table.
+//! Clients read names from `hbase:meta` and cache them. After a split or merge, a cached name is stale: a
+//! call with it fails with NotServingRegionException, and the client reads `hbase:meta` again. A replica of a
+//! region has the name of the region with `_0001` behind the id, and its own encoded part. The ids are the
+//! primary's, and a standby has regions of its own: there, the row alone finds the region. As in HBase, the
+//! region is looked up before the caller's rights to its cells are checked; that a region does not exist is
+//! said only to callers who may know its table.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! Calls for tests, which only an ephemeral server answers: they make it empty again or return it to a template,
-//! move its clock, and arm faults.
+//! Calls for tests, which only an ephemeral server answers: they make it empty again or return it to a
+//! template, move its clock, and arm faults.
 
 use basalt_engine::Engine;
 use basalt_engine::engine::{Removed, Work};
@@ -46,8 +46,8 @@ fn end_changes(server: &Server, controls: &Controls) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Keeps all user tables and namespaces as they are as the template, in place of an earlier one; returns the number of
-/// tables. Refused unless the server is ephemeral.
+/// Keeps all user tables and namespaces as they are as the template, in place of an earlier one; returns the
+/// number of tables. Refused unless the server is ephemeral.
 pub(crate) fn keep_template(server: &Server) -> Result<usize, Failure> {
     let controls = controls(server, "/test/template")?;
     let mut kept = controls.template.lock();
@@ -69,8 +69,8 @@ pub(crate) fn keep_template(server: &Server) -> Result<usize, Failure> {
     Ok(count)
 }
 
-/// Returns tables, namespaces and snapshots to the template, and everything else as [`reset`] does. The clock stays,
-/// since the template's cells have its times. Returns the number of tables.
+/// Returns tables, namespaces and snapshots to the template, and everything else as [`reset`] does. The clock
+/// stays, since the template's cells have its times. Returns the number of tables.
 pub(crate) fn reset_to_template(server: &Server) -> Result<usize, Failure> {
     let controls = controls(server, "/test/reset")?;
     let kept = controls.template.lock();

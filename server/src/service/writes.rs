@@ -262,7 +262,8 @@ where
     pipeline::run(server, call, request)
 }
 
-/// Waits for a commit, for a standby if the settings say so, and as long as the engine wants its writer slowed down.
+/// Waits for a commit, for a standby if the settings say so, and as long as the engine wants its writer
+/// slowed down.
 pub(super) async fn committed(server: &Server, commit: Commit) -> Result<(), Failure> {
     let pause = commit.pause();
     if !commit.is_synced() {

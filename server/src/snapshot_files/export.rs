@@ -1,17 +1,17 @@
-//! Export: a snapshot of a data directory becomes files that HBase reads. Works beside a running server, since
-//! the files of a snapshot never change.
+//! Export: a snapshot of a data directory becomes files that HBase reads. Works beside a running server,
+//! since the files of a snapshot never change.
 //!
 //! 1. Every file is verified, with the checksum of the whole file.
-//! 2. A file that reaches beyond its region's rows, since a split, is rewritten: a plain link would show other
-//!    regions' rows. The others stay where they are.
+//! 2. A file that reaches beyond its region's rows, since a split, is rewritten: a plain link would show
+//!    other regions' rows. The others stay where they are.
 //! 3. The manifest is written below `.tmp`.
 //! 4. The files get their places in the archive: by hard links, which take no space, or as copies where the
-//!    target is on another file system. They get mode 0644, since `hbase snapshot export` copies modes; the data
-//!    directory itself stays closed to others.
+//!    target is on another file system. They get mode 0644, since `hbase snapshot export` copies modes; the
+//!    data directory itself stays closed to others.
 //! 5. The manifest gets its name.
 //!
-//! The manifest comes before the files and its name after them, because the target may be the root directory of
-//! a running HBase: its cleaner removes old files of the archive that no snapshot names.
+//! The manifest comes before the files and its name after them, because the target may be the root directory
+//! of a running HBase: its cleaner removes old files of the archive that no snapshot names.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -64,8 +64,8 @@ impl std::fmt::Display for Exported {
     }
 }
 
-/// Exports the snapshot `name` of the database in `data` to the root directory `root`. A line for each file goes
-/// to `progress`. After an error nothing is left.
+/// Exports the snapshot `name` of the database in `data` to the root directory `root`. A line for each file
+/// goes to `progress`. After an error nothing is left.
 pub(crate) fn export(data: &Path, name: &str, root: &Path, progress: &mut dyn Write) -> Result<Exported> {
     let vfs: Arc<dyn Vfs> = Arc::new(RealFs);
     let source = SnapshotFiles::open(&vfs, data, name)?;
@@ -305,7 +305,8 @@ impl Made {
     }
 
     fn remove(&self) {
-        // Files that cannot be removed stay: the error that led here is told, and the next export names the rest.
+        // Files that cannot be removed stay: the error that led here is told, and the next export names the
+        // rest.
         for file in &self.files {
             let _ = fs::remove_file(file);
         }

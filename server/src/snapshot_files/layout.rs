@@ -29,8 +29,8 @@ pub(super) fn archive(root: &Path) -> PathBuf {
     root.join("archive")
 }
 
-/// The name of a store file. HBase's block cache knows a file by its name alone, so it is made of the uuid. All
-/// cells of a file with a sequence id in its name have that one.
+/// The name of a store file. HBase's block cache knows a file by its name alone, so it is made of the uuid.
+/// All cells of a file with a sequence id in its name have that one.
 pub(super) fn file_name(uuid: &Uuid, loaded: Option<SeqId>) -> String {
     let name = uuid.to_string().replace('-', "");
     match loaded {
@@ -50,8 +50,8 @@ pub(super) fn loaded_seq(name: &str) -> Option<SeqId> {
 pub(super) enum Name<'a> {
     /// A file of the region.
     File,
-    /// A link of a clone to a file of another table: `table=region-file`, with `namespace=` before it unless that
-    /// is the default.
+    /// A link of a clone to a file of another table: `table=region-file`, with `namespace=` before it unless
+    /// that is the default.
     Link {
         namespace: &'a str,
         table: &'a str,

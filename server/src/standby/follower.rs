@@ -50,8 +50,8 @@ struct Follower {
     saved: (Place, Instant),
 }
 
-/// Follows the primary until the server stops, or is the primary. Cancels `restart` when the server has to start
-/// again with a new copy. A primary fences the one before.
+/// Follows the primary until the server stops, or is the primary. Cancels `restart` when the server has to
+/// start again with a new copy. A primary fences the one before.
 pub(crate) async fn run(server: Arc<Server>, stop: CancellationToken, restart: CancellationToken) {
     if server.copies().standing.role() == Role::Standby {
         let followed = tokio::select! {
@@ -265,8 +265,9 @@ impl Follower {
         })
     }
 
-    /// Has `hbase:meta` in place of the primary, while that is away: a client whose get with `Consistency.TIMELINE` fails
-    /// at the primary reads there. The regions stay the primary's, and the replicas are here.
+    /// Has `hbase:meta` in place of the primary, while that is away: a client whose get with
+    /// `Consistency.TIMELINE` fails at the primary reads there. The regions stay the primary's, and the
+    /// replicas are here.
     async fn stand_in(&self, is_away: bool) {
         let server = &self.server;
         let reads = server.config().standby.reads == StandbyReads::Stale && !self.follows_store();
@@ -354,8 +355,8 @@ impl Follower {
         Ok(())
     }
 
-    /// Takes what the store has of the log. Returns why not all of it; empty if it is all. Fails when a newer backup has
-    /// more.
+    /// Takes what the store has of the log. Returns why not all of it; empty if it is all. Fails when a newer
+    /// backup has more.
     async fn read_to_end(&mut self) -> Result<String, String> {
         let mut until = Instant::now() + CATCH_UP;
         self.source.refresh();

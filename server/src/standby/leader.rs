@@ -1,4 +1,5 @@
-//! A primary: sends copies and its log, accepts a fence, and checks at its start whether a standby has replaced it.
+//! A primary: sends copies and its log, accepts a fence, and checks at its start whether a standby has
+//! replaced it.
 
 use std::fs::File;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -30,8 +31,8 @@ use crate::service::Failure;
 /// Bytes of a copy that are read at a time.
 const COPY_BYTES: usize = 1 << 20;
 
-/// Time between two looks at a log that has nothing new. A write that was noted ends the wait; one that was noted
-/// between a look and the wait is seen by the next look.
+/// Time between two looks at a log that has nothing new. A write that was noted ends the wait; one that was
+/// noted between a look and the wait is seen by the next look.
 const LOOK: Duration = Duration::from_millis(5);
 
 /// Time between two saved positions of a standby.
@@ -112,7 +113,8 @@ pub(super) fn url(server: &Server) -> String {
     wire::url_of(server.config(), host, server.instance().http_port())
 }
 
-/// Begins a copy of all data for a standby, and keeps the log for it from now on. Returns the pieces of the answer.
+/// Begins a copy of all data for a standby, and keeps the log for it from now on. Returns the pieces of the
+/// answer.
 pub(crate) async fn copy(
     server: &Arc<Server>,
     wanted: WantedCopy,
@@ -262,8 +264,8 @@ fn files_in(dir: &Path) -> io::Result<Vec<(String, Vec<u8>)>> {
     Ok(files)
 }
 
-/// A digest of the files of users, rights and certificates. Programs of different compilers may differ: then the files
-/// are sent once more.
+/// A digest of the files of users, rights and certificates. Programs of different compilers may differ: then
+/// the files are sent once more.
 pub(super) fn security_digest(data_dir: &Path) -> io::Result<String> {
     let mut hasher = DefaultHasher::new();
     security_files(data_dir)?.hash(&mut hasher);
@@ -457,8 +459,8 @@ pub(crate) async fn fence(server: &Arc<Server>, fence: Fence) -> Result<Fenced, 
         "this server was replaced: {}",
         standing.refusal().unwrap_or_default()
     );
-    // Writes that were let in before are refused by the engine, or end before the position is read; none of them is
-    // acknowledged after the role has changed.
+    // Writes that were let in before are refused by the engine, or end before the position is read; none of
+    // them is acknowledged after the role has changed.
     let place = server
         .on_pool(|server| {
             let engine = server.engine();
@@ -487,7 +489,8 @@ pub(crate) async fn remove(server: &Arc<Server>, name: String) -> Result<(), Ref
     Err(Failure::illegal_argument(format!("there is no standby {name:?}")).into())
 }
 
-/// Asks the standbys that this server had whether one of them is the primary now. Called before calls are accepted.
+/// Asks the standbys that this server had whether one of them is the primary now. Called before calls are
+/// accepted.
 pub(crate) async fn ask_standbys(server: &Arc<Server>) {
     let standing = &server.copies().standing;
     if !standing.is_primary() {

@@ -11,22 +11,23 @@
 //! wire      requests and replies of both
 //! ```
 //!
-//! 1. The standby gets a copy ([`leader::copy`]): the files of a pin, in one answer. From then on the log is kept
-//!    for it.
-//! 2. It requests the log from its place on (`POST /standby/log`), applies the reply, and requests more. A request
-//!    acknowledges everything before its place. Without news the primary answers after [`wire::HEARTBEAT`].
+//! 1. The standby gets a copy ([`leader::copy`]): the files of a pin, in one answer. From then on the log is
+//!    kept for it.
+//! 2. It requests the log from its place on (`POST /standby/log`), applies the reply, and requests more. A
+//!    request acknowledges everything before its place. Without news the primary answers after
+//!    [`wire::HEARTBEAT`].
 //! 3. After a change that it cannot make by itself it gets a new copy, and starts again with that.
-//! 4. `basalt promote` fences the primary, if that answers; then the standby takes what is left of the log, and is
-//!    the primary of the next term. A primary that does not answer is fenced as soon as it does; a primary that
-//!    starts asks its standbys first.
+//! 4. `basalt promote` fences the primary, if that answers; then the standby takes what is left of the log,
+//!    and is the primary of the next term. A primary that does not answer is fenced as soon as it does; a
+//!    primary that starts asks its standbys first.
 //!
-//! A standby of a store gets its copy from the newest backup, and the log as the primary ships it: the primary is
-//! asked for nothing, and knows nothing of it. It is fenced by a promotion if it can be reached.
+//! A standby of a store gets its copy from the newest backup, and the log as the primary ships it: the
+//! primary is asked for nothing, and knows nothing of it. It is fenced by a promotion if it can be reached.
 //!
 //! Invariants:
 //! - At any time one server at most takes calls in a term.
-//! - A primary acknowledges no write once it is fenced, and reads its last position after that: the next primary has
-//!   every acknowledged write, if the fence was confirmed.
+//! - A primary acknowledges no write once it is fenced, and reads its last position after that: the next
+//!   primary has every acknowledged write, if the fence was confirmed.
 //! - A data directory that was a primary's becomes a standby's only if it is emptied by hand.
 //!
 //! State: `server::copies::{standing, standbys}`. HTTP: `http::standby`.

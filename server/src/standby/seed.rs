@@ -1,8 +1,8 @@
-//! Before the engine opens: decides whether this server is a standby, and fetches a copy of the primary's data if the
-//! directory needs one.
+//! Before the engine opens: decides whether this server is a standby, and fetches a copy of the primary's
+//! data if the directory needs one.
 //!
-//! 1. The copy is fetched into `DIR/copying`, from the primary, or from the newest backup in the store that is followed.
-//!    A fetch from the primary that was cut short begins again.
+//! 1. The copy is fetched into `DIR/copying`, from the primary, or from the newest backup in the store that
+//!    is followed. A fetch from the primary that was cut short begins again.
 //! 2. The engine makes a database of it there.
 //! 3. `standing` says that this is a standby that is copying. What the directory had goes, the database's
 //!    file `CURRENT` first, and the copy's files move to its place, `CURRENT` last.
@@ -59,8 +59,8 @@ pub(super) fn primaries(config: &Config, leader: Option<&Leader>) -> Vec<String>
     urls
 }
 
-/// Makes the data directory that of a standby, if the settings ask for one. `url` is that of this server's HTTP
-/// port. Waits for a primary that is away.
+/// Makes the data directory that of a standby, if the settings ask for one. `url` is that of this server's
+/// HTTP port. Waits for a primary that is away.
 pub(crate) async fn prepare(config: &Config, url: &str) -> Result<(), Failure> {
     let dir = &config.data.dir;
     let follow = &config.standby.follow;

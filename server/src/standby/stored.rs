@@ -1,14 +1,14 @@
 //! The log of the primary, from the store of its backups: the primary ships it there and is never asked.
 //!
-//! 1. [`StoredLog::begin`] chooses a backup of the run that is not behind the standby's place, and fetches the segment
-//!    in which it ends into `DIR/shipped`. Nothing else is kept over a start.
-//! 2. [`StoredLog::look`] lists, once a second, the pieces and turns behind what was fetched, and now and then the
-//!    newest backup.
-//! 3. [`StoredLog::ask`] fetches one piece after the other into the segments, and reads what the standby applies from
-//!    them.
+//! 1. [`StoredLog::begin`] chooses a backup of the run that is not behind the standby's place, and fetches
+//!    the segment in which it ends into `DIR/shipped`. Nothing else is kept over a start.
+//! 2. [`StoredLog::look`] lists, once a second, the pieces and turns behind what was fetched, and now and
+//!    then the newest backup.
+//! 3. [`StoredLog::ask`] fetches one piece after the other into the segments, and reads what the standby
+//!    applies from them.
 //!
-//! A new copy is needed when the newest backup is of a later run of the primary, or the log has had a gap before that
-//! backup for some looks: listings and the merging of pieces are not atomic.
+//! A new copy is needed when the newest backup is of a later run of the primary, or the log has had a gap
+//! before that backup for some looks: listings and the merging of pieces are not atomic.
 //!
 //! One task. All steps may be given up: state changes after the last wait.
 

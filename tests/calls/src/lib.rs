@@ -4,8 +4,8 @@
 //! Tests that send the same call to two servers, print it, shrink it and keep it in a file need calls that
 //! are data and not types. [`value`] has the values, [`text`] prints and reads them, [`wire`] writes and
 //! reads them in Thrift's binary protocol, [`connection`] talks to a server. [`native`] describes and makes
-//! calls of HBase's native protocol in the same way. Nothing here is shared with the crate `basalt-client`, so
-//! a fault of that client cannot hide one of the server.
+//! calls of HBase's native protocol in the same way. Nothing here is shared with the crate `basalt-client`,
+//! so a fault of that client cannot hide one of the server.
 //!
 //! The descriptors are those of `basalt-idl`, so a method or field that it has can be called from here.
 

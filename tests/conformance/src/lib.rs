@@ -1,9 +1,9 @@
 //! Basalt compared with a real HBase, which is the specification of what clients observe.
 //!
 //! This library is the differential tester: the same calls to Basalt and to a real HBase, and every answer
-//! compared. `basalt-differ` runs it; `hbase-oracle` starts HBase for other tools. The tests play the recorded
-//! `cases/` without HBase, exchange HFiles with it (`hfile-interop/`), and compare docs/compatibility.md with
-//! the code.
+//! compared. `basalt-differ` runs it; `hbase-oracle` starts HBase for other tools. The tests play the
+//! recorded `cases/` without HBase, exchange HFiles with it (`hfile-interop/`), and compare
+//! docs/compatibility.md with the code.
 //!
 //! 1. [`generate`] makes a [`script::Script`] from a seed: tables, then calls over both Thrift APIs and,
 //!    optionally, over native RPC, flushes and compactions.

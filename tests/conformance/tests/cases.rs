@@ -1,5 +1,5 @@
-//! HBase's own answers, without HBase: the scripts in `cases/`, which `basalt-differ --keep` has written HBase's
-//! answers into.
+//! HBase's own answers, without HBase: the scripts in `cases/`, which `basalt-differ --keep` has written
+//! HBase's answers into.
 //!
 //! Each is played to Basalt, and every answer has to be HBase's, or to differ by the rule that the
 //! script names, or to be the one that the script has for Basalt. The scripts with names were
@@ -7,8 +7,8 @@
 //! Basalt, which generated scripts avoid; `seed-*` and `native-*` are generated ones, the latter
 //! with native calls.
 //!
-//! To record a script again: `cargo run -p basalt-conformance --bin basalt-differ -- --keep DIR DIR/NAME.script`,
-//! where DIR is `tests/conformance/cases`.
+//! To record a script again: `cargo run -p basalt-conformance --bin basalt-differ -- --keep DIR
+//! DIR/NAME.script`, where DIR is `tests/conformance/cases`.
 
 use std::path::PathBuf;
 

@@ -218,12 +218,12 @@ fn the_page_lists_every_native_method() {
     assert_eq!(names(NATIVE_METHODS), declared);
 }
 
-/// Arguments of the native protocol that the server does not read are on the page, and no others. An argument is
-/// read if its field is named anywhere in the server outside of tests and comments.
+/// Arguments of the native protocol that the server does not read are on the page, and no others. An argument
+/// is read if its field is named anywhere in the server outside of tests and comments.
 #[test]
 fn the_page_lists_every_native_argument() {
-    // Messages of requests that no method of the tables takes: those of methods that are refused, and of other
-    // services of HBase.
+    // Messages of requests that no method of the tables takes: those of methods that are refused, and of
+    // other services of HBase.
     const NOT_TAKEN: [&str; 2] = ["GetReplicationPeerStateRequest", "RemoteProcedureRequest"];
     // Messages inside of requests.
     // Tests fill in all fields, and a text of HBase's has the name of one.

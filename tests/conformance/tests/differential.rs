@@ -1,7 +1,7 @@
 //! Basalt beside a real HBase: the same calls, the same answers. Not run without Java and Maven.
 //!
-//! Longer runs: `cargo run -p basalt-conformance --bin basalt-differ -- --seeds 1..200 --steps 500`, with `--api
-//! native` for native calls.
+//! Longer runs: `cargo run -p basalt-conformance --bin basalt-differ -- --seeds 1..200 --steps 500`, with
+//! `--api native` for native calls.
 
 use basalt_conformance::generate::{self, Apis};
 use basalt_conformance::run::Pair;

@@ -1,9 +1,9 @@
 //! Our store files read by real HBase, and HBase's by us.
 //!
-//! `tests/conformance/hfile-interop` is a small Java program around HBase's own HFile reader, writer, bloom filters and
-//! pretty printer. It is built with Maven (which downloads HBase once) and gets all commands of a test in one
-//! file, so each test starts one JVM. Files are written in every combination of compression, encoding and
-//! bloom filter, and every cell is compared: key, value, tags and sequence id.
+//! `tests/conformance/hfile-interop` is a small Java program around HBase's own HFile reader, writer, bloom
+//! filters and pretty printer. It is built with Maven (which downloads HBase once) and gets all commands of a
+//! test in one file, so each test starts one JVM. Files are written in every combination of compression,
+//! encoding and bloom filter, and every cell is compared: key, value, tags and sequence id.
 //!
 //! Without Java or Maven, or without a way to download HBase, the tests print `not run: ...` and check
 //! nothing.

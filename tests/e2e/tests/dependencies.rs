@@ -293,8 +293,8 @@ fn the_server_has_each_crate_once() {
     assert_eq!(twice, allowed, "{versions:?}");
 }
 
-/// The dependencies of our own packages (those without a source) by package, as the `Cargo.lock` of a workspace of
-/// its own has them.
+/// The dependencies of our own packages (those without a source) by package, as the `Cargo.lock` of a
+/// workspace of its own has them.
 fn locked_in(folder: &str) -> BTreeMap<String, BTreeSet<String>> {
     let path = basalt_test_support::workspace().join(folder).join("Cargo.lock");
     let text = std::fs::read_to_string(&path).expect("the workspace has a lock file");
@@ -314,8 +314,8 @@ fn locked_in(folder: &str) -> BTreeMap<String, BTreeSet<String>> {
     .collect()
 }
 
-/// The fuzzers and the rival engines are built with `--locked` from lock files of their own, which cargo does not
-/// bring up to date by itself.
+/// The fuzzers and the rival engines are built with `--locked` from lock files of their own, which cargo does
+/// not bring up to date by itself.
 #[test]
 fn lock_files_of_other_workspaces_are_up_to_date() {
     check_lock_file("tests/fuzz/libfuzzer", "basalt-libfuzzer");

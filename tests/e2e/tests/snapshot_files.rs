@@ -1,5 +1,5 @@
-//! `basalt export-snapshot` and `basalt import-snapshot` between data directories. The tests with a real HBase
-//! on the other side are in `tests/conformance/tests/growing_out`.
+//! `basalt export-snapshot` and `basalt import-snapshot` between data directories. The tests with a real
+//! HBase on the other side are in `tests/conformance/tests/growing_out`.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -105,8 +105,8 @@ fn files(below: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Goal: a snapshot goes from one directory, beside its running server, into another one with all cells, and new
-/// writes win there. A second import, a missing snapshot and a running server are refused.
+/// Goal: a snapshot goes from one directory, beside its running server, into another one with all cells, and
+/// new writes win there. A second import, a missing snapshot and a running server are refused.
 #[test]
 fn a_snapshot_moves_to_another_directory() {
     let dir = tempfile::tempdir().expect("a temporary folder");
@@ -181,8 +181,8 @@ fn a_snapshot_moves_to_another_directory() {
     assert!(checked.status.success(), "{checked:?}");
 }
 
-/// Goal: damage is found on both ways, and leaves nothing behind: a flipped bit in a store file, a file that is
-/// missing or too short, a manifest that is no manifest.
+/// Goal: damage is found on both ways, and leaves nothing behind: a flipped bit in a store file, a file that
+/// is missing or too short, a manifest that is no manifest.
 #[test]
 fn damaged_files_are_neither_exported_nor_imported() {
     let dir = tempfile::tempdir().expect("a temporary folder");

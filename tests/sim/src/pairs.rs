@@ -1,20 +1,22 @@
-//! Two machines and a network: a leader and its standby (`basalt_engine::engine::follow`). Both are killed and
-//! lose power, pieces of the log are delayed, lost and repeated, and now and then the leader is gone for ever and
-//! the standby takes its place.
+//! Two machines and a network: a leader and its standby (`basalt_engine::engine::follow`). Both are killed
+//! and lose power, pieces of the log are delayed, lost and repeated, and now and then the leader is gone for
+//! ever and the standby takes its place.
 //!
 //! ```text
 //! step = a call on the leader | a piece is read onto the network | the next piece arrives | the network is cut
 //!      | background work of the standby | the standby stores its place, or dies
 //! ```
 //!
-//! After each call the model's state is a [`Moment`], with the place in the leader's log behind it. The promises:
+//! After each call the model's state is a [`Moment`], with the place in the leader's log behind it. The
+//! promises:
 //!
-//! - **Prefix.** A standby that takes over has what the leader had at the standby's place, whenever it died and
-//!   started again: what is lost is a suffix of the leader's order. A call that comes apart into several edits may be
-//!   there in part.
+//! - **Prefix.** A standby that takes over has what the leader had at the standby's place, whenever it died
+//!   and started again: what is lost is a suffix of the leader's order. A call that comes apart into several
+//!   edits may be there in part.
 //! - **Nothing** is lost in chains whose calls are acknowledged when the standby has stored them.
 //! - A leader that starts again is never behind its standby.
-//! - Times, nonces and snapshots go on: no later write has an earlier timestamp, no operation is applied twice.
+//! - Times, nonces and snapshots go on: no later write has an earlier timestamp, no operation is applied
+//!   twice.
 //!
 //! Writes that the log does not have (SKIP_WAL) are not followed and not part of the workload.
 
@@ -433,7 +435,8 @@ impl Chain {
         let life = returned.map_err(|what| format!("the leader returns with damage {damage}: {what}"))?;
         self.life = life;
         self.note();
-        // The outcome of the call in flight may span several moments: the standby has it before the next call.
+        // The outcome of the call in flight may span several moments: the standby has it before the next
+        // call.
         let told = self.turns_are_forgotten().and_then(|()| self.deliver());
         told.map_err(|ended| match ended {
             Ended::Wrong(what) => what,
@@ -492,7 +495,8 @@ impl Chain {
         Ok(())
     }
 
-    /// The state of the standby, which must be one of the leader's. Tables are enabled, so that they can be read.
+    /// The state of the standby, which must be one of the leader's. Tables are enabled, so that they can be
+    /// read.
     fn standbys_state(&mut self) -> Result<Told, String> {
         let engine = &self.standby.engine;
         let mut found = read::schema(engine);

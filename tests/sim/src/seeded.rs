@@ -21,8 +21,8 @@ use basalt_engine::seeded::VARIABLE;
 use super::bugs::{BUGS, Bug, Try};
 use super::jobs::Report;
 
-/// A name that no bug has, so that a run without a bug differs from one with a bug by nothing else. If the variable
-/// alone made a command fail, each of its bugs would count as caught.
+/// A name that no bug has, so that a run without a bug differs from one with a bug by nothing else. If the
+/// variable alone made a command fail, each of its bugs would count as caught.
 const NO_BUG: &str = "none";
 /// The bugs, and the feature by which tests have programs built with them.
 const FEATURES: &str = "basalt-engine/seeded-bugs,basalt-test-support/seeded-bugs";

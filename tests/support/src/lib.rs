@@ -10,8 +10,8 @@
 //! | [`oracle`] | a running HBase, and its Java program in `oracle/` |
 //! | [`java`], [`python`], [`toolchain`] | programs in other languages, with libraries from their package registries |
 //!
-//! A machine may lack Java, Python, a compiler or the network. A test that needs one prints a line that begins with
-//! `not run:`, and the test is not run.
+//! A machine may lack Java, Python, a compiler or the network. A test that needs one prints a line that
+//! begins with `not run:`, and the test is not run.
 
 pub mod java;
 mod made;

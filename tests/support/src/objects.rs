@@ -1,9 +1,10 @@
-//! A server of objects that speaks as much of S3's protocol as the backups need, and fails: it is slow, refuses requests,
-//! breaks off before and after their effect, answers with objects that were replaced, and lists late what was written
-//! and removed.
+//! A server of objects that speaks as much of S3's protocol as the backups need, and fails: it is slow,
+//! refuses requests, breaks off before and after their effect, answers with objects that were replaced, and
+//! lists late what was written and removed.
 //!
-//! Faults are drawn from a seed, in the order of the requests. Objects themselves are kept: what was acknowledged
-//! is there in the end. A thread for each connection; requests share one lock, which is not held while one is slow.
+//! Faults are drawn from a seed, in the order of the requests. Objects themselves are kept: what was
+//! acknowledged is there in the end. A thread for each connection; requests share one lock, which is not held
+//! while one is slow.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

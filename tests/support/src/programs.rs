@@ -55,8 +55,8 @@ fn built(kind: &str, name: &str, program: &Path) -> PathBuf {
         .expect("no test panics while it builds");
     if built.insert(name.to_owned()) {
         let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-        // Cargo sets variables for a test of a package. A build script that asks for one of them, as that of `ring`
-        // does, would run again, and everything above it would be built once more.
+        // Cargo sets variables for a test of a package. A build script that asks for one of them, as that of
+        // `ring` does, would run again, and everything above it would be built once more.
         let is_of_package = |name: &str| {
             let begins = ["CARGO_MANIFEST_", "CARGO_PKG_", "CARGO_BIN_"];
             name == "OUT_DIR" || begins.iter().any(|begin| name.starts_with(begin))

@@ -39,8 +39,8 @@ pub fn check(data_dir: &Path) -> Output {
         .expect("the binary was built")
 }
 
-/// Runs a command of `basalt` about users or certificates on a data directory, with these lines on its standard
-/// input; returns its standard output. Panics when it fails.
+/// Runs a command of `basalt` about users or certificates on a data directory, with these lines on its
+/// standard input; returns its standard output. Panics when it fails.
 pub fn administer(data_dir: &Path, arguments: &[&str], input: &str) -> Vec<u8> {
     let mut child = Command::new(binary("basalt"))
         .args(arguments)
@@ -74,7 +74,8 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts two servers with these `--set` arguments: one on `data_dir`, and a gateway to it. Returns the gateway.
+    /// Starts two servers with these `--set` arguments: one on `data_dir`, and a gateway to it. Returns the
+    /// gateway.
     pub fn start_before_another(data_dir: &Path, settings: &[&str]) -> Self {
         let behind = Self::start(data_dir, settings);
         let key = format!("hbase+rpc://{}", behind.thrift);
@@ -105,7 +106,8 @@ impl Server {
         started.unwrap_or_else(|output| panic!("the gateway did not start:\n{output}"))
     }
 
-    /// [`Self::start_gateway`]. If the process ends instead, the error is its status and its standard error output.
+    /// [`Self::start_gateway`]. If the process ends instead, the error is its status and its standard error
+    /// output.
     pub fn try_start_gateway(data_dir: &Path, cluster: &str, settings: &[&str]) -> Result<Self, String> {
         let mut command = Command::new(binary("basalt"));
         command
@@ -393,8 +395,8 @@ impl Drop for Server {
     }
 }
 
-/// An address of this machine that is free, for a server that is started again at it. Its port is below those that the
-/// system gives to other sockets meanwhile.
+/// An address of this machine that is free, for a server that is started again at it. Its port is below those
+/// that the system gives to other sockets meanwhile.
 pub fn free_address() -> SocketAddr {
     use std::net::{Ipv4Addr, TcpListener};
     static NEXT: AtomicU16 = AtomicU16::new(0);

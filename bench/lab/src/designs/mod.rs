@@ -16,8 +16,8 @@
 //! minute               mmHHddMMyyyy | sequence, 10 digits
 //! ```
 //!
-//! Most are designs of the client's toolkit; `tests/e2e/python/flights_verify.py` computes the same bytes for the
-//! four that flights are verified with most.
+//! Most are designs of the client's toolkit; `tests/e2e/python/flights_verify.py` computes the same bytes for
+//! the four that flights are verified with most.
 //!
 //! Two of them cannot answer a query for a time: the rows of an hour are spread over the table and
 //! their keys cannot be derived from the time. Such a query reads the whole table.

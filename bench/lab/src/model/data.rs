@@ -1,8 +1,8 @@
-//! The rows of a model's table, and questions about them. Both are functions of a number and the seed, so that
-//! tasks share nothing and answers can be computed.
+//! The rows of a model's table, and questions about them. Both are functions of a number and the seed, so
+//! that tasks share nothing and answers can be computed.
 //!
-//! Row `i` was written at `START_MS + i / rows_per_day` days. Its cells are `n`, the row's number in eight bytes,
-//! and the columns of the model, filled with random bytes.
+//! Row `i` was written at `START_MS + i / rows_per_day` days. Its cells are `n`, the row's number in eight
+//! bytes, and the columns of the model, filled with random bytes.
 
 use std::ops::Range;
 

@@ -1,5 +1,5 @@
-//! A model as it was checked (`check`): fields, tables with a key for each layout, and access patterns; the bytes of
-//! keys.
+//! A model as it was checked (`check`): fields, tables with a key for each layout, and access patterns; the
+//! bytes of keys.
 
 use basalt_client::Compression;
 use basalt_client::keys::{KeyDesign as _, Salt};

@@ -9,8 +9,8 @@
 //!    answers are compared with the model (`measure`). Then writes run.
 //! 4. Tables are dropped, unless they are to be kept.
 //!
-//! The report (`report`, `pages`) has a verdict for each pattern in each layout, and advice; `code` writes what was
-//! measured as programs. `text` and `check` read the model (`file`), and say which line is wrong.
+//! The report (`report`, `pages`) has a verdict for each pattern in each layout, and advice; `code` writes
+//! what was measured as programs. `text` and `check` read the model (`file`), and say which line is wrong.
 
 mod check;
 mod code;
@@ -60,16 +60,16 @@ const SCANS_MAX: u64 = 4_096;
 /// Bytes of a cell besides key, family, qualifier and value: lengths, timestamp and type.
 const CELL_BYTES: f64 = 20.0;
 
-/// Measure a schema of your own: a file with tables, layouts of their keys, and access patterns with their rates.
-/// Three examples are in bench/models; docs/schema-lab.md describes the file.
+/// Measure a schema of your own: a file with tables, layouts of their keys, and access patterns with their
+/// rates. Three examples are in bench/models; docs/schema-lab.md describes the file.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Arguments {
     /// The model, in TOML.
     file: PathBuf,
     #[command(flatten)]
     target: TargetOptions,
-    /// Start a server of its own that presents itself as the model's cluster (rehearsal.servers), and measure that:
-    /// the program `basalt` that BASALT_PROGRAM names, that lies beside this one, or that is in PATH.
+    /// Start a server of its own that presents itself as the model's cluster (rehearsal.servers), and measure
+    /// that: the program `basalt` that BASALT_PROGRAM names, that lies beside this one, or that is in PATH.
     #[arg(long, conflicts_with = "target")]
     rehearse: bool,
     /// Multiplies the model's rates and rows a day.
@@ -314,7 +314,8 @@ impl Run {
         })
     }
 
-    /// The proposal of a rehearsal, for a process that has no servers to spread over; empty in a rehearsal and on a cluster.
+    /// The proposal of a rehearsal, for a process that has no servers to spread over; empty in a rehearsal
+    /// and on a cluster.
     async fn proposal(&self) -> Result<String> {
         if !self.target.is_basalt {
             return Ok(String::new());

@@ -3,15 +3,15 @@
 //! The fields of the key are taken from the left, as long as the question says something about them:
 //!
 //! 1. A known value is appended to every prefix.
-//! 2. A salt multiplies the prefixes by its buckets, unless all fields that it hashes are known: then its bucket
-//!    is.
+//! 2. A salt multiplies the prefixes by its buckets, unless all fields that it hashes are known: then its
+//!    bucket is.
 //! 3. A time that does not sort multiplies them by the values in the span asked for.
 //! 4. A time that sorts ends the prefixes: one scan each, from the first to the last time asked for.
-//! 5. At the first field that the question says nothing about they end, too. The conditions on the fields behind
-//!    it become a filter: rows are read and thrown away.
+//! 5. At the first field that the question says nothing about they end, too. The conditions on the fields
+//!    behind it become a filter: rows are read and thrown away.
 //!
-//! The newest rows come first if what follows the prefix is the time, forwards or backwards: then each scan ends
-//! after as many rows as were asked for. Otherwise all rows are read.
+//! The newest rows come first if what follows the prefix is the time, forwards or backwards: then each scan
+//! ends after as many rows as were asked for. Otherwise all rows are read.
 
 #![expect(clippy::format_push_string, reason = "a few texts for people")]
 
@@ -337,7 +337,8 @@ fn between(prefixes: &[Vec<u8>], segment: &Segment, question: &Question) -> Vec<
     prefixes.iter().map(range).collect()
 }
 
-/// Start and stop of a scan of a range: backwards, from the greatest key within it, if the newest rows are last.
+/// Start and stop of a scan of a range: backwards, from the greatest key within it, if the newest rows are
+/// last.
 pub(super) fn start_and_stop(
     range: &RowRange,
     newest: Option<Newest>,

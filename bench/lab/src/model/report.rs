@@ -1,7 +1,7 @@
 //! The report of a model: a verdict for each pattern in each layout, the layouts side by side, and advice.
 //!
-//! Verdicts follow from figures by the rules of [`judge`]; the advice from verdicts, and from the patterns that
-//! were named as important.
+//! Verdicts follow from figures by the rules of [`judge`]; the advice from verdicts, and from the patterns
+//! that were named as important.
 
 #![expect(clippy::format_push_string, reason = "a few texts for people")]
 
@@ -174,7 +174,8 @@ pub(super) struct Judged<'a> {
 }
 
 impl Judged<'_> {
-    /// The verdict by the figures; without figures for a pattern that needs `scans` scans, too many to be run.
+    /// The verdict by the figures; without figures for a pattern that needs `scans` scans, too many to be
+    /// run.
     pub(super) fn judge(self, figures: Option<&Figures>, scans: u64) -> ResultReport {
         let mut verdict = Verdict::Fits;
         let mut reasons = Vec::new();

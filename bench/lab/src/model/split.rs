@@ -9,8 +9,8 @@ const SAMPLED_ROWS: u64 = 100_000;
 /// Rows of a window for each region, so that chance does not make one look busy.
 const ROWS_PER_PART: u64 = 20;
 
-/// Boundaries that give every region the same number of the loaded rows: those that splits would make in time.
-/// Fewer than asked for if keys begin alike.
+/// Boundaries that give every region the same number of the loaded rows: those that splits would make in
+/// time. Fewer than asked for if keys begin alike.
 pub(super) fn points(data: &Data, key: &Key, table: &Table, rows: u64) -> Vec<Vec<u8>> {
     let step = rows.div_ceil(SAMPLED_ROWS).max(1);
     let mut keys: Vec<Vec<u8>> = (0..rows)

@@ -1,7 +1,7 @@
 //! Models as text, the plans of patterns, and the answers that plans find.
 //!
-//! A plan is checked without a server: of all rows of a model, those that lie in its ranges and pass its filter are
-//! exactly those that answer the question.
+//! A plan is checked without a server: of all rows of a model, those that lie in its ranges and pass its
+//! filter are exactly those that answer the question.
 
 use std::path::Path;
 use std::sync::Arc;

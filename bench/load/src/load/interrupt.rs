@@ -125,8 +125,8 @@ async fn interrupted() -> std::io::Result<()> {
     tokio::signal::ctrl_c().await
 }
 
-/// Starts a thread that ends the process of this program at Ctrl-C, for workloads that do not run on tokio. They
-/// print each figure as soon as it is complete, so nothing is left to print.
+/// Starts a thread that ends the process of this program at Ctrl-C, for workloads that do not run on tokio.
+/// They print each figure as soon as it is complete, so nothing is left to print.
 pub fn exit_at_ctrl_c(program: &str) {
     let program = program.to_owned();
     std::thread::spawn(move || {

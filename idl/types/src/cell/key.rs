@@ -59,7 +59,8 @@ impl<'a> Key<'a> {
         &self.0[2..2 + self.row_len()]
     }
 
-    /// Whether the key is of that row. Compares the last byte first, in which neighbouring rows mostly differ.
+    /// Whether the key is of that row. Compares the last byte first, in which neighbouring rows mostly
+    /// differ.
     #[inline]
     pub fn is_of_row(self, row: &[u8]) -> bool {
         let own = self.row();
@@ -135,7 +136,8 @@ pub fn compare_keys(left: Key<'_>, right: Key<'_>) -> Ordering {
         .then_with(|| right.type_code().cmp(&left.type_code()))
 }
 
-/// The first four bytes of a part of a key as a number that sorts as they do, with zeros where there are none.
+/// The first four bytes of a part of a key as a number that sorts as they do, with zeros where there are
+/// none.
 ///
 /// Made in registers, as are the longer ones: bytes that are copied to memory by ones and twos and loaded
 /// together stall the processor until the copies have left its store buffer

@@ -130,8 +130,8 @@ fn batch_groups_cells_in_rows() {
     );
 }
 
-/// Goal: a cell block that is taken out has the bytes of the one that is copied, its batch can be filled again,
-/// and its reservation can be given away. Only a block in one piece is taken.
+/// Goal: a cell block that is taken out has the bytes of the one that is copied, its batch can be filled
+/// again, and its reservation can be given away. Only a block in one piece is taken.
 #[test]
 fn a_cell_block_is_taken_out_whole_or_not_at_all() {
     const REPLY_AND_BUFFER: usize = 2;

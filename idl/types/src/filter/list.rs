@@ -284,7 +284,8 @@ impl Alternative {
     fn ask(&mut self, cell: Cell<'_>, reversed: bool) -> Result<ReturnCode> {
         if let Some(code) = self.previous_answer(cell, reversed) {
             if code == ReturnCode::SeekNextUsingHint {
-                // HBase takes the hint anew from each cell, and a hint into the cell's family names another place.
+                // HBase takes the hint anew from each cell, and a hint into the cell's family names another
+                // place.
                 self.take_hint(cell);
             }
             return Ok(code);

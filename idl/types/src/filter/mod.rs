@@ -140,8 +140,8 @@ pub trait Filter: Send + Debug {
     fn gives_hints(&self) -> bool {
         false
     }
-    /// True if a cell of a row that is left out by its key may end the scan. Such filters see these cells, as HBase's
-    /// do while the row is passed over.
+    /// True if a cell of a row that is left out by its key may end the scan. Such filters see these cells, as
+    /// HBase's do while the row is passed over.
     fn may_end_in_left_out_rows(&self) -> bool {
         false
     }

@@ -1,9 +1,9 @@
 //! Printing a filter in the filter language.
 //!
-//! Filters that the language can express are printed so that [`FilterSpec::parse`] gives the same filter back. The rest
-//! (protobuf only) is printed in the same style for logs. The language knows no escapes: bytes stand as they
-//! are, so the exact form is bytes ([`FilterSpec::to_filter_string`]) and `Display` replaces what is not
-//! text.
+//! Filters that the language can express are printed so that [`FilterSpec::parse`] gives the same filter
+//! back. The rest (protobuf only) is printed in the same style for logs. The language knows no escapes: bytes
+//! stand as they are, so the exact form is bytes ([`FilterSpec::to_filter_string`]) and `Display` replaces
+//! what is not text.
 
 use std::fmt;
 

@@ -1,13 +1,13 @@
 //! The layout of a table's row keys, for people: which bytes mean what.
 //!
-//! The table attribute [`ATTRIBUTE`] has the fields in order, each a name and a length in bytes:
-//! `salt:1, user:8, reversed_time:8`. The last one may be `name:rest`. Pages, the slow log and tools show keys
-//! by it, and `basalt-bench model` makes keys by it; the engine does not use it.
+//! The table attribute [`ATTRIBUTE`] has the fields in order, each a name and a length in bytes: `salt:1,
+//! user:8, reversed_time:8`. The last one may be `name:rest`. Pages, the slow log and tools show keys by it,
+//! and `basalt-bench model` makes keys by it; the engine does not use it.
 //!
 //! How a field is shown follows from its name and its bytes:
 //! - A field of eight bytes or fewer is a number, big-endian, unless all its bytes are printable.
-//! - A name that begins with `reversed_` is a number that was taken from the greatest one: `Long.MAX_VALUE` for
-//!   eight bytes, all bits one for fewer.
+//! - A name that begins with `reversed_` is a number that was taken from the greatest one: `Long.MAX_VALUE`
+//!   for eight bytes, all bits one for fewer.
 //! - A number of eight bytes whose name ends in `time` is milliseconds since 1970, shown as a time.
 //! - Everything else is bytes, as HBase prints them.
 
@@ -137,8 +137,8 @@ impl KeyField {
         self.bytes
     }
 
-    /// The greatest number that its bytes hold: `Long.MAX_VALUE` for eight. `None` if it has more bytes, or any
-    /// number of them.
+    /// The greatest number that its bytes hold: `Long.MAX_VALUE` for eight. `None` if it has more bytes, or
+    /// any number of them.
     pub fn greatest(&self) -> Option<u64> {
         greatest(self.bytes?)
     }

@@ -1,8 +1,8 @@
 //! HBase's rules of thumb for schemas (the reference guide: "Table Schema Rules Of Thumb"), checked on a
 //! table's descriptor and on its contents.
 //!
-//! Nothing is rejected. A broken rule is a warning in the log when a table is created, a finding on the table's
-//! page, and a line in the report of `basalt-bench model`.
+//! Nothing is rejected. A broken rule is a warning in the log when a table is created, a finding on the
+//! table's page, and a line in the report of `basalt-bench model`.
 
 use super::{Escaped, TableDescriptor};
 

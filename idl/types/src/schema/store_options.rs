@@ -36,7 +36,8 @@ pub const MIN_BYTES: &str = "hbase.hstore.compaction.min.size";
 pub const RATIO: &str = "hbase.hstore.compaction.ratio";
 
 impl TableDescriptor {
-    /// The table's own multiplier of its flush size, at which a region refuses writes. Each write looks it up.
+    /// The table's own multiplier of its flush size, at which a region refuses writes. Each write looks it
+    /// up.
     pub fn block_multiplier(&self) -> Option<u64> {
         let raw = self.attributes.get(MULTIPLIER.as_bytes())?;
         let multiplier: u64 = std::str::from_utf8(raw).ok()?.trim().parse().ok()?;

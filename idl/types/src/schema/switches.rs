@@ -1,8 +1,8 @@
 //! Switches of background work that operators turn off and on for the whole server.
 //!
-//! HBase keeps them in ZooKeeper. Here each is a property of the system namespace, so that a switch is durable
-//! with one manifest edit, is published like any change of the schema, and is shown with the namespace. A
-//! switch that is on has no property.
+//! HBase keeps them in ZooKeeper. Here each is a property of the system namespace, so that a switch is
+//! durable with one manifest edit, is published like any change of the schema, and is shown with the
+//! namespace. A switch that is on has no property.
 
 use super::NamespaceDescriptor;
 

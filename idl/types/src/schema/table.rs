@@ -237,8 +237,8 @@ impl TableDescriptor {
 const COMPACTION_POLICY: &[u8] = b"hbase.hstore.defaultengine.compactionpolicy.class";
 
 impl TableDescriptor {
-    /// Whether files of the family are merged for their overwritten versions. Not if the family or the table names one of
-    /// HBase's policies, or a store engine without stripes: these are HBase's own.
+    /// Whether files of the family are merged for their overwritten versions. Not if the family or the table
+    /// names one of HBase's policies, or a store engine without stripes: these are HBase's own.
     #[inline]
     pub fn merges_overwritten(&self, family: &FamilyDescriptor) -> bool {
         let names_policy = [&family.configuration, &self.attributes]

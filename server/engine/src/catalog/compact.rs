@@ -192,9 +192,9 @@ impl Catalog {
         }
     }
 
-    /// Chooses files of the store: all of each stripe if they are requested, or else some of the first
-    /// stripe in which anything should be compacted: of those with most overwritten versions, and then of those with most
-    /// files.
+    /// Chooses files of the store: all of each stripe if they are requested, or else some of the first stripe
+    /// in which anything should be compacted: of those with most overwritten versions, and then of those with
+    /// most files.
     fn pick(
         &self,
         version: &RegionVersion,

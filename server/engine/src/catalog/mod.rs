@@ -24,8 +24,8 @@
 //!
 //! A writer takes its regions' `updates` locks and *then* makes sure that its table is still the published
 //! one ([`Catalog::is_current`]). A change that must not be overtaken by writers publishes while it holds
-//! those locks for writing (split, merge, truncation of a region, alter), or takes each of them once after publishing (disable):
-//! afterwards no writer is left that acts on the old table.
+//! those locks for writing (split, merge, truncation of a region, alter), or takes each of them once after
+//! publishing (disable): afterwards no writer is left that acts on the old table.
 //!
 //! Lock order: `schema` -> regions' locks (see `region`) -> `manifest`. The manifest's lock is held
 //! for the append and sync of one edit, or of a batch of flushes, and the publication that follows.
@@ -259,8 +259,8 @@ pub(crate) struct Catalog {
     pinned_links: PinnedLinks,
     /// Changes that the log does not show. Noted under `manifest`.
     turns: Turns,
-    /// Number of the copy plus 1 if the database follows another one: it splits, merges and forgets nothing by
-    /// itself. Else 0.
+    /// Number of the copy plus 1 if the database follows another one: it splits, merges and forgets nothing
+    /// by itself. Else 0.
     follows: AtomicU32,
 }
 

@@ -1,9 +1,9 @@
 //! The normalizer: regions of a table that asks for it are split and merged to similar sizes.
 //!
 //! The rules are HBase's (`SimpleRegionNormalizer`). A region of more than twice the average size is split;
-//! neighbours that are not larger than the average together are merged, if the table has three regions and they
-//! are three days old. The average is that of the table's regions, or what its options name as the target.
-//! Sizes count in MiB, rounded up, so that regions with data never count as empty.
+//! neighbours that are not larger than the average together are merged, if the table has three regions and
+//! they are three days old. The average is that of the table's regions, or what its options name as the
+//! target. Sizes count in MiB, rounded up, so that regions with data never count as empty.
 
 use std::time::Duration;
 

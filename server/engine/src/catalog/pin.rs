@@ -12,8 +12,8 @@
 //! the manifest's lock, so the log has no edit of a region that the state does not have, and the state has
 //! no file with rows behind the log's end.
 //!
-//! Writers wait for one sync, as they do for the sync of a group; readers for nothing. Rows without a place in
-//! the log (SKIP_WAL) are in a pin when they are in a store file.
+//! Writers wait for one sync, as they do for the sync of a group; readers for nothing. Rows without a place
+//! in the log (SKIP_WAL) are in a pin when they are in a store file.
 //!
 //! [`Wal::synced_end`]: crate::wal::Wal::synced_end
 

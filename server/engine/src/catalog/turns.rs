@@ -1,12 +1,12 @@
 //! Turns: changes of what the database consists of that the log does not show (schema, splits, merges,
 //! snapshots, loaded files). They are counted, durably, and on request kept for copies that follow the log.
 //!
-//! A copy that is a set of files, a backup, has the files of a pin, the log and the turns since: it becomes the
-//! database of any later position. [`Restore::follow`](crate::engine::Restore::follow) applies the turns to the
-//! pin's state, and the log goes to the regions that the copy has. Flushes and compactions are no turns: the copy
-//! has the pin's files and the log's rows. A turn that brings files of its own (a bulk load, a clone or restore of
-//! a snapshot), or by which rows of the log are gone that a later one could bring back (a family is dropped, one
-//! region is truncated), ends such a copy: a new pin is needed.
+//! A copy that is a set of files, a backup, has the files of a pin, the log and the turns since: it becomes
+//! the database of any later position. [`Restore::follow`](crate::engine::Restore::follow) applies the turns
+//! to the pin's state, and the log goes to the regions that the copy has. Flushes and compactions are no
+//! turns: the copy has the pin's files and the log's rows. A turn that brings files of its own (a bulk load,
+//! a clone or restore of a snapshot), or by which rows of the log are gone that a later one could bring back
+//! (a family is dropped, one region is truncated), ends such a copy: a new pin is needed.
 //!
 //! A copy that is a running database, a standby, makes most turns by itself, each at its place in the log
 //! ([`follow`](crate::engine)).

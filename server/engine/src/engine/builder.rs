@@ -82,9 +82,9 @@ impl Builder {
         self
     }
 
-    /// Ends a restore whose log has rows of regions that splits and merges have made since the pin: they go to the
-    /// regions of the pin that have their keys, and into store files; or that has cells of families that were left out.
-    /// Afterwards the directory is like any other. Without such rows nothing is done.
+    /// Ends a restore whose log has rows of regions that splits and merges have made since the pin: they go
+    /// to the regions of the pin that have their keys, and into store files; or that has cells of families
+    /// that were left out. Afterwards the directory is like any other. Without such rows nothing is done.
     ///
     /// REQUIRES: the restore has been installed in `dir`, which was not opened since.
     pub fn settle(mut self, restore: &Restore, dir: &Path) -> Result<()> {

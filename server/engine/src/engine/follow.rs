@@ -1,9 +1,9 @@
 //! A database that follows another one while both run: a standby.
 //!
-//! The leader ([`Feed`]) reads its log from a position on, with the turns at their places, and encodes both as a
-//! *piece*. The follower ([`Engine::apply_piece`]) writes the rows as it writes those of a replication source, with
-//! their timestamps, types, tags, clusters and nonces, and makes the turns itself: a table is created, altered,
-//! split there at the same place of the log as here.
+//! The leader ([`Feed`]) reads its log from a position on, with the turns at their places, and encodes both
+//! as a *piece*. The follower ([`Engine::apply_piece`]) writes the rows as it writes those of a replication
+//! source, with their timestamps, types, tags, clusters and nonces, and makes the turns itself: a table is
+//! created, altered, split there at the same place of the log as here.
 //!
 //! ```text
 //! piece = version u8 (2), assigned time in ms u64 le, item*, end, CRC-32C of all before u32 le
@@ -12,27 +12,27 @@
 //! end   = 0, position v, turn v
 //! ```
 //!
-//! Numbers `v` are LEB128 varints, `bytes` a varint length and the bytes. An edit of an item 1 is that of the log
-//! (`record::edit`), that of an item 2 the manifest's.
+//! Numbers `v` are LEB128 varints, `bytes` a varint length and the bytes. An edit of an item 1 is that of the
+//! log (`record::edit`), that of an item 2 the manifest's.
 //!
-//! Sequence ids of the follower are its own. Its *place* is a position in the leader's log, and the last turn that it
-//! has made.
+//! Sequence ids of the follower are its own. Its *place* is a position in the leader's log, and the last turn
+//! that it has made.
 //!
-//! - Its owner stores the place now and then, and before and after each turn. A turn that is made again finds that it
-//!   is made.
-//! - The follower's log has the position, too, as a mark in the edit of the rows before it (`nonces`): what is durable
-//!   is known, and no row is applied twice. Applied again, a row that was overwritten or deleted later would be seen
-//!   until that comes again; never, if the leader is lost meanwhile.
-//! - Rows of different regions are not written together, so the follower has whole edits of the leader in their order,
-//!   whenever it dies.
+//! - Its owner stores the place now and then, and before and after each turn. A turn that is made again finds
+//!   that it is made.
+//! - The follower's log has the position, too, as a mark in the edit of the rows before it (`nonces`): what
+//!   is durable is known, and no row is applied twice. Applied again, a row that was overwritten or deleted
+//!   later would be seen until that comes again; never, if the leader is lost meanwhile.
+//! - Rows of different regions are not written together, so the follower has whole edits of the leader in
+//!   their order, whenever it dies.
 //!
-//! Assigned time of the follower is never before the leader's: it is noted, and marked on disk where recovery needs
-//! that, before the rows are written. A follower that becomes a leader passes it, so that its first write of a row
-//! is newer than all that the row has, whatever the two clocks show.
+//! Assigned time of the follower is never before the leader's: it is noted, and marked on disk where recovery
+//! needs that, before the rows are written. A follower that becomes a leader passes it, so that its first
+//! write of a row is newer than all that the row has, whatever the two clocks show.
 //!
 //! A turn whose files only the leader has (a bulk load, a clone or restore of a snapshot) cannot be made: the
-//! follower needs a new copy ([`Unfollowed`]). Splits and merges are made where regions fit, and left out where not:
-//! rows go to the region that has them.
+//! follower needs a new copy ([`Unfollowed`]). Splits and merges are made where regions fit, and left out
+//! where not: rows go to the region that has them.
 
 use crate::catalog::{LogTail, TailedEdit, Turn};
 use crate::checksum::crc32c;
@@ -97,8 +97,8 @@ pub struct Unfollowed(pub String);
 pub struct Applied {
     /// Rows that were written.
     pub rows: u64,
-    /// Cells that were left out, because their table or family is gone at that place: a turn of the leader has
-    /// removed them.
+    /// Cells that were left out, because their table or family is gone at that place: a turn of the leader
+    /// has removed them.
     pub gone: u64,
     /// Turns that were made.
     pub turns: u64,
@@ -145,16 +145,16 @@ impl Engine {
         })
     }
 
-    /// Begins to be a copy, at this position of the leader's log: marks that came with the files say nothing of it.
-    /// Durable. Must be called once, before the first piece is applied.
+    /// Begins to be a copy, at this position of the leader's log: marks that came with the files say nothing
+    /// of it. Durable. Must be called once, before the first piece is applied.
     #[doc(hidden)]
     pub fn begin_copy(&self, copy: u16, next: SeqId) -> Result<()> {
         self.open_catalog()?.log_mark(Mark { copy, next })
     }
 
-    /// Makes the database follow another one, as the copy of this number, or no more: meanwhile it splits, merges and
-    /// removes expired snapshots only as the other one does. Returns the position that the copy has reached, 0 if the
-    /// log does not say.
+    /// Makes the database follow another one, as the copy of this number, or no more: meanwhile it splits,
+    /// merges and removes expired snapshots only as the other one does. Returns the position that the copy
+    /// has reached, 0 if the log does not say.
     #[doc(hidden)]
     pub fn set_follows(&self, copy: Option<u16>) -> Result<SeqId> {
         let catalog = self.open_catalog()?;
@@ -171,8 +171,8 @@ impl Engine {
         Ok(shared.nonces.mark().map_or(SeqId::ZERO, |mark| mark.next))
     }
 
-    /// Appends the next piece of a feed to `out`: edits of about `bytes_max` bytes of the log, and the turns among
-    /// them. All of it is durable here.
+    /// Appends the next piece of a feed to `out`: edits of about `bytes_max` bytes of the log, and the turns
+    /// among them. All of it is durable here.
     #[doc(hidden)]
     pub fn read_feed(&self, feed: &mut Feed, bytes_max: u64, out: &mut Vec<u8>) -> Result<Fed> {
         let mut items = Items::default();
@@ -197,9 +197,9 @@ impl Engine {
         Ok(Fed::Piece(place, is_end))
     }
 
-    /// Applies a piece of a leader, and moves `place` behind all that is durable here, also when it fails; the rest
-    /// is then to be asked for again. `store` is called with the place before and after each turn, and must make it
-    /// durable.
+    /// Applies a piece of a leader, and moves `place` behind all that is durable here, also when it fails;
+    /// the rest is then to be asked for again. `store` is called with the place before and after each turn,
+    /// and must make it durable.
     #[doc(hidden)]
     pub fn apply_piece(
         &self,
@@ -269,8 +269,8 @@ impl Engine {
         }
     }
 
-    /// Records the leader's assigned time. Recovery would take timestamps far beyond the mark on disk for those of
-    /// clients.
+    /// Records the leader's assigned time. Recovery would take timestamps far beyond the mark on disk for
+    /// those of clients.
     fn note_time(&self, assigned_ms: u64) -> Result<()> {
         let assigned_ms = i64::try_from(assigned_ms).unwrap_or(i64::MAX);
         let timestamps = &self.catalog.shared().timestamps;
@@ -466,8 +466,8 @@ impl Items {
         self.out = (items, end);
     }
 
-    /// Appends a piece of the items, with the turns at their places, that ends at `end`. Returns the end, behind the
-    /// turns.
+    /// Appends a piece of the items, with the turns at their places, that ends at `end`. Returns the end,
+    /// behind the turns.
     pub(super) fn put_piece<'a>(
         mut self,
         assigned_ms: u64,

@@ -24,7 +24,8 @@ impl Engine {
     }
 
     /// Makes those rows of an HFile of a replication source that are in this region part of it, as
-    /// [`Self::bulk_load`] does; returns the number of their cells. A table that is read only takes them, too.
+    /// [`Self::bulk_load`] does; returns the number of their cells. A table that is read only takes them,
+    /// too.
     pub fn load_replicated(&self, region: RegionId, file: &LoadFile, cancel: &AtomicBool) -> Result<u64> {
         let catalog = self.open_catalog()?;
         let files = std::slice::from_ref(file);

@@ -12,8 +12,8 @@ impl Engine {
         self.catalog.shared().wal.readers()
     }
 
-    /// Adds a reader of the log whose position is the present end, durably, and returns the position. Fails if
-    /// there is one of that name. From now on the log is kept from the lowest position of all readers on;
+    /// Adds a reader of the log whose position is the present end, durably, and returns the position. Fails
+    /// if there is one of that name. From now on the log is kept from the lowest position of all readers on;
     /// segments that a start does not need are set aside, so that a start takes no longer.
     pub fn add_log_reader(&self, name: &str, note: &[u8]) -> Result<SeqId> {
         self.open_catalog()?.shared().wal.add_reader(name, note)
@@ -35,8 +35,8 @@ impl Engine {
         self.open_catalog()?.shared().wal.set_reader_note(name, note)
     }
 
-    /// Moves a reader forward, durably; a position that is not greater has no effect. Releases the log that no
-    /// reader needs any more.
+    /// Moves a reader forward, durably; a position that is not greater has no effect. Releases the log that
+    /// no reader needs any more.
     pub fn advance_log_reader(&self, name: &str, position: SeqId) -> Result<()> {
         self.open_catalog()?.shared().wal.advance_reader(name, position)
     }
@@ -51,8 +51,8 @@ impl Engine {
         self.open_catalog()?.shared().wal.bytes_from(position)
     }
 
-    /// A place in the log from which it is read while it grows. Reading fails when the log from there on is not
-    /// kept any more.
+    /// A place in the log from which it is read while it grows. Reading fails when the log from there on is
+    /// not kept any more.
     pub fn read_log(&self, position: SeqId) -> Result<LogTail> {
         self.check_open()?;
         Ok(LogTail::new(&self.catalog, position))

@@ -426,8 +426,8 @@ impl Engine {
         self.get_within(table, get.row, &get.spec, ReadTier::All, out)
     }
     /// As [`Self::get`], of `row`. With [`ReadTier::Memory`], for a network thread, it fails with
-    /// [`Error::NotInMemory`] where it would read from disk or wait for memory; an open row of `out` is then to be
-    /// abandoned.
+    /// [`Error::NotInMemory`] where it would read from disk or wait for memory; an open row of `out` is then
+    /// to be abandoned.
     #[cfg(feature = "server")]
     pub fn get_within(
         &self,

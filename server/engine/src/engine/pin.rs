@@ -19,10 +19,9 @@ pub struct LogPoint {
 }
 
 impl Engine {
-    /// Pins one read point over all tables, snapshots and namespaces, with the files that make it; they stay on
-    /// the disk until the pin is dropped. A directory with copies of them, in which
-    /// `Restore` writes the manifest, is a database with exactly the rows up to
-    /// `Pin::position`.
+    /// Pins one read point over all tables, snapshots and namespaces, with the files that make it; they stay
+    /// on the disk until the pin is dropped. A directory with copies of them, in which `Restore` writes the
+    /// manifest, is a database with exactly the rows up to `Pin::position`.
     ///
     /// Everything acknowledged before the call is in it. Writers wait for one sync of the log; the call
     /// takes as long, and a copy of the manifest. Dropping a pin may remove files.
@@ -49,7 +48,8 @@ impl Engine {
         self.open_catalog()?.shared().wal.segment_file(number)
     }
 
-    /// Suspends writes for a reason outside of the engine, as a full disk does, until it is called with `None`.
+    /// Suspends writes for a reason outside of the engine, as a full disk does, until it is called with
+    /// `None`.
     #[doc(hidden)]
     pub fn suspend_writes(&self, why: Option<String>) {
         self.suspend_writes_of("backup", why);
@@ -63,15 +63,16 @@ impl Engine {
         self.workers.poll_disk(None);
     }
 
-    /// The turns behind that one, oldest first. `None` if they are not kept: there were many, or they were made
-    /// before the first [`Self::hold_log`] of this start. Turns that a [`LogPoint`] of before counts are among them.
+    /// The turns behind that one, oldest first. `None` if they are not kept: there were many, or they were
+    /// made before the first [`Self::hold_log`] of this start. Turns that a [`LogPoint`] of before counts are
+    /// among them.
     #[doc(hidden)]
     pub fn turns_after(&self, number: u64) -> Result<Option<Vec<Turn>>> {
         Ok(self.open_catalog()?.turns_after(number))
     }
 
-    /// Keeps all segments of the log that there must be, and later ones, until the hold is advanced or dropped;
-    /// and the last turns, from now on.
+    /// Keeps all segments of the log that there must be, and later ones, until the hold is advanced or
+    /// dropped; and the last turns, from now on.
     #[doc(hidden)]
     pub fn hold_log(&self) -> Result<LogHold> {
         Ok(self.open_catalog()?.hold_log())

@@ -32,8 +32,9 @@ use smallvec::SmallVec;
 pub(super) enum Source<'a> {
     /// Another cluster.
     Peer,
-    /// The database that this one follows (`follow`), with the nonce of the rows' operation and the mark of the
-    /// place behind them. A table that is disabled takes the rows, too: they were written before, and come late.
+    /// The database that this one follows (`follow`), with the nonce of the rows' operation and the mark of
+    /// the place behind them. A table that is disabled takes the rows, too: they were written before, and
+    /// come late.
     Leader(&'a [Nonce]),
 }
 

@@ -1,18 +1,18 @@
-//! The log of another database as files: for a standby that follows what a primary ships to a store, without the
-//! primary.
+//! The log of another database as files: for a standby that follows what a primary ships to a store, without
+//! the primary.
 //!
-//! The owner copies segments into a directory, in their order, and hands over the turns. [`ShippedFeed::read`] makes
-//! pieces of both, as a primary does ([`follow`](super::follow)), and [`Engine::apply_piece`](super::Engine) applies
-//! them.
+//! The owner copies segments into a directory, in their order, and hands over the turns.
+//! [`ShippedFeed::read`] makes pieces of both, as a primary does ([`follow`](super::follow)), and
+//! [`Engine::apply_piece`](super::Engine) applies them.
 //!
-//! 1. [`ShippedFeed::open`] takes the state of a backup whose position is not behind the place: its regions and the
-//!    turns name the tables of all rows from the place on.
+//! 1. [`ShippedFeed::open`] takes the state of a backup whose position is not behind the place: its regions
+//!    and the turns name the tables of all rows from the place on.
 //! 2. [`ShippedFeed::extend`] says how far the files reach, after they were written.
 //! 3. [`ShippedFeed::read`] makes the next piece. A piece that was not applied is read again after
 //!    [`ShippedFeed::seek`].
 //!
-//! Assigned time is not shipped. As at a start, timestamps up to a margin behind the time of the write are taken to be
-//! assigned, and later ones to be those of clients.
+//! Assigned time is not shipped. As at a start, timestamps up to a margin behind the time of the write are
+//! taken to be assigned, and later ones to be those of clients.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -47,8 +47,8 @@ pub struct ShippedFeed {
 }
 
 impl ShippedFeed {
-    /// The log whose segments are in `dir`, from `place` on. `base` is the state of a backup that has no row behind the
-    /// place. The files reach up to `end`.
+    /// The log whose segments are in `dir`, from `place` on. `base` is the state of a backup that has no row
+    /// behind the place. The files reach up to `end`.
     pub fn open(vfs: Arc<dyn Vfs>, dir: &Path, base: &Restore, place: Place, end: LogEnd) -> Self {
         let shipped = Shipped {
             vfs,
@@ -117,8 +117,8 @@ impl ShippedFeed {
         }
     }
 
-    /// Appends the next piece to `out`: edits of about `bytes_max` bytes of the log, and the turns among them. Returns
-    /// its end, and whether that is the end of what is there.
+    /// Appends the next piece to `out`: edits of about `bytes_max` bytes of the log, and the turns among
+    /// them. Returns its end, and whether that is the end of what is there.
     pub fn read(&mut self, bytes_max: u64, out: &mut Vec<u8>) -> Result<(Place, bool)> {
         let mut items = Items::default();
         let (regions, mut assigned_ms) = (&self.regions, self.marked_ms);

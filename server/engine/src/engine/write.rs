@@ -119,8 +119,8 @@ pub(super) fn mutate(
     }
 }
 
-/// Writes the planned rows of each group, with the logging that the group wants. `None`, with nothing written,
-/// if the table has changed since the write was checked. The nonces stand in the last edit.
+/// Writes the planned rows of each group, with the logging that the group wants. `None`, with nothing
+/// written, if the table has changed since the write was checked. The nonces stand in the last edit.
 /// REQUIRES: there is a group, and a plan for each.
 pub(super) fn write_groups<'t>(
     catalog: &Catalog,

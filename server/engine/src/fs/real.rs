@@ -27,8 +27,9 @@ const DIR_MODE: u32 = 0o700;
 
 /// The source of uuids.
 const RANDOM: &str = "/dev/urandom";
-/// The source of uuids, open since the first one was drawn. Its descriptor is the reserve of [`sync_in_reserve`]:
-/// a log whose directory cannot be synced after a rename is final, so neither may need a new descriptor.
+/// The source of uuids, open since the first one was drawn. Its descriptor is the reserve of
+/// [`sync_in_reserve`]: a log whose directory cannot be synced after a rename is final, so neither may need a
+/// new descriptor.
 static RESERVE: Mutex<Option<fs::File>> = Mutex::new(None);
 /// Attempts to open a directory in the reserve's place, which another thread may take first.
 const RESERVE_ATTEMPTS: u32 = 200;

@@ -1,13 +1,13 @@
 //! A sample of the columns of a file, from which compactions estimate how many versions a merge would drop,
 //! without reading a block.
 //!
-//! A column (row and qualifier) is in the sample if its hash is at most `u64::MAX >> halvings`. All files use the
-//! same hash, so those of several files that are below the lowest of their limits are a sample of the columns of all
-//! of them, in which a column is found once for each file that has it. `halvings` grows as the file does: the
-//! sample has at most [`COLUMNS_MAX`] columns, and about half as many or more if the file has.
+//! A column (row and qualifier) is in the sample if its hash is at most `u64::MAX >> halvings`. All files use
+//! the same hash, so those of several files that are below the lowest of their limits are a sample of the
+//! columns of all of them, in which a column is found once for each file that has it. `halvings` grows as the
+//! file does: the sample has at most [`COLUMNS_MAX`] columns, and about half as many or more if the file has.
 //!
-//! In the file info, `basalt.COLUMN_SAMPLE`: the halvings, one byte; then the hashes, eight bytes each, big-endian,
-//! ascending.
+//! In the file info, `basalt.COLUMN_SAMPLE`: the halvings, one byte; then the hashes, eight bytes each,
+//! big-endian, ascending.
 
 /// Most columns of a sample: 4 KiB of hashes. An estimate of a share of a fifth is then wrong by 2 % of the
 /// columns, more or less.
@@ -50,8 +50,8 @@ impl ColumnSample {
         format!("{}, one column in {}", self.hashes.len(), 1_u64 << self.halvings)
     }
 
-    /// How many of the sampled cells of these files a merge of them drops, and how many there are, if the newest
-    /// `versions` of a column are kept and a file has one version of it.
+    /// How many of the sampled cells of these files a merge of them drops, and how many there are, if the
+    /// newest `versions` of a column are kept and a file has one version of it.
     pub(crate) fn overwritten<'a>(
         samples: impl Iterator<Item = &'a Self> + Clone,
         versions: usize,

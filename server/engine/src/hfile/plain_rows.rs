@@ -132,8 +132,8 @@ impl DataBlock {
         (rows, bytes)
     }
 
-    /// Appends the cells of the row that begins at `cell`. `None`, and maybe some of its cells in the open row
-    /// of `out`, if it is not plain or the next row is not before `end`.
+    /// Appends the cells of the row that begins at `cell`. `None`, and maybe some of its cells in the open
+    /// row of `out`, if it is not plain or the next row is not before `end`.
     #[inline]
     fn append_plain_row(
         &self,

@@ -1,8 +1,8 @@
-//! Figures of a file about its rows: the largest one, its tombstones, and the longest run of tombstones, which
-//! scans read in vain.
+//! Figures of a file about its rows: the largest one, its tombstones, and the longest run of tombstones,
+//! which scans read in vain.
 //!
-//! They are collected while a file is written, so flushes and compactions notice such rows without a pass
-//! of their own. In the file info, `basalt.ROW_FIGURES`, numbers big-endian: number of tombstones, u64; then the
+//! They are collected while a file is written, so flushes and compactions notice such rows without a pass of
+//! their own. In the file info, `basalt.ROW_FIGURES`, numbers big-endian: number of tombstones, u64; then the
 //! largest row and the longest run, each a number (u64: bytes of its cells; tombstones in a row) and two keys
 //! (the first and the last row), each a length (u16) and at most [`ROW_BYTES_MAX`] bytes.
 

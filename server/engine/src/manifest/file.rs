@@ -31,9 +31,10 @@ pub(super) const RESERVE_BYTES: u64 = 16 << 10;
 
 pub(crate) const MAGIC: [u8; 8] = *b"BSLTMNFT";
 
-/// The format that this release writes. It also reads version 6, without a number of turns; version 5, without truncation of a region;
-/// version 4, in which a compaction has at most one output; version 3, without loaded files; version 2, without snapshots of tables; and version
-/// 1, in which files had any size and snapshots of the state did not list the log's segments.
+/// The format that this release writes. It also reads version 6, without a number of turns; version 5,
+/// without truncation of a region; version 4, in which a compaction has at most one output; version 3,
+/// without loaded files; version 2, without snapshots of tables; and version 1, in which files had any size
+/// and snapshots of the state did not list the log's segments.
 pub(super) const FORMAT_VERSION: u32 = 7;
 
 /// The oldest format that can be read.

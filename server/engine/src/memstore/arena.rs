@@ -7,8 +7,8 @@
 //!             chunk: [ one large cell ]                        more than a quarter of the next chunk: a chunk of its own
 //! ```
 //!
-//! A caller with several things to allocate takes [`Room`] for all of them at once: threads that insert side by
-//! side then meet at the offset less often.
+//! A caller with several things to allocate takes [`Room`] for all of them at once: threads that insert side
+//! by side then meet at the offset less often.
 //!
 //! Any thread may allocate at any time. Two threads never get overlapping memory, since each owns what its
 //! `fetch_add` on the chunk's offset covers. A lock is taken only to add a chunk. Chunks of 2 MiB come from a

@@ -8,7 +8,8 @@
 //!    counted as pinned ([`Memstore::pin`]).
 //!
 //! The cells lie in order in an [`index`], on chunks of memory ([`arena`], [`memory`]). Chunks of memstores
-//! that are gone are used again ([`pool`]). All `unsafe` is in the index, the arena, the memory and [`prefetch`](mod@prefetch).
+//! that are gone are used again ([`pool`]). All `unsafe` is in the index, the arena, the memory and
+//! [`prefetch`](mod@prefetch).
 //!
 //! Invariants: cells are never changed, moved or removed. A cell is visible to every cursor as soon as
 //! `insert` has returned; which cells a reader may see is decided above, by sequence id. No lock is held

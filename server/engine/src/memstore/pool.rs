@@ -20,8 +20,8 @@ use super::memory::{CHUNK_MAX_BYTES, Memory};
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicU64, Ordering};
 
-/// Chunks of the full size that are not in use, and the bytes of those that are. Shared by all memstores of an
-/// engine. The default one keeps nothing.
+/// Chunks of the full size that are not in use, and the bytes of those that are. Shared by all memstores of
+/// an engine. The default one keeps nothing.
 #[derive(Default)]
 pub struct ChunkPool {
     most: usize,

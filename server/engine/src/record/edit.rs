@@ -61,8 +61,8 @@ pub(crate) const fn origin_bytes(clusters: usize) -> usize {
 /// Most bytes that an entry's clusters have.
 pub(crate) const ORIGIN_BYTES_MAX: usize = origin_bytes(ORIGIN_CLUSTERS_MAX);
 
-/// How far a database has followed another one, as it stands in the log beside the last row of before: as a nonce
-/// with the number 0, which no operation of a client has.
+/// How far a database has followed another one, as it stands in the log beside the last row of before: as a
+/// nonce with the number 0, which no operation of a client has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Mark {
     /// Number of the copy that follows: those of another one say nothing of this one.

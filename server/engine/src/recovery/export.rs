@@ -1,9 +1,9 @@
 //! The files of a snapshot, for programs that copy them elsewhere.
 //!
-//! A snapshot's files are links of its own that never change and stay until it is deleted. So they can be read
-//! beside a running server: only the manifest has to be read while the server may append to it, and an edit
-//! that is being written is for a reader a torn tail. A snapshot that is deleted meanwhile is an error for the
-//! next of its files.
+//! A snapshot's files are links of its own that never change and stay until it is deleted. So they can be
+//! read beside a running server: only the manifest has to be read while the server may append to it, and an
+//! edit that is being written is for a reader a torn tail. A snapshot that is deleted meanwhile is an error
+//! for the next of its files.
 //!
 //! Nothing in the database is changed, except the mode of files by callers that link them.
 

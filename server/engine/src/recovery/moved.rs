@@ -2,8 +2,8 @@
 //! have their rows there.
 //!
 //! A restore has the files of a pin and the log since. Splits and merges of after the pin are not repeated in
-//! it: the regions stay those of the pin, with their files, and rows that the log has for a later region go to
-//! those of its table by their keys.
+//! it: the regions stay those of the pin, with their files, and rows that the log has for a later region go
+//! to those of its table by their keys.
 
 use std::collections::HashMap;
 use std::sync::Arc;

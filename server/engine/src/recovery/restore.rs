@@ -6,8 +6,8 @@
 //! 3. [`Restore::cut_log`] may end the log earlier.
 //! 4. [`Restore::install`] syncs the directories and writes the manifest, last: without it the directory is
 //!    no database.
-//! 5. [`Builder::settle`](crate::engine::Builder::settle) puts rows of regions of after the pin into those of the pin,
-//!    and empties a log that has cells of families that were left out.
+//! 5. [`Builder::settle`](crate::engine::Builder::settle) puts rows of regions of after the pin into those of
+//!    the pin, and empties a log that has cells of families that were left out.
 //!
 //! A start on the directory replays the log, as after a power cut. Edits of regions that were left out are
 //! skipped, as those of dropped tables are.
@@ -75,8 +75,8 @@ impl Restore {
         self.state.timestamp_ms
     }
 
-    /// Brings the state over a turn. Snapshots that were taken since the pin are left out, since their files are
-    /// not in it, and so are splits and merges: the regions stay those of the pin.
+    /// Brings the state over a turn. Snapshots that were taken since the pin are left out, since their files
+    /// are not in it, and so are splits and merges: the regions stay those of the pin.
     pub fn follow(&mut self, turn: &[u8]) -> Result<()> {
         let at = Path::new("a turn of the log");
         let edit = decode_edit(turn).map_err(|what| Error::corrupt(at, 0, what))?;

@@ -49,12 +49,11 @@ pub(crate) fn check_edit(table: &TableDescriptor, rows: &[RowPlan<'_>]) -> Resul
     Ok(bytes as u64)
 }
 
-/// Appends the rows, all of `region`, to the log as one edit and puts their cells into the
-/// memstores. Each row gets a sequence id of its own. The edit includes the nonces, which are
-/// recorded, and the clusters that it has passed.
-/// REQUIRES: [`check_edit`] passed, and the bytes that it returned are reserved, with
-/// `NONCE_BYTES_MAX` more for each nonce, and those of the clusters; `updates` is the region's lock; the rows' locks are held;
-/// the plans were made for the region's table as it is.
+/// Appends the rows, all of `region`, to the log as one edit and puts their cells into the memstores. Each
+/// row gets a sequence id of its own. The edit includes the nonces, which are recorded, and the clusters that
+/// it has passed. REQUIRES: [`check_edit`] passed, and the bytes that it returned are reserved, with
+/// `NONCE_BYTES_MAX` more for each nonce, and those of the clusters; `updates` is the region's lock; the
+/// rows' locks are held; the plans were made for the region's table as it is.
 #[expect(clippy::too_many_arguments, reason = "an edit with all that belongs to it")]
 #[expect(
     clippy::only_used_in_recursion,

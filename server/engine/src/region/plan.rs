@@ -239,8 +239,8 @@ impl<'a> RowPlan<'a> {
     /// The cells of a mutation, planned where they stay: a batch has many, and a plan takes longer to move
     /// than to make. `newest(family, qualifier)` lists the timestamps of a column's versions, newest first,
     /// as many as there are delete-version writes of the mutation; it is called only for those without a
-    /// time.
-    /// REQUIRES: the plan has no cells; [`check`] passed; the row's lock is held in the mode that it returned.
+    /// time. REQUIRES: the plan has no cells; [`check`] passed; the row's lock is held in the mode that it
+    /// returned.
     #[inline]
     pub(crate) fn add_mutation(
         &mut self,

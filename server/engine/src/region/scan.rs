@@ -5,8 +5,8 @@
 //!
 //! 1. The next row is the first one that the scanner of any essential family stands at. Past the stop row, or
 //!    when the filter says that nothing more can match: the end.
-//! 2. `filter_row_key`: when it leaves the row out, the row is passed over without a look at its cells, unless one of
-//!    them may end the scan ([`Filter::may_end_in_left_out_rows`]).
+//! 2. `filter_row_key`: when it leaves the row out, the row is passed over without a look at its cells,
+//!    unless one of them may end the scan ([`Filter::may_end_in_left_out_rows`]).
 //! 3. Each essential family appends its cells. The filter sees every cell there (`store`). A batch limit may
 //!    cut the row here, or the bytes that the fetch has left ([`LongRow::Cut`]); the piece is returned, and
 //!    steps 1 to 3 go on with the same row, without `reset`.

@@ -99,8 +99,8 @@ pub(crate) enum Reach {
     Memory,
     /// Anywhere. It waits for memory.
     Disk,
-    /// Anywhere. Without memory it fails at once, since others wait for the caller: it holds the lock of a row,
-    /// or reads ahead.
+    /// Anywhere. Without memory it fails at once, since others wait for the caller: it holds the lock of a
+    /// row, or reads ahead.
     DiskAtOnce,
 }
 

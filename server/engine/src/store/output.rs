@@ -132,7 +132,8 @@ impl<'a> Outputs<'a> {
                 passed > 0 && self.file.cells() > 0
             }
             Cut::Bytes(Some(bytes)) => {
-                // Once a file is full, it is: a block that is compressed has fewer bytes than it had while it was open.
+                // Once a file is full, it is: a block that is compressed has fewer bytes than it had while it
+                // was open.
                 if let Some(last) = &self.last_row {
                     return row != &last[..];
                 }

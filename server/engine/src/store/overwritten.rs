@@ -7,11 +7,11 @@ use crate::schema::{FamilyDescriptor, KeepDeletedCells};
 /// Cells that go with a tombstone of a row: itself, and the one that it hides at least.
 const CELLS_OF_TOMBSTONE: u64 = 2;
 
-/// The share of the cells of these files that a merge of all of them would drop: versions of columns beyond VERSIONS,
-/// and rows that were deleted. 0 if a file has no sample.
+/// The share of the cells of these files that a merge of all of them would drop: versions of columns beyond
+/// VERSIONS, and rows that were deleted. 0 if a file has no sample.
 ///
-/// Tombstones of a file that a merge of all files wrote are not counted: they have outlived a merge. Cells that TTL
-/// or the tombstone of a column drops are not known.
+/// Tombstones of a file that a merge of all files wrote are not counted: they have outlived a merge. Cells
+/// that TTL or the tombstone of a column drops are not known.
 pub(crate) fn overwritten<'a>(
     files: impl Iterator<Item = &'a StoreFile> + Clone,
     family: &FamilyDescriptor,

@@ -255,9 +255,9 @@ pub struct StoreVersion {
     pub active: Arc<Memstore>,
     /// Waiting to be flushed, newest first.
     pub frozen: Vec<Arc<Memstore>>,
-    /// Store files, oldest first: in the manifest's order, which decides the neighbours that
-    /// compactions of a stripe take. Two files can have the same greatest sequence id: after a merge of regions,
-    /// recovery can replay rows that are in a file already.
+    /// Store files, oldest first: in the manifest's order, which decides the neighbours that compactions of a
+    /// stripe take. Two files can have the same greatest sequence id: after a merge of regions, recovery can
+    /// replay rows that are in a file already.
     pub files: Vec<Arc<StoreFile>>,
     /// Store files that belong here and cannot be used. While there is one, the store is not read
     /// and its files are not compacted; flushes still add files.

@@ -1,5 +1,5 @@
-//! The locks of [`super`] for the model checker and for Miri: loom's, or the standard library's, with parking_lot's
-//! methods. Miri refuses the system call with which parking_lot waits.
+//! The locks of [`super`] for the model checker and for Miri: loom's, or the standard library's, with
+//! parking_lot's methods. Miri refuses the system call with which parking_lot waits.
 //!
 //! Poisoning does not exist here, as in parking_lot: a panic ends the run.
 

@@ -8,14 +8,14 @@
 //!
 //! 1. [`Kept::add`] keeps everything from the present end of the log on.
 //! 2. A segment that [`Wal::remove_before`](super::Wal::remove_before) would remove is moved here as long as
-//!    a reader's position is in it or before it ([`Kept::set_aside`]). So a start replays no more than without
-//!    readers.
+//!    a reader's position is in it or before it ([`Kept::set_aside`]). So a start replays no more than
+//!    without readers.
 //! 3. Before a region is gone, its table is noted ([`Kept::note_gone`]): edits name regions only.
 //! 4. [`Kept::advance`] moves a position, durably, and removes what no reader needs.
 //!
 //! `readers` is replaced as a whole: magic, version, number of readers, the readers, CRC-32C of all before.
-//! `regions` is a sequence of frames (see `record`) that grows; a torn one at its end belongs to a change that
-//! did not happen.
+//! `regions` is a sequence of frames (see `record`) that grows; a torn one at its end belongs to a change
+//! that did not happen.
 //!
 //! Threads: its lock comes after the manifest's and before that of `group`'s state; it is held during I/O, of
 //! which there is at most one small file for a change of a position.
@@ -197,8 +197,8 @@ impl Kept {
         self.floor.load(Ordering::Acquire) <= last_seq.0
     }
 
-    /// Links a segment of the log here, durably, before the caller removes it there; unless the readers for which
-    /// it was wanted are gone, since nothing would remove it then.
+    /// Links a segment of the log here, durably, before the caller removes it there; unless the readers for
+    /// which it was wanted are gone, since nothing would remove it then.
     pub(super) fn set_aside(&self, segment: OldSegment) -> Result<()> {
         let mut state = self.state.lock();
         if state.floor() > segment.last_seq.0 {

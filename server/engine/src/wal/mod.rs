@@ -27,9 +27,9 @@
 //! The manifest knows which segments must exist: [`require_segments`] finds missing ones at either
 //! end.
 //!
-//! `reader` has the rule that distinguishes a torn tail from damage. Parts: `batch` (a group's
-//! bytes), `cut` (a log that ends earlier), `group` (who leads, who waits), `hold` (segments that are kept for
-//! other readers), `kept` (readers that outlive a start), `old` (sealed segments), `roll` (from one file to the
+//! `reader` has the rule that distinguishes a torn tail from damage. Parts: `batch` (a group's bytes), `cut`
+//! (a log that ends earlier), `group` (who leads, who waits), `hold` (segments that are kept for other
+//! readers), `kept` (readers that outlive a start), `old` (sealed segments), `roll` (from one file to the
 //! next), `room` (space that may be reserved), `segment` (one file), `spare` (the next one), `tail` (reading
 //! the log while it grows), `writer` (the leader's work), `reader`, `recover`, `dump`.
 //!
@@ -248,8 +248,8 @@ impl Wal {
     }
 
     /// Reserves space for `edits` edits with `bytes` bytes together, those of the clusters that they have
-    /// passed included ([`origin_bytes`]); edits that are not logged need none. A request of several edits reserves for all of them before the first, so that no later
-    /// one is refused.
+    /// passed included ([`origin_bytes`]); edits that are not logged need none. A request of several edits
+    /// reserves for all of them before the first, so that no later one is refused.
     ///
     /// Takes no lock as long as there is room, which is nearly always. Otherwise this thread writes
     /// the open group, or preallocates more space. Fails with [`Error::DiskSpace`], without effect,
@@ -411,9 +411,8 @@ impl Wal {
         self.shared.kept.add(name, note, end)
     }
 
-    /// Adds a reader at a position that the log still has, durably. Fails if the log from there on is not kept,
-    /// or ends before it.
-    /// REQUIRES: this thread holds no [`Appended`].
+    /// Adds a reader at a position that the log still has, durably. Fails if the log from there on is not
+    /// kept, or ends before it. REQUIRES: this thread holds no [`Appended`].
     pub(crate) fn add_reader_at(&self, name: &str, note: &[u8], position: SeqId) -> Result<()> {
         let checked = |oldest| {
             let end = self.synced_end()?.last_seq.next();

@@ -1,7 +1,8 @@
 //! The sealed segments that still exist, and which of them may be removed.
 //!
-//! A roll adds one, [`Wal::remove_before`] removes them, oldest first: the chain of segments never has
-//! a hole. Those that a reader of the log needs are set aside first (`kept`). The list's lock comes after that of `group`'s state, and is held for no I/O.
+//! A roll adds one, [`Wal::remove_before`] removes them, oldest first: the chain of segments never has a
+//! hole. Those that a reader of the log needs are set aside first (`kept`). The list's lock comes after that
+//! of `group`'s state, and is held for no I/O.
 
 use std::path::Path;
 use std::sync::Arc;

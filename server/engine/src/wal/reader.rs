@@ -2,8 +2,8 @@
 //! damage.
 //!
 //! A crash can leave only the last segment with a broken frame, and only behind everything that was synced.
-//! Therefore, at the first frame that is not intact, at offset *o* of segment *s*, it is *damage*, and the log is
-//! refused with file and offset, if
+//! Therefore, at the first frame that is not intact, at offset *o* of segment *s*, it is *damage*, and the
+//! log is refused with file and offset, if
 //!
 //! * a segment *s + 1* exists: *s* was sealed and synced before that was created; or
 //! * an intact frame header lies behind *o* and states that more than *o* was durable (a seal is such a
@@ -220,8 +220,8 @@ pub(super) enum Payload<'a> {
     Seal,
 }
 
-/// The payload of an intact frame of a segment of that format version, whose first sequence id is that. `None`
-/// for other kinds of frames, which have no edits: a start has judged the segment.
+/// The payload of an intact frame of a segment of that format version, whose first sequence id is that.
+/// `None` for other kinds of frames, which have no edits: a start has judged the segment.
 pub(super) fn payload_of(
     payload: &[u8],
     version: u32,

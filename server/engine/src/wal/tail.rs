@@ -1,5 +1,5 @@
-//! Reading the log while it grows, from a position on: every edit that is durable and visible, in the order of
-//! the sequence ids.
+//! Reading the log while it grows, from a position on: every edit that is durable and visible, in the order
+//! of the sequence ids.
 //!
 //! A position is the sequence id of the next row. A tail that has read everything is behind the last row that
 //! was written, rows without a place in the log included, and waits for the read point to pass it.
@@ -12,8 +12,8 @@
 //!
 //! Segments that leave the log meanwhile stay readable: the file is open, or is found where it was set aside.
 //!
-//! The log may also be another database's, whose segments were copied into a directory and grow there ([`Shipped`]):
-//! it ends where its owner says, and a frame that is not whole there ends it, too.
+//! The log may also be another database's, whose segments were copied into a directory and grow there
+//! ([`Shipped`]): it ends where its owner says, and a frame that is not whole there ends it, too.
 
 use std::path::PathBuf;
 use std::sync::Arc;

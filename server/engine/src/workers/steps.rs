@@ -53,10 +53,10 @@ impl Workers {
         Ok(())
     }
 
-    /// Whether a flush should wait for compaction because a store has too many files of the same
-    /// rows: reads get slower with each of them. The wait is bounded, and there is none when memory or the disk is
-    /// short (compactions may then have to wait for space), when compactions are paused, or when
-    /// the region is damaged and therefore not compacted.
+    /// Whether a flush should wait for compaction because a store has too many files of the same rows: reads
+    /// get slower with each of them. The wait is bounded, and there is none when memory or the disk is short
+    /// (compactions may then have to wait for space), when compactions are paused, or when the region is
+    /// damaged and therefore not compacted.
     fn must_wait(&self, region: &Region) -> bool {
         let shared = self.catalog.shared();
         let version = region.version();

@@ -530,8 +530,8 @@ fn a_filter_that_ends_the_scan_within_a_row_ends_it() {
     }
 }
 
-/// A row that a filter leaves out by its key still ends the scan, if a WHILE in the list misses one of its cells, as in
-/// HBase.
+/// A row that a filter leaves out by its key still ends the scan, if a WHILE in the list misses one of its
+/// cells, as in HBase.
 #[test]
 fn cells_of_left_out_rows_may_end_the_scan() {
     let engine = Rig::in_memory().open();
@@ -624,8 +624,8 @@ impl Clock for LookedAtClock {
 }
 
 /// Goal: a fetch looks at its time limit again and again, whether it reads rows from memory, cell by cell, or
-/// copies runs of them from blocks, in both directions. Method: a clock that moves with each look, and a limit
-/// of ten looks.
+/// copies runs of them from blocks, in both directions. Method: a clock that moves with each look, and a
+/// limit of ten looks.
 #[test]
 fn a_fetch_looks_at_its_time_limit_all_the_time() {
     for reversed in [false, true] {

@@ -155,7 +155,8 @@ impl History {
 }
 
 /// Goal: a copy of a pin with the log and the turns since is the database of any later row: rows of regions
-/// that were split or merged go to those that took over, and nothing of dropped or truncated tables comes back.
+/// that were split or merged go to those that took over, and nothing of dropped or truncated tables comes
+/// back.
 #[test]
 fn a_copy_follows_splits_merges_and_the_schema() {
     let mut history = History::begin();
@@ -196,7 +197,8 @@ fn a_copy_follows_splits_merges_and_the_schema() {
     history.check();
 }
 
-/// Goal: changes that bring files of their own, or after which old rows of the log must not come back, say so.
+/// Goal: changes that bring files of their own, or after which old rows of the log must not come back, say
+/// so.
 #[test]
 fn some_turns_cannot_be_followed() {
     let (_, _, engine) = Rig::open_simulated();

@@ -1,5 +1,5 @@
-//! Databases that follow another one: after every kind of change, over kills of the follower, in pieces of any
-//! size, the follower has the leader's cells.
+//! Databases that follow another one: after every kind of change, over kills of the follower, in pieces of
+//! any size, the follower has the leader's cells.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -359,8 +359,8 @@ impl Random {
     }
 }
 
-/// Goal: whatever the sizes of pieces, and wherever the follower is killed, it ends with the leader's cells. The
-/// leader is killed, too.
+/// Goal: whatever the sizes of pieces, and wherever the follower is killed, it ends with the leader's cells.
+/// The leader is killed, too.
 #[test]
 fn random_histories_are_followed_over_kills() {
     for seed in 0..12 {

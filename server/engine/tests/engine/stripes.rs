@@ -159,9 +159,9 @@ fn a_table_may_have_no_stripes() {
     assert_eq!(files(&engine), [1]);
 }
 
-/// Goal: rows that are written again and again take no more space than the setting says, although the files that
-/// overwrite them are too few and too small for HBase's policy; not in a table that keeps the versions, nor in one that
-/// names that policy.
+/// Goal: rows that are written again and again take no more space than the setting says, although the files
+/// that overwrite them are too few and too small for HBase's policy; not in a table that keeps the versions,
+/// nor in one that names that policy.
 #[test]
 fn a_stripe_is_merged_for_its_overwritten_versions() {
     let rig = rig();

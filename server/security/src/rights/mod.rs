@@ -233,8 +233,8 @@ impl Rights {
         self.retain(|scope, _| !Listed::Namespace(namespace).contains(scope));
     }
 
-    /// Removes all entries of a grantee and its snapshots' owner: of a user that is removed, so that they do not
-    /// pass to a new one of that name.
+    /// Removes all entries of a grantee and its snapshots' owner: of a user that is removed, so that they do
+    /// not pass to a new one of that name.
     pub fn drop_grantee(&mut self, dropped: &Grantee) {
         self.snapshots
             .retain(|_, snapshot| *dropped != Grantee::User(snapshot.owner.clone()));

@@ -72,7 +72,8 @@ impl Placement {
         }
     }
 
-    /// Sets or clears the primary that is away: `hbase:meta` then lists regions there, and their replicas here.
+    /// Sets or clears the primary that is away: `hbase:meta` then lists regions there, and their replicas
+    /// here.
     pub(crate) fn set_absent(&self, engine: &Engine, primary: Option<ServerName>) -> Result<()> {
         if *self.absent.lock() == primary {
             return Ok(());

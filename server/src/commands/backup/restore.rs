@@ -2,8 +2,8 @@
 //!
 //! 1. The target must be missing or empty. Files go into a directory beside it, `NAME.restoring`; a restore
 //!    that was cut short is taken up there.
-//! 2. The engine reads the manifest, leaves out tables and families and draws a cluster id if asked, and says which
-//!    files are needed. They are fetched and checked.
+//! 2. The engine reads the manifest, leaves out tables and families and draws a cluster id if asked, and says
+//!    which files are needed. They are fetched and checked.
 //! 3. The engine writes the manifest. Then the directory is synced and gets the target's name.
 //!
 //! A directory with the target's name therefore is a whole database, whatever happened.

@@ -41,8 +41,8 @@ pub(crate) struct CommandLine {
 pub(crate) enum Command {
     /// Serve (the default).
     Serve(Serve),
-    /// Serve the tables of another cluster, an HBase or a Basalt, over Thrift and REST. Native clients go to the
-    /// cluster themselves.
+    /// Serve the tables of another cluster, an HBase or a Basalt, over Thrift and REST. Native clients go to
+    /// the cluster themselves.
     Gateway(Gateway),
     /// Verify every checksum and reference offline; exit 0 only when all is well.
     Check {
@@ -71,15 +71,16 @@ pub(crate) enum Command {
     /// Take over a snapshot from an HBase root directory, into a stopped server's data directory or a running
     /// server.
     ImportSnapshot(ImportSnapshot),
-    /// Move a table to another cluster while it is written to: an HBase, or another Basalt. May be stopped and run
-    /// again at any time; stops before the switch of the clients.
+    /// Move a table to another cluster while it is written to: an HBase, or another Basalt. May be stopped
+    /// and run again at any time; stops before the switch of the clients.
     Move(Move),
     /// Wait for a replication peer of a running server.
     Replication {
         #[command(subcommand)]
         command: ReplicationCommand,
     },
-    /// Make a standby the primary. The primary takes no more calls first, if it answers, and nothing is lost then.
+    /// Make a standby the primary. The primary takes no more calls first, if it answers, and nothing is lost
+    /// then.
     Promote {
         /// Address of the standby's HTTP port [default: that of the settings].
         #[arg(long, value_name = "ADDR")]
@@ -229,8 +230,8 @@ pub(crate) struct Restore {
     /// URL of the backups.
     #[arg(long, value_name = "URL")]
     pub(crate) from: String,
-    /// The data directory to be made: a new or empty one. With --into a directory for the work, which is removed
-    /// at the end.
+    /// The data directory to be made: a new or empty one. With --into a directory for the work, which is
+    /// removed at the end.
     #[arg(long, value_name = "DIR", required_unless_present = "list")]
     pub(crate) data_dir: Option<PathBuf>,
     /// Put the table of --table into the running server with this HTTP address, on the same machine.
@@ -244,15 +245,15 @@ pub(crate) struct Restore {
     /// Id of a backup: that state, without the log that follows it.
     #[arg(long, value_name = "ID")]
     pub(crate) backup: Option<String>,
-    /// End at this point: a time (2026-11-29T12:00:00Z), or a position (a number) [default: the newest backup and
-    /// the log that follows it].
+    /// End at this point: a time (2026-11-29T12:00:00Z), or a position (a number) [default: the newest backup
+    /// and the log that follows it].
     #[arg(long, value_name = "TIME|POSITION", conflicts_with = "backup", value_parser = target)]
     pub(crate) at: Option<basalt_backup::Target>,
     /// Only this table; may be given many times. Snapshots are left out then.
     #[arg(long = "table", value_name = "TABLE")]
     pub(crate) tables: Vec<String>,
-    /// Leave out this family, for a copy without what is personal; may be given many times. Snapshots are left out
-    /// then.
+    /// Leave out this family, for a copy without what is personal; may be given many times. Snapshots are
+    /// left out then.
     #[arg(long, value_name = "TABLE:FAMILY", value_parser = family)]
     pub(crate) anonymise: Vec<(String, String)>,
     /// Show what can be restored.
@@ -483,16 +484,16 @@ pub(crate) struct Serve {
     /// Serve an empty database that is removed at exit, on free ports; print one line of JSON.
     #[arg(long, env = "BASALT_EPHEMERAL", conflicts_with = "data_dir")]
     pub(crate) ephemeral: bool,
-    /// Write the line of JSON that says where the server listens to this file, when calls are accepted; remove it at
-    /// a clean stop.
+    /// Write the line of JSON that says where the server listens to this file, when calls are accepted;
+    /// remove it at a clean stop.
     #[arg(long, value_name = "FILE")]
     pub(crate) listen_file: Option<PathBuf>,
-    /// With --ephemeral: a command to run. It finds the server by BASALT_TARGET and BASALT_HTTP; when it ends, the
-    /// server ends with its exit code.
+    /// With --ephemeral: a command to run. It finds the server by BASALT_TARGET and BASALT_HTTP; when it
+    /// ends, the server ends with its exit code.
     #[arg(last = true, requires = "ephemeral", value_name = "COMMAND")]
     pub(crate) run: Vec<OsString>,
-    /// Be a standby of the server with this HTTP address, or of the one whose backups have this URL (file:/DIR, s3:,
-    /// gs:, az:): get its data, and follow it. Short for `--set standby.follow=URL`.
+    /// Be a standby of the server with this HTTP address, or of the one whose backups have this URL
+    /// (file:/DIR, s3:, gs:, az:): get its data, and follow it. Short for `--set standby.follow=URL`.
     #[arg(long, value_name = "URL", conflicts_with = "ephemeral")]
     pub(crate) follow: Option<String>,
     /// File with the key of encrypted backups. Short for `--set backup.key_file=FILE`.
@@ -512,12 +513,12 @@ pub(crate) struct Serve {
 
 #[derive(Debug, Args)]
 pub(crate) struct Gateway {
-    /// The cluster: zk1,zk2:2181:/hbase, hbase+zk://zk1,zk2/hbase or hbase+rpc://host:port,host:port. Short for
-    /// `--set gateway.cluster=KEY`.
+    /// The cluster: zk1,zk2:2181:/hbase, hbase+zk://zk1,zk2/hbase or hbase+rpc://host:port,host:port. Short
+    /// for `--set gateway.cluster=KEY`.
     #[arg(long, value_name = "KEY")]
     pub(crate) cluster: Option<String>,
-    /// Write the line of JSON that says where the gateway listens to this file, when calls are accepted; remove it at
-    /// a clean stop.
+    /// Write the line of JSON that says where the gateway listens to this file, when calls are accepted;
+    /// remove it at a clean stop.
     #[arg(long, value_name = "FILE")]
     pub(crate) listen_file: Option<PathBuf>,
     #[command(flatten)]

@@ -14,8 +14,8 @@ use super::rate::rate;
 pub(crate) struct Move {
     /// The table.
     pub(crate) table: String,
-    /// The other cluster: zk1,zk2:2181:/hbase, of a Basalt host:9090:/hbase, or hbase+rpc://host:port. Needed when
-    /// the move begins.
+    /// The other cluster: zk1,zk2:2181:/hbase, of a Basalt host:9090:/hbase, or hbase+rpc://host:port. Needed
+    /// when the move begins.
     #[arg(long, value_name = "CLUSTER")]
     pub(crate) to: Option<String>,
     /// Address of the running server's main port [default: that of the settings].
@@ -27,7 +27,8 @@ pub(crate) struct Move {
     /// Stop after this step.
     #[arg(long, value_name = "STEP", conflicts_with_all = ["switch", "undo", "finish"])]
     pub(crate) until: Option<MoveStep>,
-    /// Do what is left, and the switch: the table becomes read only here, and clients go to the other cluster.
+    /// Do what is left, and the switch: the table becomes read only here, and clients go to the other
+    /// cluster.
     #[arg(long, conflicts_with_all = ["undo", "finish"])]
     pub(crate) switch: bool,
     /// Take everything back. After the switch: let the clients come back here.
@@ -39,8 +40,8 @@ pub(crate) struct Move {
     /// File with the state of the move [default: basalt-move-TABLE.json].
     #[arg(long, value_name = "FILE")]
     pub(crate) state: Option<PathBuf>,
-    /// Key by which the other cluster reaches this server [default: HOST:PORT:/hbase with the address that this
-    /// server gives to clients].
+    /// Key by which the other cluster reaches this server [default: HOST:PORT:/hbase with the address that
+    /// this server gives to clients].
     #[arg(long, value_name = "CLUSTER", conflicts_with = "no_back_peer")]
     pub(crate) back_peer: Option<String>,
     /// Make no peer from the other cluster back to this server. After the switch there is no way back then.

@@ -1,12 +1,13 @@
 //! Compares the tables of both sides.
 //!
-//! 1. Raw scans of both sides run side by side, region by region, and their rows are compared by hashes of all cells:
-//!    keys, timestamps, kinds, values and tags.
-//! 2. A row that differs is read on both sides as clients see it, in all versions: compactions and flushes drop
-//!    tombstones and surplus versions at their own times, so raw rows may differ and be the same to every reader.
-//! 3. While clients write ([`Mode::Live`]), a row is read here, then the peer is waited for, then it is read there
-//!    and once more here. A row that did not change meanwhile must be equal there. One that changes each time is
-//!    noted, and compared during the switch.
+//! 1. Raw scans of both sides run side by side, region by region, and their rows are compared by hashes of
+//!    all cells: keys, timestamps, kinds, values and tags.
+//! 2. A row that differs is read on both sides as clients see it, in all versions: compactions and flushes
+//!    drop tombstones and surplus versions at their own times, so raw rows may differ and be the same to
+//!    every reader.
+//! 3. While clients write ([`Mode::Live`]), a row is read here, then the peer is waited for, then it is read
+//!    there and once more here. A row that did not change meanwhile must be equal there. One that changes
+//!    each time is noted, and compared during the switch.
 
 use std::cell::{Cell as Shared, RefCell};
 use std::collections::BTreeMap;

@@ -1,8 +1,8 @@
-//! The first copy: all cells of the table, tombstones and old versions included, by raw scans here and the calls of
-//! replication there.
+//! The first copy: all cells of the table, tombstones and old versions included, by raw scans here and the
+//! calls of replication there.
 //!
-//! Regions are copied side by side. Every few seconds the state of the move notes the ranges that are durable there:
-//! after a kill the copy goes on behind them.
+//! Regions are copied side by side. Every few seconds the state of the move notes the ranges that are durable
+//! there: after a kill the copy goes on behind them.
 
 use std::cell::RefCell;
 use std::sync::Arc;

@@ -12,17 +12,19 @@
 //! | switch | `switch` | the table is read only here; clients go there | by itself on failure; later `--undo` |
 //! | finish | `switch` | peers and scopes are removed | none |
 //!
-//! `side` has the calls on one cluster, `state` the file with the state, `ranges` the rows that are copied, `progress` a
-//! line on standard error.
+//! `side` has the calls on one cluster, `state` the file with the state, `ranges` the rows that are copied,
+//! `progress` a line on standard error.
 //!
 //! Invariants:
-//! - The log is kept from before the first copied cell on, since the peer is there first: what the copy misses, the
-//!   peer sends.
-//! - At most one side takes writes of clients that this program has asked for: here until the switch, there from its
-//!   end on. When the switch fails, the table here is writable again.
-//! - The state is durable before a step begins, so that the program can be killed at any moment, and run again.
+//! - The log is kept from before the first copied cell on, since the peer is there first: what the copy
+//!   misses, the peer sends.
+//! - At most one side takes writes of clients that this program has asked for: here until the switch, there
+//!   from its end on. When the switch fails, the table here is writable again.
+//! - The state is durable before a step begins, so that the program can be killed at any moment, and run
+//!   again.
 //!
-//! The program only makes calls: on both clusters by native RPC, and on this one's HTTP port to wait for the peer.
+//! The program only makes calls: on both clusters by native RPC, and on this one's HTTP port to wait for the
+//! peer.
 
 use std::fs::File;
 use std::path::PathBuf;

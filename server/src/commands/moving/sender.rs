@@ -1,7 +1,8 @@
-//! Sends cells to the other cluster as a replication source does: timestamps, types and tags stay, and each edit
-//! says that it has passed this cluster, so that no peer sends it back.
+//! Sends cells to the other cluster as a replication source does: timestamps, types and tags stay, and each
+//! edit says that it has passed this cluster, so that no peer sends it back.
 //!
-//! A call that fails is repeated, at another server if there is one: an edit that is applied twice has the effect of one.
+//! A call that fails is repeated, at another server if there is one: an edit that is applied twice has the
+//! effect of one.
 
 use std::cell::{Cell as Shared, RefCell};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};

@@ -108,7 +108,8 @@ impl State {
         Ok(Some(state))
     }
 
-    /// Locks the state of a move, `NAME.json.lock`, for as long as the file is open. Fails while another process has it.
+    /// Locks the state of a move, `NAME.json.lock`, for as long as the file is open. Fails while another
+    /// process has it.
     pub(super) fn lock(path: &Path) -> Result<File, Failure> {
         let name = path.with_extension("json.lock");
         let failed = |error: std::io::Error| format!("locking {}: {error}", name.display());

@@ -1,12 +1,13 @@
 //! The switch, the way back, and the end of a move.
 //!
 //! The switch makes the table read only here, waits for the peer, and compares the rows written since the
-//! comparison. If that does not end in time, or something differs, the table is writable again, and nothing has
-//! happened. Afterwards this side is a copy, which the peer back keeps up to date; the way back is a switch in the
-//! other direction.
+//! comparison. If that does not end in time, or something differs, the table is writable again, and nothing
+//! has happened. Afterwards this side is a copy, which the peer back keeps up to date; the way back is a
+//! switch in the other direction.
 //!
-//! A peer of an HBase has no call that waits. The way back waits until the sources there have no lag and the rows
-//! that were written since the switch are equal: nothing is written on either side then, so equal stays equal.
+//! A peer of an HBase has no call that waits. The way back waits until the sources there have no lag and the
+//! rows that were written since the switch are equal: nothing is written on either side then, so equal stays
+//! equal.
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -69,8 +70,8 @@ pub(super) async fn run(moving: &mut Moving) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Makes the table read only here, waits until the other cluster has every write, and compares what was written since
-/// the comparison.
+/// Makes the table read only here, waits until the other cluster has every write, and compares what was
+/// written since the comparison.
 async fn finish_writes(moving: &Moving) -> Result<(), Failure> {
     moving.here.set_read_only(true).await?;
     // Ends before the whole does: its error says what the peer's problem is.
@@ -194,7 +195,8 @@ async fn go_back(moving: &mut Moving) -> Result<ExitCode, Failure> {
             began.elapsed().as_secs_f64()
         );
     }
-    // A client that has stayed there is refused, and not lost between the sides: the next switch opens the table.
+    // A client that has stayed there is refused, and not lost between the sides: the next switch opens the
+    // table.
     moving.enter(Step::Ready)?;
     println!(
         "the table stays read only there until the next switch; an HBase takes no replicated writes meanwhile, and the log is kept for it. Again: {}. To end the move: {}",

@@ -1,5 +1,5 @@
-//! Profiles on demand: where this process spends processor time, in the form of `go tool pprof`, which Speedscope
-//! and others draw as flame graphs.
+//! Profiles on demand: where this process spends processor time, in the form of `go tool pprof`, which
+//! Speedscope and others draw as flame graphs.
 //!
 //! 1. The request's parameters are checked; there is one profile at a time. A profile costs
 //!    processor time, so it requires `http.profiles` and a POST: no link and no image in a page

@@ -10,9 +10,9 @@
 //!   the address that holds most are dropped, the one without credit for longest first, until their
 //!   memory is enough.
 //! - **Reprieve.** A busy server reads late, and the client is not slow for that. The owner of a dropped
-//!   client first looks into the socket, past the runtime's knowledge of it (`ReadHalf::unread`, `WriteHalf::send_now`).
-//!   Bytes that have moved there are credit from now on, and a client with credit goes on
-//!   ([`SlowClient::is_reprieved`]). The HTTP library keeps its sockets to itself: there, only credit
+//!   client first looks into the socket, past the runtime's knowledge of it (`ReadHalf::unread`,
+//!   `WriteHalf::send_now`). Bytes that have moved there are credit from now on, and a client with credit
+//!   goes on ([`SlowClient::is_reprieved`]). The HTTP library keeps its sockets to itself: there, only credit
 //!   counts that was earned in the meantime.
 //!
 //! Invariant: bytes of clients that were dropped but have not released them yet count as released,

@@ -102,8 +102,8 @@ impl Calls {
             biased;
             response = end_of(&mut self.alone) => response,
             Some(response) = self.here.next() => response,
-            // A task is lost only when the runtime is going down. A panic in it has ended the process already in a
-            // release build.
+            // A task is lost only when the runtime is going down. A panic in it has ended the process already
+            // in a release build.
             Some(joined) = self.apart.join_next() => joined.unwrap_or_default(),
         }
     }

@@ -1,7 +1,7 @@
 //! The preamble, the login and the connection header.
 //!
-//! A login by token ([`super::sasl`]) stands between preamble and header. Where users must prove who
-//! they are, the calls of a client without a login are refused. The header's user is believed only elsewhere: a
+//! A login by token ([`super::sasl`]) stands between preamble and header. Where users must prove who they
+//! are, the calls of a client without a login are refused. The header's user is believed only elsewhere: a
 //! certificate or token has a user of its own, and a header with two users asks to act for another.
 
 use std::net::SocketAddr;

@@ -208,8 +208,8 @@ impl Output {
         }
     }
 
-    /// Lists the unwritten bytes of the first pieces, up to one that cuts the connection. Returns the number of
-    /// buffers; none is empty.
+    /// Lists the unwritten bytes of the first pieces, up to one that cuts the connection. Returns the number
+    /// of buffers; none is empty.
     fn fill<'a>(&'a self, buffers: &mut [IoSlice<'a>; BUFFERS]) -> usize {
         let (mut filled, mut written) = (0, self.written);
         for Piece { joined, .. } in &self.pieces {

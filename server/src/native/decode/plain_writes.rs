@@ -302,8 +302,8 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// Tag and content of the next field; `Some(None)` at the end. `None` for a field that is neither a number
-    /// nor bytes, or is malformed.
+    /// Tag and content of the next field; `Some(None)` at the end. `None` for a field that is neither a
+    /// number nor bytes, or is malformed.
     #[inline]
     #[expect(clippy::option_option, reason = "the end of a message is not a fault")]
     fn next(&mut self) -> Option<Option<(u32, Value)>> {

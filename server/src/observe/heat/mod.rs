@@ -411,8 +411,8 @@ impl Heat {
         picture::draw(query, boundaries, &spans, picture::longest(query, &spans))
     }
 
-    /// Pictures of several tables for the same time, with the same columns. `boundaries` are the start keys of
-    /// a table's regions.
+    /// Pictures of several tables for the same time, with the same columns. `boundaries` are the start keys
+    /// of a table's regions.
     pub(crate) fn pictures(
         &self,
         queries: &[Query],

@@ -1,10 +1,10 @@
 //! How the writes of a table move through its keys over time: ascending or descending keys, at one place or
 //! behind each of several salts.
 //!
-//! A pure function of a picture whose rows are ranges of keys ([`super::Axis::Keys`]). In each column that has
-//! load, the middle eight tenths of the load lie between two rows. Keys ascend if these lie behind those of
-//! the column before, nearly always, and over at least half of the picture: the moving diagonal of
-//! the map.
+//! A pure function of a picture whose rows are ranges of keys ([`super::Axis::Keys`]). In each column that
+//! has load, the middle eight tenths of the load lie between two rows. Keys ascend if these lie behind those
+//! of the column before, nearly always, and over at least half of the picture: the moving diagonal of the
+//! map.
 
 use super::Picture;
 

@@ -1,9 +1,10 @@
 //! The history as a file, so that the map has a past after a restart.
 //!
-//! Little-endian: the magic `BASALTKV`, the version (u32, 1), the CRC-32C of what follows (u32). Then, for each
-//! ring from the finest on: number of columns (u32), and for each the start (u64, milliseconds since 1970) and
-//! the number of tables (u32); for each table its name and its keys (each a length, u32, and bytes), the
-//! number of entries (u32), and for each where its key ends (u32), reads, writes and bytes (f32 each).
+//! Little-endian: the magic `BASALTKV`, the version (u32, 1), the CRC-32C of what follows (u32). Then, for
+//! each ring from the finest on: number of columns (u32), and for each the start (u64, milliseconds since
+//! 1970) and the number of tables (u32); for each table its name and its keys (each a length, u32, and
+//! bytes), the number of entries (u32), and for each where its key ends (u32), reads, writes and bytes (f32
+//! each).
 //!
 //! The file is written beside its place and renamed, without a sync: after a power cut the map may have lost
 //! its past, which is what a file with a wrong checksum means.
@@ -32,7 +33,8 @@ pub(super) fn encode(history: &History) -> Vec<u8> {
     out
 }
 
-/// Replaces a history by that of a file; `None`, and nothing is changed, if it is damaged or of another version.
+/// Replaces a history by that of a file; `None`, and nothing is changed, if it is damaged or of another
+/// version.
 pub(super) fn decode(file: &[u8], history: &mut History) -> Option<()> {
     let mut bytes = Bytes::new(file);
     let is_ours = bytes.take(MAGIC.len())? == MAGIC && bytes.u32()? == VERSION as usize;

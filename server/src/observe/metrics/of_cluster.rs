@@ -1,4 +1,5 @@
-//! Metrics of a gateway: its calls to the cluster. Other servers have none of them; docs/gateway.md lists them.
+//! Metrics of a gateway: its calls to the cluster. Other servers have none of them; docs/gateway.md lists
+//! them.
 
 use std::collections::HashMap;
 use std::sync::Arc;

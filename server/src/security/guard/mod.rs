@@ -165,7 +165,8 @@ impl Security {
             let since = end.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
             metrics::gauge!(names::CERTIFICATE_EXPIRES).set(since.as_secs_f64());
         }
-        // From the start, also without users: a series that begins with its first event hides that from rate().
+        // From the start, also without users: a series that begins with its first event hides that from
+        // rate().
         for outcome in ["ok", "failed"] {
             metrics::counter!(names::LOGINS, "outcome" => outcome).increment(0);
         }

@@ -76,8 +76,8 @@ impl Following {
         self.figures.lock().problem.clone()
     }
 
-    /// Notes an answer that was applied. `current`: the standby has everything of then. The problem is that of a source
-    /// that answers, and has no more for now.
+    /// Notes an answer that was applied. `current`: the standby has everything of then. The problem is that
+    /// of a source that answers, and has no more for now.
     pub(crate) fn note(&self, place: Place, rows: u64, current: Option<Instant>, problem: &str) {
         self.rows.increment(rows);
         let mut figures = self.figures.lock();

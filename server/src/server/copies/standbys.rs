@@ -3,9 +3,10 @@
 //! A standby is a reader of the log, whose note is the URL of the standby. Each request for more of the log
 //! acknowledges what is durable there ([`Follower::acknowledge`]).
 //!
-//! With `standby.sync = "standby"` a write is acknowledged when one standby has it, too ([`Standbys::confirmed`]).
-//! When that takes longer than `standby.sync_timeout_ms`, the server goes on *alone*: writes wait no more, until a
-//! standby has everything again. Both changes are logged, and a metric shows them.
+//! With `standby.sync = "standby"` a write is acknowledged when one standby has it, too
+//! ([`Standbys::confirmed`]). When that takes longer than `standby.sync_timeout_ms`, the server goes on
+//! *alone*: writes wait no more, until a standby has everything again. Both changes are logged, and a metric
+//! shows them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

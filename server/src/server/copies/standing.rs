@@ -1,8 +1,9 @@
-//! The role of this server among the servers with the same data: primary, standby, or fenced, that is, replaced by a
-//! standby.
+//! The role of this server among the servers with the same data: primary, standby, or fenced, that is,
+//! replaced by a standby.
 //!
-//! A *term* counts changes of the primary. `basalt promote` makes a standby the primary of the next term, and fences
-//! the one before: a server that receives a higher term takes no more calls, now and after every start.
+//! A *term* counts changes of the primary. `basalt promote` makes a standby the primary of the next term, and
+//! fences the one before: a server that receives a higher term takes no more calls, now and after every
+//! start.
 //!
 //! The durable part is the file `standing` of the data directory, a line of JSON that is replaced as a
 //! whole ([`Stored`]). Without the file a server is the primary of term 0.
@@ -237,8 +238,8 @@ impl Standing {
         stored.is_new.then_some(SeqId(stored.position))
     }
 
-    /// Stores the position up to which a standby's log has rows, if that is further than the stored one. The copy is
-    /// not new any more.
+    /// Stores the position up to which a standby's log has rows, if that is further than the stored one. The
+    /// copy is not new any more.
     pub(crate) fn note_reached(&self, position: SeqId) -> io::Result<()> {
         self.change(|stored| {
             stored.position = stored.position.max(position.0);

@@ -178,8 +178,8 @@ pub(crate) fn modifications(call: &AdminCall) -> Result<bool, Failure> {
     operate(call, |_, peers| Ok(peers.modifications()))
 }
 
-/// The place in the log that a peer's source has to reach so that all writes that were made before this call are
-/// durable at the peer. Fails for a peer that is disabled, which does not move.
+/// The place in the log that a peer's source has to reach so that all writes that were made before this call
+/// are durable at the peer. Fails for a peer that is disabled, which does not move.
 pub(crate) fn end_to_wait_for(call: &AdminCall, id: &str) -> Result<u64, Failure> {
     operate(call, |engine, peers| {
         let peer = find(peers, id)?;

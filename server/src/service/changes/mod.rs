@@ -2,13 +2,13 @@
 //!
 //! The log is kept for a stream by a reader of the log ([`Engine::add_log_reader`]):
 //!
-//! - a named one ([`readers`]), which its consumer makes, moves forward and removes, and which outlives streams and
-//!   restarts;
+//! - a named one ([`readers`]), which its consumer makes, moves forward and removes, and which outlives
+//!   streams and restarts;
 //! - otherwise one of the stream's own, which moves with the sent records and ends with the stream.
 //!
 //! 1. [`Stream::open`] checks rights, tables and position, and adds the stream's reader.
-//! 2. [`Stream::next`] returns pieces: a head, the present rows if the stream begins with them, then what the log
-//!    has, and once a second a heartbeat with the position.
+//! 2. [`Stream::next`] returns pieces: a head, the present rows if the stream begins with them, then what the
+//!    log has, and once a second a heartbeat with the position.
 //!
 //! Each record is sent at least once; the id of the cluster and the position tell repeats. A stream holds the
 //! memory of one piece, whatever its consumer does. Rights are asked again every few seconds.

@@ -1,7 +1,8 @@
 //! Readers of the log for streams of changes.
 //!
-//! A named reader has the name `changes NAME` in the engine, and its tables as the note; a stream's own reader has
-//! the name `stream NUMBER` and no note. Those are left behind by a crash, and removed at the start.
+//! A named reader has the name `changes NAME` in the engine, and its tables as the note; a stream's own
+//! reader has the name `stream NUMBER` and no note. Those are left behind by a crash, and removed at the
+//! start.
 //!
 //! A user with the right to read all tables of a named reader may use, move and remove it.
 

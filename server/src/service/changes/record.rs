@@ -1,9 +1,9 @@
 //! Records as JSON: one object for each row of an edit.
 //!
-//! A record of the log has `position`, `time` (milliseconds since 1970), `table`, `row`, `origin` (the clusters that
-//! the edit has passed; absent if it was made here) and `cells`; one of the present rows has `"snapshot": true` and
-//! no position or time. A cell has `family`, `qualifier`, `timestamp`, `type` (HBase's names), and where there is one
-//! `value`, `ttl` and `tags`.
+//! A record of the log has `position`, `time` (milliseconds since 1970), `table`, `row`, `origin` (the
+//! clusters that the edit has passed; absent if it was made here) and `cells`; one of the present rows has
+//! `"snapshot": true` and no position or time. A cell has `family`, `qualifier`, `timestamp`, `type` (HBase's
+//! names), and where there is one `value`, `ttl` and `tags`.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -142,8 +142,8 @@ impl Writer {
         self.put(None, |bytes| bytes.extend_from_slice(text.as_bytes()));
     }
 
-    /// Adds the rows of an edit from the position `from` on, if it is of a table that is wanted. Fails where there
-    /// is no memory for them ([`Error::CallMemory`]): the records that were added are whole.
+    /// Adds the rows of an edit from the position `from` on, if it is of a table that is wanted. Fails where
+    /// there is no memory for them ([`Error::CallMemory`]): the records that were added are whole.
     pub(super) fn take(&mut self, from: u64, tailed: &TailedEdit<'_>) -> Result<(), Error> {
         let edit = &tailed.edit;
         let first = edit.first_seq().0;

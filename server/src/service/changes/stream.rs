@@ -121,8 +121,8 @@ impl Stream {
         })
     }
 
-    /// The next piece. Waits for one, but not longer than until the next heartbeat. After an error the stream is
-    /// of no more use.
+    /// The next piece. Waits for one, but not longer than until the next heartbeat. After an error the stream
+    /// is of no more use.
     pub(crate) async fn next(&mut self) -> Result<Piece, Failure> {
         if !std::mem::replace(&mut self.is_begun, true) {
             return Ok(self.head());

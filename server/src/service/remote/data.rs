@@ -40,13 +40,14 @@ pub(in crate::service) async fn get(
     rows.map_err(|error| failure(&error))
 }
 
-/// Copies of the cells of a write while it is sent: in messages, and in the frame that waits for its connection.
+/// Copies of the cells of a write while it is sent: in messages, and in the frame that waits for its
+/// connection.
 const COPIES: usize = 2;
 /// Writes up to this size are not reserved: most are smaller.
 const FREE_BYTES: usize = 16 << 10;
 
-/// Reserves the copies of cells of this many bytes, which exist beside the arguments of the call until the cluster has
-/// answered. Refuses if there is no memory for them.
+/// Reserves the copies of cells of this many bytes, which exist beside the arguments of the call until the
+/// cluster has answered. Refuses if there is no memory for them.
 pub(in crate::service) fn reserve(server: &Server, bytes: usize) -> Result<Option<MemoryPermit>, Failure> {
     if bytes <= FREE_BYTES {
         return Ok(None);
@@ -72,7 +73,8 @@ pub(in crate::service) fn action(mutation: &RowMutation<'_>) -> Option<MessageAc
     }
 }
 
-/// Writes rows that have passed the clusters `origin`. Fails with the first row that fails; the others are written.
+/// Writes rows that have passed the clusters `origin`. Fails with the first row that fails; the others are
+/// written.
 pub(in crate::service) async fn write(
     cluster: &Cluster,
     name: &TableName,

@@ -1,7 +1,8 @@
 //! Looks at the cluster behind a gateway: whether `hbase:meta` and the region servers answer.
 //!
-//! A look is one read from meta, the list of servers, and one small call to each, all with a short limit. The list is
-//! that of the last look where the registry does not answer: data calls do not need the registry then, either.
+//! A look is one read from meta, the list of servers, and one small call to each, all with a short limit. The
+//! list is that of the last look where the registry does not answer: data calls do not need the registry
+//! then, either.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -16,10 +16,10 @@
 //! | `peer` | clusters that get the edits of this one |
 //! | `messages` | descriptors from and to messages, also for the adapter of the native protocol |
 //!
-//! Repetitions are the client's: reads and plain writes are repeated, increments and appends carry a
-//! nonce, conditional writes are sent once. The cluster's exceptions keep class and text. While the cluster is away,
-//! calls fail after one round of attempts to reach it. Calls on data are futures; those of `admin` block a thread,
-//! and [`WAITING_MAX`] bounds how many.
+//! Repetitions are the client's: reads and plain writes are repeated, increments and appends carry a nonce,
+//! conditional writes are sent once. The cluster's exceptions keep class and text. While the cluster is away,
+//! calls fail after one round of attempts to reach it. Calls on data are futures; those of `admin` block a
+//! thread, and [`WAITING_MAX`] bounds how many.
 //!
 //! Calls on jobs, store files, snapshots and quotas need an engine and are refused
 //! ([`super::backend::Backend::engine`]).

@@ -1,4 +1,5 @@
-//! The differential tester: `cargo run -p basalt-conformance --bin basalt-differ -- --seeds 1..200 --steps 500`.
+//! The differential tester: `cargo run -p basalt-conformance --bin basalt-differ -- --seeds 1..200 --steps
+//! 500`.
 //!
 //! Starts a real HBase and Basalt, plays a script for each seed to both, shrinks differences and
 //! prints them. `--keep DIR` keeps the scripts with HBase's answers. With files as arguments it

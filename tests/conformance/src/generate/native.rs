@@ -9,9 +9,9 @@
 //! - A scan with a batch is read to its end, without probes: hidden cells make HBase answer once more
 //!   at the end of a region (rule `may-have-more`).
 //! - A raw scan has no FirstKeyValueMatchingQualifiersFilter: HBase may look for its next cell for ever, and
-//!   gives no answer. A raw read has no named columns: HBase rejects it, and keeps its read point. Nor does it
-//!   count cells, in a filter, for an offset or for a limit: HBase shows fewer tombstones
-//!   (rule `kept-tombstones`).
+//!   gives no answer. A raw read has no named columns: HBase rejects it, and keeps its read point. Nor does
+//!   it count cells, in a filter, for an offset or for a limit: HBase shows fewer tombstones (rule
+//!   `kept-tombstones`).
 //! - Only scans without batch, filter and time ranges have metrics, and a scan with a filter has no time
 //!   ranges: each server looks at other rows, which metrics count and which may end a filter.
 //!

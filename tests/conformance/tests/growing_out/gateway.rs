@@ -1,5 +1,5 @@
-//! `basalt gateway` in front of a real HBase with two region servers: HappyBase's tour, and a load of HappyBase while
-//! regions are split and moved and HBase stops and starts again.
+//! `basalt gateway` in front of a real HBase with two region servers: HappyBase's tour, and a load of
+//! HappyBase while regions are split and moved and HBase stops and starts again.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -142,8 +142,9 @@ async fn swap(operator: &Cluster) -> usize {
     moved
 }
 
-/// Check 32: regions are split and moved under load, and HBase stops and starts, without a restart of the gateway:
-/// calls fail clearly meanwhile and go on afterwards, no acknowledged write is lost, and no scanner is left.
+/// Check 32: regions are split and moved under load, and HBase stops and starts, without a restart of the
+/// gateway: calls fail clearly meanwhile and go on afterwards, no acknowledged write is lost, and no scanner
+/// is left.
 #[test]
 fn check_32_regions_move_and_hbase_stops_and_starts() {
     let Some(python) = happybase() else { return };
@@ -214,7 +215,8 @@ fn check_32_regions_move_and_hbase_stops_and_starts() {
     pair.none_is_left();
 }
 
-/// Check 32: a scanner whose client is slower than the lease of HBase reads on, and is closed when the client leaves.
+/// Check 32: a scanner whose client is slower than the lease of HBase reads on, and is closed when the client
+/// leaves.
 #[test]
 fn check_32_a_slow_scanner_is_kept_and_closed() {
     const ROWS: usize = 300;

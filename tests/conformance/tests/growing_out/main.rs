@@ -1,5 +1,5 @@
-//! Data moves between an unmodified HBase and Basalt: live replication and snapshots as files in both directions, and
-//! the move of a table.
+//! Data moves between an unmodified HBase and Basalt: live replication and snapshots as files in both
+//! directions, and the move of a table.
 //!
 //! HBase is the oracle of the differential tests. Its own client and tools do the steps: a Java process
 //! (`tests/conformance/growing-out`) that takes commands. Tests compare all cells of both sides: keys,

@@ -24,8 +24,8 @@ fn create(basalt: Registry) {
     created.expect("a table");
 }
 
-/// Check 30: the steps of a live move under a checking client, and the way back. No acknowledged write is missing;
-/// the read only time is printed.
+/// Check 30: the steps of a live move under a checking client, and the way back. No acknowledged write is
+/// missing; the read only time is printed.
 #[test]
 fn check_30_a_table_moves_to_hbase_and_back_while_it_is_written_to() {
     let Some(mut rig) = Rig::start(&[], &[]) else {

@@ -40,8 +40,8 @@ fn check_1_and_2_peers_are_accepted_and_refused() {
     assert_eq!(rig.steps.run("peers h"), "p ENABLED");
 }
 
-/// Checks 3 and 4: puts, versions, tags, times to live, all kinds of tombstones, increments and appends arrive as
-/// they are. So do those of a table in a namespace, and those into a table that is read only.
+/// Checks 3 and 4: puts, versions, tags, times to live, all kinds of tombstones, increments and appends
+/// arrive as they are. So do those of a table in a namespace, and those into a table that is read only.
 #[test]
 fn check_3_and_4_cells_arrive_as_they_are() {
     let Some(mut rig) = Rig::start(&[], &[]) else {
@@ -220,8 +220,8 @@ fn check_12_replication_markers_do_no_harm() {
 }
 
 /// Check 13: bulk loads of HBase are not sent by default. When they are, they are refused with a text that
-/// names both settings until Basalt may read the files, and then loaded: over the boundary of two regions, into a
-/// table that is read only.
+/// names both settings until Basalt may read the files, and then loaded: over the boundary of two regions,
+/// into a table that is read only.
 #[test]
 fn check_13_bulk_loads() {
     let Some(mut rig) = Rig::start(&[], &[]) else {
@@ -265,8 +265,8 @@ fn check_13_bulk_loads() {
     await_equal(&mut rig, "t");
 }
 
-/// Check 14: HBase's `enable_table_replication` creates the table here with its splits, and then demands equal
-/// descriptors.
+/// Check 14: HBase's `enable_table_replication` creates the table here with its splits, and then demands
+/// equal descriptors.
 #[test]
 fn check_14_enable_table_replication() {
     let Some(mut rig) = Rig::start(&[], &[]) else {

@@ -1,5 +1,5 @@
-//! Snapshots as files: exports of Basalt that HBase's tools, servers and jobs read, and snapshots of HBase that
-//! Basalt imports.
+//! Snapshots as files: exports of Basalt that HBase's tools, servers and jobs read, and snapshots of HBase
+//! that Basalt imports.
 
 use std::path::{Path, PathBuf};
 
@@ -50,8 +50,8 @@ fn assert_equal(rig: &mut Rig, of_basalt: &str, of_hbase: &str) {
     }
 }
 
-/// A table of Basalt with everything that makes exports hard: two files with equal times, a bulk load over a put
-/// and under a later one, regions that share files since a split.
+/// A table of Basalt with everything that makes exports hard: two files with equal times, a bulk load over a
+/// put and under a later one, regions that share files since a split.
 fn hard_table(rig: &mut Rig) {
     rig.steps.run("create b t");
     rig.steps.run("compactions b off");
@@ -94,8 +94,8 @@ fn check_values(rig: &mut Rig, cluster: &str, table: &str) {
     }
 }
 
-/// Checks 23 and 24: an export beside the running server is valid for HBase's tools, and its clone in HBase has
-/// the same cells: after a split, with a bulk load, with equal times in two files.
+/// Checks 23 and 24: an export beside the running server is valid for HBase's tools, and its clone in HBase
+/// has the same cells: after a split, with a bulk load, with equal times in two files.
 #[test]
 fn check_23_and_24_an_export_is_cloned_by_hbase() {
     let Some(mut rig) = start_for_loads() else { return };

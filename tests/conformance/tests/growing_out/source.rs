@@ -1,5 +1,5 @@
-//! Basalt replicates live into HBase: a peer of Basalt names HBase's ZooKeeper, and HBase's region server gets the
-//! edits of Basalt's log.
+//! Basalt replicates live into HBase: a peer of Basalt names HBase's ZooKeeper, and HBase's region server
+//! gets the edits of Basalt's log.
 
 use basalt_test_support::until;
 
@@ -61,8 +61,8 @@ fn check_16_peers_by_the_calls_of_hbases_admin() {
     assert_eq!(rig.steps.run("peers b"), "");
 }
 
-/// Check 17: puts, versions, tags, times to live, all kinds of tombstones, increments and appends arrive as they
-/// are, while regions split; `enable_table_replication` makes the other table.
+/// Check 17: puts, versions, tags, times to live, all kinds of tombstones, increments and appends arrive as
+/// they are, while regions split; `enable_table_replication` makes the other table.
 #[test]
 fn check_17_cells_arrive_as_they_are() {
     let Some(mut rig) = Rig::start(&[], &[]) else {

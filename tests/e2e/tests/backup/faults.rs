@@ -1,9 +1,9 @@
-//! Continuous backup to a store that is slow, refuses, breaks off half way, answers with old objects and lists late, with
-//! restores meanwhile, and a standby that follows it.
+//! Continuous backup to a store that is slow, refuses, breaks off half way, answers with old objects and
+//! lists late, with restores meanwhile, and a standby that follows it.
 //!
-//! A row more is a position more, so the model is a number: a restore to a position has exactly the rows up to it, and
-//! one of the newest has a prefix. What goes wrong follows from a seed; `BACKUP_SEEDS=20` sets how many there are, from
-//! `BACKUP_SEED` on.
+//! A row more is a position more, so the model is a number: a restore to a position has exactly the rows up
+//! to it, and one of the newest has a prefix. What goes wrong follows from a seed; `BACKUP_SEEDS=20` sets how
+//! many there are, from `BACKUP_SEED` on.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -91,8 +91,9 @@ impl Stored {
     }
 }
 
-/// Goal: whatever the store does, each restore has exactly the rows up to its position, the newest one a prefix, and a
-/// standby of the store becomes a primary with a prefix; once the store is well, nothing is missing.
+/// Goal: whatever the store does, each restore has exactly the rows up to its position, the newest one a
+/// prefix, and a standby of the store becomes a primary with a prefix; once the store is well, nothing is
+/// missing.
 #[test]
 fn a_faulty_store_loses_nothing() {
     let number = |name, default| std::env::var(name).map_or(default, |text| text.parse().expect("a number"));

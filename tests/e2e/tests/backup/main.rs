@@ -546,8 +546,8 @@ fn secrets_are_not_copied_in_clear() {
     assert_eq!(user(&restored), user(&data));
 }
 
-/// Goal: a copy for a test server has nothing of a family that was left out, neither in files nor in the log, and
-/// everything else.
+/// Goal: a copy for a test server has nothing of a family that was left out, neither in files nor in the log,
+/// and everything else.
 #[test]
 fn families_are_left_out_with_every_byte() {
     const SECRET: &[u8] = b"a name that nobody else may read";

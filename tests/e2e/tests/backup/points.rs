@@ -76,10 +76,10 @@ fn rows_at(url: &str, at: &str, data: &PathBuf) -> u64 {
     count
 }
 
-/// Goal: with a URL set, the server is never far behind; after a kill, every position from the first backup to
-/// the last edit can be restored, though the table splits all the time, and has exactly the rows up to there:
-/// each position more is one row more, for there is one writer, whose rows have consecutive sequence ids.
-/// Restores to times have what was acknowledged then, and nothing that was written later.
+/// Goal: with a URL set, the server is never far behind; after a kill, every position from the first backup
+/// to the last edit can be restored, though the table splits all the time, and has exactly the rows up to
+/// there: each position more is one row more, for there is one writer, whose rows have consecutive sequence
+/// ids. Restores to times have what was acknowledged then, and nothing that was written later.
 #[test]
 fn every_point_is_a_prefix() {
     let dir = tempfile::tempdir().expect("a temporary folder");

@@ -101,8 +101,8 @@ fn faulty_proxy(to: SocketAddr) -> (SocketAddr, Arc<AtomicU64>) {
     (address, faults)
 }
 
-/// Goal: backup, list, verify, prune and restore work against an S3 server, also through a proxy that fails two
-/// of three connections.
+/// Goal: backup, list, verify, prune and restore work against an S3 server, also through a proxy that fails
+/// two of three connections.
 #[test]
 fn backups_live_in_s3() {
     let Some(s3) = S3::start() else { return };

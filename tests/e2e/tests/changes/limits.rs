@@ -1,4 +1,5 @@
-//! Goal: wrong requests are refused by name, nothing is left out silently, and a slow consumer costs a bounded amount.
+//! Goal: wrong requests are refused by name, nothing is left out silently, and a slow consumer costs a
+//! bounded amount.
 
 use super::*;
 
@@ -102,8 +103,8 @@ fn below_the_kept_log_is_an_error() {
     assert!(text.contains("from=snapshot"), "{text}");
 }
 
-/// A consumer that does not read: memory stays, the log that is kept has its limit, and then the stream ends with
-/// an error. Writers go on.
+/// A consumer that does not read: memory stays, the log that is kept has its limit, and then the stream ends
+/// with an error. Writers go on.
 #[test]
 fn a_consumer_that_does_not_read_costs_a_bounded_amount() {
     let mut settings = SMALL.to_vec();

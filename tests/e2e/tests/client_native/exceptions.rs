@@ -48,8 +48,8 @@ const WRAPPED: [&str; 9] = [
 /// `tests/conformance/tests/growing_out` has HBase's own client make it.
 const OF_PEERS: &str = "org.apache.hadoop.hbase.ReplicationPeerNotFoundException";
 
-/// A class as a client showed it: its name, whether it repeats the call, whether it has the server's text, and
-/// whether an action's result has.
+/// A class as a client showed it: its name, whether it repeats the call, whether it has the server's text,
+/// and whether an action's result has.
 fn made(mut java: Command, version: &str) -> Vec<[String; 5]> {
     let mut program = java
         .args(SMALL)

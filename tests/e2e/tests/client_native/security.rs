@@ -722,8 +722,8 @@ fn a_new_certificate_ends_no_connection() {
         assert_eq!(older.ask(request), "done", "{request}");
     }
     secured.basalt(&["certificate", "create", "--name", "db.example"], "");
-    // The server looks at its files every two seconds. The new certificate has not the name by which this client
-    // connects.
+    // The server looks at its files every two seconds. The new certificate has not the name by which this
+    // client connects.
     let started = Instant::now();
     while Commands::start(&client, &site, None, ["rpc", &port]).ask("meta") == "true" {
         assert!(

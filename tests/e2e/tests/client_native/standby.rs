@@ -20,8 +20,8 @@ fn pair(dir: &tempfile::TempDir, of_standby: &[&str]) -> (Server, Server) {
     (leader, standby)
 }
 
-/// Goal: neither its connection nor its configuration changes: the primary is killed, the standby promoted, and the
-/// same connection reads what was acknowledged, writes, and creates a table.
+/// Goal: neither its connection nor its configuration changes: the primary is killed, the standby promoted,
+/// and the same connection reads what was acknowledged, writes, and creates a table.
 #[test]
 fn a_client_goes_on_with_the_new_primary() {
     let Some(client) = JavaProgram::find("e2e/clients/java-native") else {
@@ -53,9 +53,9 @@ fn a_client_goes_on_with_the_new_primary() {
     }
 }
 
-/// Goal: a get with `Consistency.TIMELINE` is answered by the standby while the primary is gone, within seconds and marked
-/// as stale, of a client that knew the primary and of one that comes later; and by the primary otherwise. A strong get is
-/// not, until the standby is the primary.
+/// Goal: a get with `Consistency.TIMELINE` is answered by the standby while the primary is gone, within
+/// seconds and marked as stale, of a client that knew the primary and of one that comes later; and by the
+/// primary otherwise. A strong get is not, until the standby is the primary.
 #[test]
 fn a_timeline_get_goes_to_the_standby() {
     let Some(client) = JavaProgram::find("e2e/clients/java-native") else {

@@ -7,8 +7,8 @@ use basalt_test_support::{Server, free_address, signal, until};
 
 use super::{Pair, client, create_table, exception, gateway, halt, put, wait};
 
-/// Check 32, beside another Basalt: a gateway starts while the cluster is away, serves when it has come, says so at
-/// once when it is killed, and goes on when it is back. It is never restarted.
+/// Check 32, beside another Basalt: a gateway starts while the cluster is away, serves when it has come, says
+/// so at once when it is killed, and goes on when it is back. It is never restarted.
 #[test]
 fn check_32_the_cluster_comes_and_goes() {
     let dir = tempfile::tempdir().expect("a temporary folder");
@@ -70,8 +70,8 @@ fn check_32_the_cluster_comes_and_goes() {
     cluster.stop();
 }
 
-/// Goal: calls to a cluster that is silent end with the deadline, take no threads while they wait, and leave room for
-/// others. Method: SIGSTOP, and several hundred calls at a time.
+/// Goal: calls to a cluster that is silent end with the deadline, take no threads while they wait, and leave
+/// room for others. Method: SIGSTOP, and several hundred calls at a time.
 #[test]
 fn a_silent_cluster_costs_time_and_no_threads() {
     const CALLS: usize = 300;

@@ -22,9 +22,9 @@ fn behind_proxy(settings: &[&str]) -> (Server, Server, Proxy, tempfile::TempDir)
     (gateway, cluster, proxy, dir)
 }
 
-/// Check 33: counters stay exact while connections to the cluster are cut: a repetition of the gateway carries the
-/// nonce of the first attempt. Method: after every few increments either all connections are cut, or the cluster's
-/// next bytes are lost with their connection.
+/// Check 33: counters stay exact while connections to the cluster are cut: a repetition of the gateway
+/// carries the nonce of the first attempt. Method: after every few increments either all connections are cut,
+/// or the cluster's next bytes are lost with their connection.
 #[test]
 fn check_33_increments_are_applied_once_though_connections_are_cut() {
     const CLIENTS: u64 = 4;
@@ -74,8 +74,9 @@ fn check_33_increments_are_applied_once_though_connections_are_cut() {
     assert_eq!(sum.unsigned_abs(), CLIENTS * INCREMENTS);
 }
 
-/// Goal: a conditional write whose answer is lost is sent once, and its exception says that the outcome is unknown.
-/// Method: the next bytes of the cluster are lost. They may be the answer to another call: then the next row is tried.
+/// Goal: a conditional write whose answer is lost is sent once, and its exception says that the outcome is
+/// unknown. Method: the next bytes of the cluster are lost. They may be the answer to another call: then the
+/// next row is tried.
 #[test]
 fn a_conditional_write_is_sent_once() {
     let (gateway, cluster, proxy, _dir) = behind_proxy(&[]);

@@ -7,8 +7,8 @@ use basalt_idl::admin::{TQuotaScope, TThrottle, TThrottleType, TTimeUnit, args};
 
 use super::{Pair, client, exception, gateway, put, wait};
 
-/// Goal: limits are those of the gateway, which keeps them over a restart. Method: a batch larger than a limit of
-/// one row a day passes once and leaves a debt of days.
+/// Goal: limits are those of the gateway, which keeps them over a restart. Method: a batch larger than a
+/// limit of one row a day passes once and leaves a debt of days.
 #[test]
 fn limits_are_of_the_gateway_and_survive_its_restart() {
     let Pair {

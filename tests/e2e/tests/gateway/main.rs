@@ -1,6 +1,6 @@
-//! `basalt gateway` in front of another Basalt: refusals at its start, what it refuses and shows, and the cluster away,
-//! silent, restarted, and with cut connections. The tests of `api` run on a gateway, too (`api/cluster.rs`), and
-//! `tests/conformance/tests/growing_out/gateway.rs` has a real HBase.
+//! `basalt gateway` in front of another Basalt: refusals at its start, what it refuses and shows, and the
+//! cluster away, silent, restarted, and with cut connections. The tests of `api` run on a gateway, too
+//! (`api/cluster.rs`), and `tests/conformance/tests/growing_out/gateway.rs` has a real HBase.
 
 mod away;
 mod cut;

@@ -75,8 +75,8 @@ fn a_directory_with_tables_is_refused() {
     server.stop();
 }
 
-/// Goal: native clients learn that they go to the cluster themselves. Method: the Rust client and raw bytes; a
-/// ZooKeeper client has no text in its protocol, so its connection only ends.
+/// Goal: native clients learn that they go to the cluster themselves. Method: the Rust client and raw bytes;
+/// a ZooKeeper client has no text in its protocol, so its connection only ends.
 #[test]
 fn native_clients_are_refused_with_the_reason() {
     let pair = Pair::start(&[], &[]);
@@ -161,7 +161,8 @@ fn a_gateway_that_only_reads_refuses_changes() {
     pair.gateway.stop();
 }
 
-/// Goal: calls that need tables in this process say that they are elsewhere, and do not answer for an empty server.
+/// Goal: calls that need tables in this process say that they are elsewhere, and do not answer for an empty
+/// server.
 #[test]
 fn calls_on_tables_of_this_process_are_refused() {
     use basalt_idl::admin::args;

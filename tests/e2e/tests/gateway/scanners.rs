@@ -48,8 +48,8 @@ async fn fetch(connection: &mut basalt_client::Connection, id: i32, rows: i32) -
 
 const OPEN: &str = "basalt_scanner_sessions ";
 
-/// Check 32: a scanner whose client is slow lives on: its lease at the cluster is renewed, so that no other scanner is
-/// opened.
+/// Check 32: a scanner whose client is slow lives on: its lease at the cluster is renewed, so that no other
+/// scanner is opened.
 #[test]
 fn check_32_a_slow_client_keeps_its_scanner() {
     let pair = Pair::start(&["scanner.lease_ms=1000"], &["scanner.lease_ms=3000"]);
@@ -106,8 +106,8 @@ fn scanners_are_closed_on_every_exit() {
     });
 }
 
-/// Goal: a scan that finds nothing for long ends with its client. Method: a filter that matches no row, and the cluster
-/// stopped while it works, so that the client leaves during the fetch.
+/// Goal: a scan that finds nothing for long ends with its client. Method: a filter that matches no row, and
+/// the cluster stopped while it works, so that the client leaves during the fetch.
 #[test]
 fn a_fetch_ends_with_its_client() {
     use basalt_test_support::signal;

@@ -1,5 +1,5 @@
-//! Questions of an operator to the pages in an incident: is it healthy, which row is hot, what is slow, what is
-//! wrong with the keys, and what is in a row.
+//! Questions of an operator to the pages in an incident: is it healthy, which row is hot, what is slow, what
+//! is wrong with the keys, and what is in a row.
 
 use basalt_client::admin::{Admin, BackgroundWork, Compaction};
 use basalt_client::{Client, Delete, FamilySchema, Get, Put, TableSchema};

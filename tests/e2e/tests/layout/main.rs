@@ -111,7 +111,8 @@ fn code_below_the_protocols_knows_no_wire_type() {
     assert!(wrong.is_empty(), "basalt_idl is used in {wrong:?}");
 }
 
-/// Goal: every call of the engine passes the pipeline: a protocol's folder does not name it, nor do its tests.
+/// Goal: every call of the engine passes the pipeline: a protocol's folder does not name it, nor do its
+/// tests.
 #[test]
 fn protocols_do_not_name_the_engine() {
     let protocols = ["thrift", "native", "zookeeper", "http", "rest"];
@@ -178,4 +179,59 @@ fn beside_folders(folder: &Path, wrong: &mut Vec<PathBuf>) {
             }
         }
     }
+}
+
+/// Goal: comments are as wide as code. Method: `max_width` of rustfmt.toml, which rustfmt keeps for code alone.
+/// Tables, pictures in fences and generated sources may be wider.
+#[test]
+fn comments_are_as_wide_as_code() {
+    let format = std::fs::read_to_string(workspace().join("rustfmt.toml")).unwrap();
+    let width = format.lines().find_map(|line| line.strip_prefix("max_width = "));
+    let width: usize = width.expect("a width").parse().expect("a number");
+    let mut wrong = Vec::new();
+    for root in ROOTS {
+        for file in sources(workspace().join(root).parent().unwrap()) {
+            let text = std::fs::read_to_string(&file).unwrap();
+            if !text.starts_with("// Generated") {
+                let lines = wide_comments(&text, width).into_iter();
+                wrong.extend(lines.map(|line| format!("{}:{line}", file.display())));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "wider than {width}:\n{}", wrong.join("\n"));
+    assert_eq!(
+        wide_comments("/// a b\n// ```\n// long line\n// ```\n// | a | table |", 6),
+        [1]
+    );
+}
+
+/// Numbers of the lines with comments that are wider than that.
+fn wide_comments(text: &str, width: usize) -> Vec<usize> {
+    let mut in_fence = false;
+    let mut wide = Vec::new();
+    for (index, line) in text.lines().enumerate() {
+        let Some(comment) = line.trim_start().strip_prefix("//") else {
+            continue;
+        };
+        let comment = comment.trim_start_matches(['/', '!']).trim_start();
+        in_fence ^= comment.starts_with("```");
+        if line.chars().count() > width && !in_fence && !comment.starts_with('|') {
+            wide.push(index + 1);
+        }
+    }
+    wide
+}
+
+/// All sources below a folder.
+fn sources(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
+    let below = |path: PathBuf| {
+        if path.is_dir() { sources(&path) } else { vec![path] }
+    };
+    let files = entries.flat_map(below);
+    files
+        .filter(|path| path.extension().is_some_and(|extension| extension == "rs"))
+        .collect()
 }

@@ -69,8 +69,8 @@ fn can_change_user() -> bool {
     change.is_ok_and(|output| output.status.success())
 }
 
-/// The most threads that a server has until their number has not grown for half a second: a start goes on behind its
-/// first answers.
+/// The most threads that a server has until their number has not grown for half a second: a start goes on
+/// behind its first answers.
 fn threads_at_rest(server: &Server) -> u64 {
     let (mut most, mut since) = (0, Instant::now());
     until("the number of threads stays", || {

@@ -113,8 +113,8 @@ fn cells(server: &Server, region: &RegionSpecifier) -> Vec<(String, CellType, i6
         .collect()
 }
 
-/// Goal: edits are applied with their timestamps, types and tags, in their order, and again without harm; notes
-/// of the source's log and rows of system tables are dropped and counted.
+/// Goal: edits are applied with their timestamps, types and tags, in their order, and again without harm;
+/// notes of the source's log and rows of system tables are dropped and counted.
 #[test]
 fn cells_of_a_replication_source_are_applied() {
     let (_dir, server, region, _) = start_with_table(&[]);

@@ -1,8 +1,8 @@
 //! A client that writes to a table all the time, and knows what it must find there.
 //!
-//! It puts and deletes rows, counts up, and notes each write when it is acknowledged. A write that is refused since
-//! the table is read only is made again, until it succeeds: at the cluster to which the client is told to go, if need
-//! be. Also included by the tests with a real HBase (`tests/conformance/tests/growing_out`).
+//! It puts and deletes rows, counts up, and notes each write when it is acknowledged. A write that is refused
+//! since the table is read only is made again, until it succeeds: at the cluster to which the client is told
+//! to go, if need be. Also included by the tests with a real HBase (`tests/conformance/tests/growing_out`).
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -92,8 +92,8 @@ impl Checker {
         self.model.lock().expect("the client runs").writes
     }
 
-    /// Compares a cluster's table with what was acknowledged, while nothing is written. Panics if something is
-    /// missing. Returns the number of acknowledged writes.
+    /// Compares a cluster's table with what was acknowledged, while nothing is written. Panics if something
+    /// is missing. Returns the number of acknowledged writes.
     pub(crate) fn check(&self, cluster: usize) -> u64 {
         let cluster = self.clusters.lock().expect("the client runs").0[cluster].clone();
         let model = self.model.lock().expect("the client runs");

@@ -16,8 +16,8 @@ fn segments(node: &Node) -> (usize, usize) {
     (count("wal"), count("wal/kept"))
 }
 
-/// Goal: the log is kept for a peer that is disabled, over a start, which reads no more of it than without the
-/// peer; the peer catches up, and then the log goes.
+/// Goal: the log is kept for a peer that is disabled, over a start, which reads no more of it than without
+/// the peer; the peer catches up, and then the log goes.
 #[test]
 fn the_log_is_kept_for_a_disabled_peer_and_starts_stay_short() {
     let (mut here, there) = (Node::start(&SMALL), Node::start(&[]));
@@ -44,8 +44,8 @@ fn the_log_is_kept_for_a_disabled_peer_and_starts_stay_short() {
     until("the log is released", || segments(&here).1 == 0);
 }
 
-/// Goal: at the limit of the log that is kept, writes are refused with the peer's name until it has caught up or
-/// is removed.
+/// Goal: at the limit of the log that is kept, writes are refused with the peer's name until it has caught up
+/// or is removed.
 #[test]
 fn writes_are_refused_at_the_limit() {
     let settings = [SMALL[0], SMALL[1], "replication.max_log_bytes=16777216"];

@@ -1,5 +1,5 @@
-//! Replication from one Basalt to another: peers, what arrives, kills and restarts of both, the log that is kept,
-//! and the move of a table.
+//! Replication from one Basalt to another: peers, what arrives, kills and restarts of both, the log that is
+//! kept, and the move of a table.
 //!
 //! Both sides are compared by scans of all cells: rows, columns, times, kinds and values. Scans are raw, with
 //! tombstones and deleted cells, where no side has flushed, which drops deleted cells.

@@ -1,4 +1,5 @@
-//! `basalt move`: a table goes to another Basalt while a client writes to it, and the program is killed at each step.
+//! `basalt move`: a table goes to another Basalt while a client writes to it, and the program is killed at
+//! each step.
 
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
@@ -47,8 +48,9 @@ fn refused(here: &Node, dir: &Path, options: &[&str]) -> String {
     text(&output)
 }
 
-/// Runs it until it has printed a line that begins so and a condition holds, and kills it. Returns whether it did:
-/// the program may have been faster than the kill of an earlier run, and come to its end without the line.
+/// Runs it until it has printed a line that begins so and a condition holds, and kills it. Returns whether it
+/// did: the program may have been faster than the kill of an earlier run, and come to its end without the
+/// line.
 fn killed(here: &Node, dir: &Path, options: &[&str], line: &str, mut is_so: impl FnMut() -> bool) -> bool {
     let mut child = command(here, dir, options)
         .stdout(Stdio::piped())
@@ -119,8 +121,8 @@ fn assert_read_only(node: &Node) {
 /// Kills the program at the beginning of each step before the switch, and once in the middle of the copy.
 fn kill_at_each_step(here: &Node, dir: &Path, to: &str) {
     let mut kills = 0;
-    // The first kills may come before the state is there. At this rate the copy takes several times the time between
-    // two notes of its ranges, whatever the machine.
+    // The first kills may come before the state is there. At this rate the copy takes several times the time
+    // between two notes of its ranges, whatever the machine.
     let slow = ["--to", to, "--max-rate", "20KB", "--parallel", "1"];
     for step in ["1 of 8, check", "2 of 8, peer", "3 of 8, table", "4 of 8, copy"] {
         kills += u32::from(killed(here, dir, &slow, &format!("step {step}"), || true));
@@ -134,9 +136,9 @@ fn kill_at_each_step(here: &Node, dir: &Path, to: &str) {
     assert!(kills > 4, "{kills} of 7 steps were killed at their beginning");
 }
 
-/// Goal: acceptance check 30 between two Basalts. A table moves while a client writes; no acknowledged write is
-/// missing, however often the program is killed; before the switch everything can be taken back; after it, clients
-/// can come back, and go again.
+/// Goal: acceptance check 30 between two Basalts. A table moves while a client writes; no acknowledged write
+/// is missing, however often the program is killed; before the switch everything can be taken back; after it,
+/// clients can come back, and go again.
 #[test]
 fn a_table_moves_while_it_is_written_to_and_the_program_is_killed() {
     let (here, there) = (Node::start(&[]), Node::start(&[]));

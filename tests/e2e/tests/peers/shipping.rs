@@ -2,9 +2,9 @@
 
 use super::*;
 
-/// Goal: puts, versions, tombstones and increments arrive as they are, written before and after kills and restarts
-/// of both sides; nothing of a family without the scope; the position survives, so that a restart does not send
-/// everything again.
+/// Goal: puts, versions, tombstones and increments arrive as they are, written before and after kills and
+/// restarts of both sides; nothing of a family without the scope; the position survives, so that a restart
+/// does not send everything again.
 #[test]
 fn edits_arrive_over_kills_and_restarts_of_both_sides() {
     let (mut here, mut there) = (Node::start(&[]), Node::start(&[]));

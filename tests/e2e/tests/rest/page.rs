@@ -4,8 +4,8 @@ use std::process::Command;
 
 use basalt_test_support::{Server, workspace};
 
-/// Goal: a reader can follow the page. Method: all commands in one shell, against a server on other ports; curl
-/// fails at each status of an error.
+/// Goal: a reader can follow the page. Method: all commands in one shell, against a server on other ports;
+/// curl fails at each status of an error.
 #[test]
 fn the_page_can_be_followed() {
     if Command::new("curl").arg("--version").output().is_err() {

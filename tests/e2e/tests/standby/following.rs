@@ -5,8 +5,8 @@ use basalt_client::{Client, Get};
 
 use super::*;
 
-/// Goal: the five minutes of an operator: a standby of a server with data, more data and changes of the schema, a
-/// promotion with nothing lost, and a primary that stays fenced.
+/// Goal: the five minutes of an operator: a standby of a server with data, more data and changes of the
+/// schema, a promotion with nothing lost, and a primary that stays fenced.
 #[test]
 fn a_standby_takes_the_place_of_its_primary() {
     let mut leader = Node::start(&SMALL);
@@ -75,8 +75,8 @@ fn thrift_refusal(node: &Node) -> String {
     refused.expect_err("it is refused").to_string()
 }
 
-/// Goal: both sides are killed and restarted, apart and together, and the standby goes on where it was, without
-/// another copy.
+/// Goal: both sides are killed and restarted, apart and together, and the standby goes on where it was,
+/// without another copy.
 #[test]
 fn a_standby_goes_on_after_restarts() {
     let mut leader = Node::start(&SMALL);

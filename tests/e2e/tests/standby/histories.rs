@@ -75,8 +75,9 @@ pub(super) fn rows(node: &Node) -> u32 {
     u32::try_from(cells.len()).expect("few rows")
 }
 
-/// Goal: with `standby.sync`, no acknowledged write is missing after the primary was killed and the standby took its
-/// place, again and again. The one before becomes the standby of the next round, on an empty directory.
+/// Goal: with `standby.sync`, no acknowledged write is missing after the primary was killed and the standby
+/// took its place, again and again. The one before becomes the standby of the next round, on an empty
+/// directory.
 #[test]
 fn no_acknowledged_write_is_lost_with_a_synchronous_standby() {
     let settings = [
@@ -171,8 +172,8 @@ fn a_switch_under_load_loses_nothing() {
     }
 }
 
-/// Goal: without its standby a synchronous primary goes on alone after its time, says so, and waits again once the
-/// standby is back.
+/// Goal: without its standby a synchronous primary goes on alone after its time, says so, and waits again
+/// once the standby is back.
 #[test]
 fn a_synchronous_primary_goes_on_alone_and_says_so() {
     let settings = ["standby.sync=\"standby\"", "standby.sync_timeout_ms=300"];
@@ -211,8 +212,8 @@ fn a_synchronous_primary_goes_on_alone_and_says_so() {
     assert_eq!(standby.cells("t").len(), 30);
 }
 
-/// Goal: a primary that was away while its standby took its place takes no write when it is back, and one that cannot
-/// be asked is told.
+/// Goal: a primary that was away while its standby took its place takes no write when it is back, and one
+/// that cannot be asked is told.
 #[test]
 fn a_primary_that_comes_back_is_fenced() {
     let mut leader = Node::start(&SMALL);

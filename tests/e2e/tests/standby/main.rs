@@ -1,4 +1,5 @@
-//! A standby: a copy, the log, restarts and kills of both sides, promotion, fences, and what clients see of it.
+//! A standby: a copy, the log, restarts and kills of both sides, promotion, fences, and what clients see of
+//! it.
 //!
 //! `STANDBY_KILLS=50` sets how often the primary of the histories is killed (2 without it).
 

@@ -35,7 +35,8 @@ fn data_of_a_primary_is_not_replaced() {
     assert!(log.contains("may have writes that the primary lacks"), "{log}");
 }
 
-/// Goal: a standby of another cluster, a promotion of what is no standby, and a name that cannot be are refused.
+/// Goal: a standby of another cluster, a promotion of what is no standby, and a name that cannot be are
+/// refused.
 #[test]
 fn impossible_pairs_are_refused() {
     let leader = Node::start(&[]);

@@ -41,8 +41,8 @@ fn basalt(node: &Node, token: &Path, arguments: &[&str]) -> Result<String, Strin
     }
 }
 
-/// Goal: a standby logs in with a token, gets users, rights and the certificate, takes over a user that is created
-/// later, and is promoted. Without the token it gets nothing.
+/// Goal: a standby logs in with a token, gets users, rights and the certificate, takes over a user that is
+/// created later, and is promoted. Without the token it gets nothing.
 #[test]
 fn a_standby_with_users_follows_inside_tls() {
     let dir = tempfile::tempdir().expect("a temporary folder");

@@ -1,5 +1,5 @@
-//! Standbys that follow the backups of a primary, which is asked for nothing: copies, the shipped log, gaps of it,
-//! restarts of both sides, promotions beside a living and a dead primary, refusals.
+//! Standbys that follow the backups of a primary, which is asked for nothing: copies, the shipped log, gaps
+//! of it, restarts of both sides, promotions beside a living and a dead primary, refusals.
 
 use std::time::{Duration, SystemTime};
 
@@ -67,9 +67,9 @@ fn promote(node: &Node) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// Goal: a standby of encrypted backups has what was there before, and what is written, created and split later, over
-/// restarts of itself and of the primary, and over a change that the shipped log cannot show; it says how far behind it
-/// is; and it takes the place of a primary that is gone.
+/// Goal: a standby of encrypted backups has what was there before, and what is written, created and split
+/// later, over restarts of itself and of the primary, and over a change that the shipped log cannot show; it
+/// says how far behind it is; and it takes the place of a primary that is gone.
 #[test]
 fn a_standby_of_backups_takes_the_place_of_a_dead_primary() {
     let keys = tempfile::tempdir().expect("a temporary folder");
@@ -167,8 +167,8 @@ fn a_living_primary_is_fenced_and_ships_the_rest() {
     assert_eq!(leader.node.status()["role"], json!("fenced"));
 }
 
-/// Goal: of a primary that is killed while it writes, the next one has a prefix, with everything that was acknowledged
-/// before the lag that the promotion states.
+/// Goal: of a primary that is killed while it writes, the next one has a prefix, with everything that was
+/// acknowledged before the lag that the promotion states.
 #[test]
 fn the_loss_is_the_lag_that_the_promotion_states() {
     let mut leader = Shipping::start(&[]);

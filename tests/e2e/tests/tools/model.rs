@@ -1,5 +1,5 @@
-//! `basalt-bench model`: the models that ship with it, on a rehearsal; errors in a model; and the code that it
-//! writes, which finds the rows that the model says.
+//! `basalt-bench model`: the models that ship with it, on a rehearsal; errors in a model; and the code that
+//! it writes, which finds the rows that the model says.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -128,8 +128,8 @@ fn pattern_of(model: &str) -> &'static str {
     }
 }
 
-/// Goal: HappyBase code finds, in the tables that were measured, the rows that the model says; the shell's code
-/// makes tables, writes and reads on an empty server.
+/// Goal: HappyBase code finds, in the tables that were measured, the rows that the model says; the shell's
+/// code makes tables, writes and reads on an empty server.
 #[test]
 fn the_code_that_is_written_runs() {
     let dir = tempfile::tempdir().expect("a temporary folder");

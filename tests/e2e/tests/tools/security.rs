@@ -264,8 +264,8 @@ fn the_load_generator_logs_in() {
     }
 }
 
-/// Goal: rights to single cells and labels on them, which are not kept, are refused where users rely on rights; without
-/// users they are ignored, as HBase does without access control.
+/// Goal: rights to single cells and labels on them, which are not kept, are refused where users rely on
+/// rights; without users they are ignored, as HBase does without access control.
 #[test]
 fn rights_of_single_cells_are_refused() {
     let secured = Secured::start(&[]);
@@ -561,8 +561,8 @@ fn changes_and_allowed_calls_are_in_the_audit_log() {
     assert!(events(&log, "schema-change", &[]) >= 1, "{log}");
 }
 
-/// Goal: a stream of changes, and its readers, are for those who may read all of each table; a right that is taken
-/// ends the stream.
+/// Goal: a stream of changes, and its readers, are for those who may read all of each table; a right that is
+/// taken ends the stream.
 #[test]
 fn changes_are_for_those_who_may_read_them() {
     let secured = Secured::start(&[]);

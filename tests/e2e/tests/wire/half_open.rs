@@ -84,8 +84,8 @@ fn client_hello() -> Vec<u8> {
     record
 }
 
-/// Beginnings of handshakes that are never finished: nothing, one byte, and as much as a step may have but for
-/// its last byte.
+/// Beginnings of handshakes that are never finished: nothing, one byte, and as much as a step may have but
+/// for its last byte.
 fn beginnings() -> Vec<Vec<u8>> {
     let long = vec![b'x'; 4096];
     let all_but_one = |bytes: Vec<u8>| bytes[..bytes.len() - 1].to_vec();

@@ -1,5 +1,5 @@
-//! Writes the seeds of every target into `tests/fuzz/corpus/`. Inputs of other names stay: they were found by a
-//! fuzzer and are kept.
+//! Writes the seeds of every target into `tests/fuzz/corpus/`. Inputs of other names stay: they were found by
+//! a fuzzer and are kept.
 
 use std::fs;
 use std::io::{self, Write as _};

@@ -1,8 +1,8 @@
 //! The result of a run in a sentence, and advice by what the user named as important.
 //!
 //! On servers that share the load, real or rehearsed, writes are judged by rows a second. One process has no
-//! servers to spread over, so there they are judged by the busiest region's share of a minute's writes, and the
-//! report proposes a rehearsal.
+//! servers to spread over, so there they are judged by the busiest region's share of a minute's writes, and
+//! the report proposes a rehearsal.
 
 #![expect(clippy::format_push_string, reason = "a few texts for people")]
 

@@ -1,7 +1,8 @@
 //! Code of a layout's patterns: for HBase's shell, for HappyBase and for HBase's Java client.
 //!
-//! All three do what `measure` did: they make the same keys, read the same ranges, and leave out the same rows.
-//! An example of each question is in the shell's code and at the end of HappyBase's, so that both can be run.
+//! All three do what `measure` did: they make the same keys, read the same ranges, and leave out the same
+//! rows. An example of each question is in the shell's code and at the end of HappyBase's, so that both can
+//! be run.
 
 pub(super) mod happybase;
 pub(super) mod java;

@@ -1,8 +1,8 @@
 //! `engine`: RocksDB's `db_bench` for Basalt's storage engine, in this process and without a network.
 //!
-//! `Store` is the face of an engine under test: Basalt's is `basalt`, others are in `bench/rivals`. Benchmarks and
-//! options have db_bench's names (with `-` or `_`), meanings and defaults, so that the two can be run side by
-//! side; a fill begins with an empty database, and every thread does `--num` operations.
+//! `Store` is the face of an engine under test: Basalt's is `basalt`, others are in `bench/rivals`.
+//! Benchmarks and options have db_bench's names (with `-` or `_`), meanings and defaults, so that the two can
+//! be run side by side; a fill begins with an empty database, and every thread does `--num` operations.
 //!
 //! | benchmark | operations |
 //! | --- | --- |

@@ -248,8 +248,8 @@ mod tests {
         call_until(stream, address, Arc::new(exchange), 0, 2, until).await
     }
 
-    /// Goal: messages that are not copied leave whole and in the order of their places. Method: more than a socket
-    /// takes at once.
+    /// Goal: messages that are not copied leave whole and in the order of their places. Method: more than a
+    /// socket takes at once.
     #[tokio::test]
     async fn large_messages_leave_whole_and_in_order() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

@@ -1,4 +1,5 @@
-//! The messages of HBase's `Filter.proto` and `Comparator.proto`. Field numbers are the wire's: never change them.
+//! The messages of HBase's `Filter.proto` and `Comparator.proto`. Field numbers are the wire's: never change
+//! them.
 //!
 //! Required fields are optional here, because prost would fill in a missing one in silence.
 

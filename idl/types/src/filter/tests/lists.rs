@@ -112,8 +112,8 @@ fn or_remembers_what_a_child_has_said() {
     );
 }
 
-/// In a reversed scan a child that has named a place inside the row is asked again from that place of another family
-/// on: HBase takes the hint from the last cell, and compares it in the order of the scan.
+/// In a reversed scan a child that has named a place inside the row is asked again from that place of another
+/// family on: HBase takes the hint from the last cell, and compares it in the order of the scan.
 #[test]
 fn hints_of_reversed_or_lists_are_taken_from_each_cell() {
     let cells = "b f:c@1=w b g:a@1=x b g:b@1=y d g:z@1=z";

@@ -1,5 +1,5 @@
-//! Snapshots that another database has taken: their files are copied and verified, and one manifest edit makes
-//! the snapshot exist here. Tables are made of it as of any other.
+//! Snapshots that another database has taken: their files are copied and verified, and one manifest edit
+//! makes the snapshot exist here. Tables are made of it as of any other.
 //!
 //! 1. Each file is opened and verified. The order of the files of a store is that of their greatest sequence
 //!    ids, which decide between cells with equal keys.

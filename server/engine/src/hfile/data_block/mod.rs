@@ -201,8 +201,8 @@ impl DataBlock {
         })
     }
 
-    /// An offset in the block: every cell that ends at or before it is before the search entry, or is its cell.
-    /// REQUIRES: the entry exists.
+    /// An offset in the block: every cell that ends at or before it is before the search entry, or is its
+    /// cell. REQUIRES: the entry exists.
     pub(super) fn passed(&self, entry: usize) -> u32 {
         self.index.passed(entry)
     }

@@ -119,7 +119,8 @@ impl Leaf {
         self.find_among_equals(low, count, short, bound)
     }
 
-    /// [`Self::find`], given the first entry whose abbreviated key is not less than that of the bound, `short`.
+    /// [`Self::find`], given the first entry whose abbreviated key is not less than that of the bound,
+    /// `short`.
     #[inline]
     pub(super) fn find_among_equals(&self, low: usize, count: usize, short: u32, bound: &Bound<'_>) -> usize {
         if low == count || self.short(low) != short {

@@ -1,11 +1,11 @@
 //! Runs: new cells in order that a leaf takes at once.
 //!
-//! Rows of a batch are often neighbours. Put in one by one, each of them is searched for from the start, and moves
-//! the entries behind it. A run is searched for in one pass through the leaf and moves each entry once:
+//! Rows of a batch are often neighbours. Put in one by one, each of them is searched for from the start, and
+//! moves the entries behind it. A run is searched for in one pass through the leaf and moves each entry once:
 //!
-//! 1. [`Locked::run`] finds the places of the new cells by their abbreviated keys alone, each from that of the cell
-//!    before on, and prefetches the cells beside them. It then decides among entries with equal abbreviated
-//!    keys.
+//! 1. [`Locked::run`] finds the places of the new cells by their abbreviated keys alone, each from that of
+//!    the cell before on, and prefetches the cells beside them. It then decides among entries with equal
+//!    abbreviated keys.
 //! 2. The skiplist links the cells.
 //! 3. [`Locked::put_run`] makes them entries.
 //!
@@ -33,9 +33,9 @@ pub(super) struct Place<'a> {
 }
 
 impl<'a> Locked<'a> {
-    /// Finds the places of the first new node, which the leaf covers, and of those behind it, up to one that is
-    /// not behind the node before it, or that the leaf does not cover or has no room for.
-    /// REQUIRES: the leaf is not full; `next` is its successor.
+    /// Finds the places of the first new node, which the leaf covers, and of those behind it, up to one that
+    /// is not behind the node before it, or that the leaf does not cover or has no room for. REQUIRES: the
+    /// leaf is not full; `next` is its successor.
     #[inline]
     pub(super) fn run(&self, new: &[NodeRef<'a>], next: Option<&Leaf>, run: &mut Run<'a>) {
         let (leaf, count) = (self.leaf, self.count());
@@ -83,8 +83,8 @@ impl<'a> Locked<'a> {
         let count = self.count();
         let mut end = count;
         for (before, place) in run.iter().enumerate().rev() {
-            // The entries between this place and the next one go behind all new ones up to here. As slices, so that
-            // the bounds are checked once.
+            // The entries between this place and the next one go behind all new ones up to here. As slices,
+            // so that the bounds are checked once.
             let by = before + 1;
             for pair in abbreviated[place.at..end + by].windows(by + 1).rev() {
                 pair[by].store(pair[0].load(Ordering::Relaxed), Ordering::Relaxed);

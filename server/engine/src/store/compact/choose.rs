@@ -1,5 +1,5 @@
-//! Which files to compact: all of them when enough of their versions are overwritten, and until then those of HBase's
-//! exploring policy (`ExploringCompactionPolicy` under `SortedCompactionPolicy`).
+//! Which files to compact: all of them when enough of their versions are overwritten, and until then those of
+//! HBase's exploring policy (`ExploringCompactionPolicy` under `SortedCompactionPolicy`).
 //!
 //! 1. Candidates are the files newer than the newest one that a running compaction reads: inputs
 //!    must be neighbours in the order of sequence ids, so that newer files still win over older
@@ -7,8 +7,8 @@
 //! 2. A user's request, a major compaction due by age (with fewer than `max_files` files), or files
 //!    from before a split: all candidates, at most `max_files` of the oldest (except for a user's
 //!    request, which gets all).
-//! 3. All files, if there are `min_files` or more, none of them is being read by a compaction, and the share of
-//!    overwritten versions is large enough.
+//! 3. All files, if there are `min_files` or more, none of them is being read by a compaction, and the share
+//!    of overwritten versions is large enough.
 //! 4. Otherwise every window of min to max neighbours whose files are of similar size competes:
 //!    more files win, then fewer bytes. If flushes wait for the store's number of files, the window
 //!    with most files per byte wins instead, and if no window has files of similar size, the
@@ -117,8 +117,8 @@ pub(crate) fn choose(files: &[FileView], options: &Options, now_ms: u64, state: 
     }
 }
 
-/// The order in which stripes are asked for a compaction, of each its state and the number of its files: first those with
-/// most overwritten versions, and of these those with most files.
+/// The order in which stripes are asked for a compaction, of each its state and the number of its files:
+/// first those with most overwritten versions, and of these those with most files.
 pub(crate) fn precedence(
     options: &Options,
     (one, one_files): (&CompactionState, usize),
@@ -141,8 +141,8 @@ fn is_overwritten(files: &[FileView], options: &Options, state: &CompactionState
     files.len() >= min_files(options) && merged_share(options, state) > 0.0
 }
 
-/// Whether these files should be asked for a compaction: there are enough of them, or enough overwritten versions, or
-/// files from before a split.
+/// Whether these files should be asked for a compaction: there are enough of them, or enough overwritten
+/// versions, or files from before a split.
 pub(crate) fn needs_compaction(files: &[FileView], options: &Options, state: &CompactionState) -> bool {
     let idle = files.iter().filter(|file| !file.busy);
     let count = idle.clone().count();
@@ -204,8 +204,8 @@ fn max_files(options: &Options) -> usize {
     options.compaction_max_files.max(min_files(options))
 }
 
-/// Fewest files of a window. In one of several stripes twice as many: its files are parts of flushes, and what a merge
-/// of some of them saves is little until the stripe is merged as a whole.
+/// Fewest files of a window. In one of several stripes twice as many: its files are parts of flushes, and
+/// what a merge of some of them saves is little until the stripe is merged as a whole.
 fn window_files(options: &Options, stripes: usize) -> usize {
     let factor = if stripes > 1 { 2 } else { 1 };
     (min_files(options) * factor).min(max_files(options))

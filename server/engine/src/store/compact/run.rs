@@ -6,11 +6,11 @@
 //! 3. The outputs are written at the allowed rate, synced, opened again and verified block by block:
 //!    they will be the only copy once the inputs are removed.
 //!
-//! Sequence ids order writes of the same version and decide whether an open scan sees a cell. An
-//! output of all files of a stripe has zero for those up to the horizon, as in HBase: such a cell is visible to
-//! every scan, it is the only one of its version up to the horizon, and newer cells have a greater
-//! id. If older files do not take part, the ids are kept: a cell of the same version in one of
-//! those would win. Runs on a worker thread, takes no lock, can be cancelled from any thread.
+//! Sequence ids order writes of the same version and decide whether an open scan sees a cell. An output of
+//! all files of a stripe has zero for those up to the horizon, as in HBase: such a cell is visible to every
+//! scan, it is the only one of its version up to the horizon, and newer cells have a greater id. If older
+//! files do not take part, the ids are kept: a cell of the same version in one of those would win. Runs on a
+//! worker thread, takes no lock, can be cancelled from any thread.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

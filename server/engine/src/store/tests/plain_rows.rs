@@ -282,8 +282,8 @@ fn limits_end_a_reversed_run() {
     assert_eq!(limited(cut_at(33)), "c");
 }
 
-/// There are no runs in reads that see rows in another way: raw, of one row, with a limit of cells of a family,
-/// or in the middle of a row.
+/// There are no runs in reads that see rows in another way: raw, of one row, with a limit of cells of a
+/// family, or in the middle of a row.
 #[test]
 fn other_reads_have_no_runs() {
     let store = flushed("VERSIONS=1", "a/p/1/P a/q/1/P b/p/1/P");

@@ -458,7 +458,8 @@ fn segments_roll_and_are_removed() {
     put(&wal, "on the last").unwrap();
 }
 
-/// Goal: the edits that have to be flushed so that few sealed segments stay are exactly those of the older ones.
+/// Goal: the edits that have to be flushed so that few sealed segments stay are exactly those of the older
+/// ones.
 #[test]
 fn flushing_the_edits_beyond_some_segments_leaves_these() {
     let fs = sim();
