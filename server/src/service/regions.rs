@@ -39,8 +39,10 @@ pub(crate) fn serving(
     row: Option<&[u8]>,
 ) -> Result<Arc<RegionInfo>, Failure> {
     let found = match row {
-        Some(row) if is_replica(name) => locate_replica(server, name, row),
-        Some(row) if !name.is_encoded => locate(server.engine(), name, row),
+        Some(row) if !name.is_encoded => match locate(server.engine(), name, row) {
+            Err(_) if is_replica(name) => locate_replica(server, name, row),
+            found => found,
+        },
         _ => find(server, name),
     };
     let (region, state) = found.map_err(|failure| hide(server, caller, name, failure))?;

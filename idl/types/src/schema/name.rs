@@ -129,6 +129,10 @@ fn check_qualifier(what: [&str; 2], qualifier: &str) -> Result<()> {
 /// The first character that is neither a letter or digit of any script nor one of `others`, and its
 /// position in Java's characters.
 fn first_other(name: &str, others: &str) -> Option<(usize, char)> {
+    let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || others.as_bytes().contains(byte);
+    if name.as_bytes().iter().all(is_plain) {
+        return None;
+    }
     let mut at = 0;
     for letter in name.chars() {
         if !is_letter_or_digit(letter) && !others.contains(letter) {
