@@ -202,6 +202,7 @@ macro_rules! thrift_struct {
                     default: default_text!($($value)?),
                 }, )*],
                 memory: size_of::<$name>(),
+                #[cfg(feature = "recode")]
                 recode: $crate::schema::recode::<$name>,
             };
         }
@@ -285,6 +286,7 @@ macro_rules! thrift_union {
                     default: None,
                 }, )+],
                 memory: size_of::<$name>(),
+                #[cfg(feature = "recode")]
                 recode: $crate::schema::recode::<$name>,
             };
         }
@@ -645,6 +647,7 @@ macro_rules! thrift_service {
                     idempotent: false,
                     inline: false,
                     legacy: false,
+                    #[cfg(feature = "recode")]
                     recode_result: $crate::call::recode_result::<args::$args>,
                 }
             };

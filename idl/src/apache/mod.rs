@@ -62,6 +62,7 @@ pub fn call<C: Call + TSerializable>(
 
 /// Reads a struct, decodes and encodes its Rust type, and writes it: [`TSerializable`] in both directions,
 /// for tests and tools that know a type only by its descriptor.
+#[cfg(feature = "recode")]
 pub fn recode(
     of: &StructDescriptor,
     input: &mut dyn TInputProtocol,

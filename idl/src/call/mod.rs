@@ -10,7 +10,9 @@
 //! Clients use [`write_call`] and [`read_reply`]. A server answers a call with the dispatch of its
 //! service, see [`serve`](crate::serve).
 
-use crate::schema::{Decode, Encode, Recode, StructDescriptor, TypeDescriptor};
+#[cfg(feature = "recode")]
+use crate::schema::Recode;
+use crate::schema::{Decode, Encode, StructDescriptor, TypeDescriptor};
 use crate::wire::{MessageKind, Reader, WireError, WireType, Writer};
 
 #[allow(
@@ -158,6 +160,7 @@ pub struct MethodDescriptor {
     /// Whether HBase's newest IDL no longer has it.
     pub legacy: bool,
     /// Decodes and encodes a result struct.
+    #[cfg(feature = "recode")]
     pub recode_result: Recode,
 }
 
@@ -333,6 +336,7 @@ pub fn read_reply<C: Call, R: Reader>(
 }
 
 /// See [`MethodDescriptor::recode_result`].
+#[cfg(feature = "recode")]
 pub(crate) fn recode_result<C: Call>(
     protocol: crate::wire::Protocol,
     bytes: bytes::Bytes,

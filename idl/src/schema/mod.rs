@@ -11,10 +11,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
 
-use crate::wire::{
-    BinaryReader, BinaryWriter, CompactReader, CompactWriter, Protocol, RESERVE_BYTES_MAX, Reader, WireError,
-    WireType, Writer,
-};
+#[cfg(feature = "recode")]
+use crate::wire::{BinaryReader, BinaryWriter, CompactReader, CompactWriter, Protocol};
+use crate::wire::{RESERVE_BYTES_MAX, Reader, WireError, WireType, Writer};
 
 mod check;
 
@@ -191,6 +190,7 @@ pub struct FieldDescriptor {
 
 /// Decodes a value in one protocol and encodes it again: for tests and for tools that know a type only
 /// by its descriptor.
+#[cfg(feature = "recode")]
 pub type Recode = fn(Protocol, Bytes) -> Result<Vec<u8>, WireError>;
 
 /// A struct, union or exception, or the arguments of a method.
@@ -204,7 +204,9 @@ pub struct StructDescriptor {
     pub fields: &'static [FieldDescriptor],
     /// Bytes that the Rust type takes in memory, without its heap memory.
     pub memory: usize,
-    /// Decodes and encodes the Rust type.
+    /// Decodes and encodes the Rust type. With the feature `recode` only: a server has no use for it, and it doubles
+    /// the code of each type.
+    #[cfg(feature = "recode")]
     pub recode: Recode,
 }
 
@@ -218,6 +220,7 @@ pub struct EnumDescriptor {
 }
 
 /// See [`Recode`].
+#[cfg(feature = "recode")]
 pub(crate) fn recode<T: Encode + Decode>(protocol: Protocol, bytes: Bytes) -> Result<Vec<u8>, WireError> {
     let mut out = Vec::new();
     if protocol == Protocol::Compact {

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use parking_lot::Mutex;
+
 use super::Failure;
 use crate::limits::admission::Class;
 use crate::server::Server;
@@ -39,11 +41,21 @@ impl Server {
         work: impl FnOnce(&Self) -> Result<T, Failure> + Send + 'static,
     ) -> Result<T, Failure> {
         let server = Arc::clone(self);
-        match tokio::task::spawn_blocking(move || work(&server)).await {
-            Ok(result) => result,
-            // The pool refuses work only when the runtime is going down. A panic in it has ended the process
-            // already in a release build, and is a bug that tests see as this error.
-            Err(_) => Err(basalt_engine::Error::ShuttingDown.into()),
-        }
+        let result = Arc::new(Mutex::new(None));
+        let place = Arc::clone(&result);
+        run_blocking(Box::new(move || *place.lock() = Some(work(&server)))).await;
+        // The pool refuses work only when the runtime is going down. A panic in it has ended the process
+        // already in a release build, and is a bug that tests see as this error.
+        let result = result.lock().take();
+        result.unwrap_or_else(|| Err(basalt_engine::Error::ShuttingDown.into()))
+    }
+}
+
+/// Runs work on the blocking pool. Not generic: the pool's tasks are compiled once, and not for each of some
+/// two hundred closures.
+async fn run_blocking(work: Box<dyn FnOnce() + Send>) {
+    let ran = tokio::task::spawn_blocking(work).await;
+    if let Err(error) = ran {
+        tracing::debug!(%error, "work on the blocking pool has not ended");
     }
 }
