@@ -87,7 +87,7 @@ pub const BUGS: &[Bug] = &[
     Bug {
         name: "directories-before-the-check",
         what: "a table's directories are made before it is checked whether the manifest takes it",
-        caught_by: &[Test("-p basalt-engine --test engine limits::what_is_accepted")],
+        caught_by: &[Test("-p basalt-engine --test engine limits::accepted_changes")],
     },
     Bug {
         name: "dropped-family-not-flushed",
