@@ -73,8 +73,9 @@ fn a_stream_begins_at_any_row() {
 fn present_rows_come_first() {
     let node = Node::start(&[]);
     let table = node.create("t");
-    for version in ["1", "2"] {
-        node.put(&table, "a", version);
+    // At times of their own: of two puts in one millisecond the later one would replace the other.
+    for version in [1, 2] {
+        node.run(table.put(Put::new("a").cell_at("f", "q", version, version.to_string())));
     }
     node.put(&table, "b", "1");
     node.run(table.delete(Delete::row("b")));
