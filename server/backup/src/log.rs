@@ -9,7 +9,7 @@
 //! SEGMENT   number of the segment of the log
 //! FROM, TO  the bytes of the segment that the piece has
 //! TURNS     number of changes of the schema and the like, in the run, up to its end
-//! TIME      milliseconds since 1970 when the log ended there, or later
+//! TIME      milliseconds since 1970: everything that was written before is in this piece or an earlier one
 //! POSITION  sequence id of the last edit that is complete with it
 //! ```
 //!
@@ -22,7 +22,7 @@
 //! backup after it, and positions from the turn to that backup cannot be restored.
 //!
 //! Time: the log itself says when its edits were written, so a restore to a time takes the pieces up to the
-//! first that ended later, and cuts the log at the time. While the log does not grow, the object
+//! first with a later time, and cuts the log at the time. While the log does not grow, the object
 //! `log/RUN/seen` says now and then up to when ([`Seen`]).
 
 use std::collections::{BTreeMap, HashMap};
@@ -76,7 +76,7 @@ pub struct Piece {
     pub to: u64,
     /// Turns up to its end.
     pub turns: u64,
-    /// When the log ended there, or later.
+    /// Everything that was written before is in this piece or an earlier one.
     pub time_ms: u64,
     /// The last edit that is complete with it.
     pub position: u64,

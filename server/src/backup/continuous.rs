@@ -84,6 +84,8 @@ struct Shipped {
     segment: u64,
     to: u64,
     position: u64,
+    /// Everything that was written before is shipped.
+    covered_ms: u64,
 }
 
 struct Shipper {
@@ -228,7 +230,13 @@ impl Shipper {
                     .await?,
             );
         }
-        let pin = self.server.on_pool(|server| Ok(server.engine().pin()?)).await?;
+        let (covered_ms, pin) = self
+            .server
+            .on_pool(|server| {
+                let covered_ms = server.engine().log_point()?.wall_ms;
+                Ok((covered_ms, server.engine().pin()?))
+            })
+            .await?;
         let end = pin.log_end();
         let turns = pin.turns();
         if self.shipped.is_none() {
@@ -237,6 +245,7 @@ impl Shipper {
                 segment: end.segment,
                 to: end.bytes,
                 position: end.last_seq.0,
+                covered_ms,
             });
         }
         self.shipped_since = 0;
@@ -342,7 +351,13 @@ impl Shipper {
             }
             let piece_to = to.min(shipped.to + PIECE_BYTES);
             let is_last = is_open && piece_to == to;
-            let position = if is_last { end.last_seq.0 } else { shipped.position };
+            // Of a point that takes several pieces only the last one has everything that was written before its time:
+            // this server may die in between.
+            let (position, covered_ms) = if is_last {
+                (end.last_seq.0, point.wall_ms)
+            } else {
+                (shipped.position, shipped.covered_ms)
+            };
             // A file that ends with its content was sealed: a follower goes on to the next segment then.
             let is_sealed = !is_open || present == to;
             let length = if is_sealed { present } else { allocated.max(to) };
@@ -352,7 +367,7 @@ impl Shipper {
                 from: shipped.to,
                 to: piece_to,
                 turns: point.turns,
-                time_ms: point.wall_ms,
+                time_ms: covered_ms,
                 position,
             };
             self.put(vault, &piece, &path, length).await?;
@@ -360,6 +375,7 @@ impl Shipper {
                 segment: number,
                 to: piece_to,
                 position,
+                covered_ms,
             });
             self.shipped_since += piece_to - shipped.to;
             self.seen = Instant::now();
