@@ -1,10 +1,11 @@
 //! Backups in S3: the server of moto, a library that answers as S3 does, behind a proxy that fails.
 
+use std::collections::HashMap;
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::process::{Child, Stdio};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 use basalt_test_support::{Server, binary, moto, until};
 
@@ -53,18 +54,33 @@ impl Drop for S3 {
     }
 }
 
-/// Forwards connections. Of every three, one is cut after a few bytes of the request or the answer, and one
-/// is answered with an error that can be retried.
+/// Forwards connections. Of every three that begin with the same request, the first is cut after a few bytes of the
+/// request or the answer, and the second is answered with an error that can be retried.
 fn faulty_proxy(to: SocketAddr) -> (SocketAddr, Arc<AtomicU64>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("an address");
     let faults = Arc::new(AtomicU64::new(0));
     let counted = Arc::clone(&faults);
+    let attempts = Arc::new(Mutex::new(HashMap::<Vec<u8>, u64>::new()));
     std::thread::spawn(move || {
         for (number, client) in listener.incoming().enumerate() {
             let Ok(mut client) = client else { return };
-            let counted = Arc::clone(&counted);
+            let (counted, attempts) = (Arc::clone(&counted), Arc::clone(&attempts));
             std::thread::spawn(move || {
+                let mut head = [0; 512];
+                let Ok(length) = client.peek(&mut head) else {
+                    return;
+                };
+                let line = head[..length]
+                    .split(|byte| *byte == b'\r')
+                    .next()
+                    .unwrap_or_default();
+                let attempt = {
+                    let mut attempts = attempts.lock().expect("no thread panics");
+                    let count = attempts.entry(line.to_vec()).or_default();
+                    *count += 1;
+                    *count - 1
+                };
                 let Ok(server) = TcpStream::connect(to) else {
                     return;
                 };
@@ -74,7 +90,7 @@ fn faulty_proxy(to: SocketAddr) -> (SocketAddr, Arc<AtomicU64>) {
                     let _ = into.shutdown(std::net::Shutdown::Both);
                     let _ = from.shutdown(std::net::Shutdown::Both);
                 };
-                let most = match number % 3 {
+                let most = match attempt % 3 {
                     0 => 3000 + 997 * number as u64,
                     1 => {
                         counted.fetch_add(1, Ordering::Relaxed);
