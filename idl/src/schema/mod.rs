@@ -204,8 +204,8 @@ pub struct StructDescriptor {
     pub fields: &'static [FieldDescriptor],
     /// Bytes that the Rust type takes in memory, without its heap memory.
     pub memory: usize,
-    /// Decodes and encodes the Rust type. With the feature `recode` only: a server has no use for it, and it doubles
-    /// the code of each type.
+    /// Decodes and encodes the Rust type. With the feature `recode` only: a server has no use for it, and it
+    /// doubles the code of each type.
     #[cfg(feature = "recode")]
     pub recode: Recode,
 }
