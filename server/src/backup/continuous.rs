@@ -351,8 +351,8 @@ impl Shipper {
             }
             let piece_to = to.min(shipped.to + PIECE_BYTES);
             let is_last = is_open && piece_to == to;
-            // Only the last piece of a point has everything that was written before its time: this server may die
-            // before it ships that one.
+            // Only the last piece of a point has everything that was written before its time: this server may
+            // die before it ships that one.
             let (position, covered_ms) = if is_last {
                 (end.last_seq.0, point.wall_ms)
             } else {
