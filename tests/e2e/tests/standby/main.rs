@@ -3,7 +3,8 @@
 //!
 //! `STANDBY_KILLS=50` sets how often the primary of the histories is killed (2 without it).
 
-use std::net::SocketAddr;
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -152,9 +153,11 @@ impl Node {
 
     /// `None` while it starts again.
     fn try_status(&self) -> Option<Value> {
-        let socket = std::net::TcpStream::connect(self.http).ok()?;
-        drop(socket);
-        serde_json::from_str(&self.server().http_get("/standby/status")).ok()
+        let mut socket = TcpStream::connect(self.http).ok()?;
+        write!(socket, "GET /standby/status HTTP/1.0\r\nHost: 127.0.0.1\r\n\r\n").ok()?;
+        let mut answer = String::new();
+        socket.read_to_string(&mut answer).ok()?;
+        serde_json::from_str(answer.split_once("\r\n\r\n")?.1).ok()
     }
 
     /// Becomes the primary.
