@@ -305,7 +305,7 @@ impl Made {
     }
 
     fn remove(&self) {
-        // Files that cannot be removed stay: the error that led here is told, and the next export names the
+        // Files that cannot be removed stay: the caller gets the first error, and the next export names the
         // rest.
         for file in &self.files {
             let _ = fs::remove_file(file);

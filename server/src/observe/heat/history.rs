@@ -194,8 +194,8 @@ impl History {
         }
     }
 
-    /// Replaces all columns by those of [`Self::encode`]; `None` if the bytes are malformed. Of columns that
-    /// do not fit, the oldest are left out.
+    /// Replaces all columns by those of [`Self::encode`]; `None` if the bytes are malformed. If not
+    /// all fit, the oldest columns are left out.
     pub(super) fn decode(&mut self, from: &mut Bytes<'_>) -> Option<()> {
         let bytes_max = self.column_bytes * self.rings.iter().map(Ring::columns_max).sum::<usize>();
         let mut rings = RINGS.map(|(step_ms, span_ms)| Ring {
