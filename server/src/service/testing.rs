@@ -46,8 +46,8 @@ fn end_changes(server: &Server, controls: &Controls) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Makes the present user tables and namespaces the template, instead of an earlier one. Returns the number of
-/// tables. Refused unless the server is ephemeral.
+/// Makes the present user tables and namespaces the template, instead of an earlier one. Returns the
+/// number of tables. Refused unless the server is ephemeral.
 pub(crate) fn keep_template(server: &Server) -> Result<usize, Failure> {
     let controls = controls(server, "/test/template")?;
     let mut kept = controls.template.lock();

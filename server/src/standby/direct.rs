@@ -111,8 +111,8 @@ impl Direct {
         }
     }
 
-    /// Selects another server that may be the primary: the successor that a fenced primary names, or else the next
-    /// one of the list.
+    /// Selects another server that may be the primary: the successor that a fenced primary names, or else
+    /// the next one of the list.
     pub(super) async fn look_elsewhere(&mut self) {
         let status: Result<Status, _> = self.remote.get(wire::STATUS, LOOK_ELSEWHERE).await;
         if let Ok(status) = status
