@@ -119,7 +119,7 @@ async fn filled_in(session: &mut Session, printed: &Printed, line: &str) -> Stri
 /// sentence. Method: one session runs all of them in order.
 #[tokio::test]
 async fn pasted_lines_run_or_say_why_not() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let server = Server::start(&dir.path().join("data"), &["rehearsal.servers=2"]);
     let (mut session, printed) = session(&server, Api::Thrift, Style::Table).expect("the address is valid");
     let mut wrong = Vec::new();
@@ -159,7 +159,7 @@ fn pasted_lines_can_be_read() {
 /// Goal: the same rows and values as tables, JSON and CSV, over both interfaces.
 #[tokio::test]
 async fn rows_and_values_have_three_forms() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let server = start(dir.path());
     let setup = "create 't', 'f'; put 't', \"a\\x01\", 'f:q', 'x,\"y\"', 5; put 't', 'b', 'f:n', \"\\x00\\x00\\x00\\x07\", 6";
     for (api, style, commands, expected) in [
@@ -198,7 +198,7 @@ async fn rows_and_values_have_three_forms() {
 /// Goal: a loop writes what it says, and stops at its first error.
 #[tokio::test]
 async fn loops_write_rows() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let server = start(dir.path());
     let (mut session, printed) = session(&server, Api::Thrift, Style::Table).expect("the address is valid");
     let text = "t = create 't', 'f'\nfor i in 1..3 do\n  t.put \"row%02d\" % i, 'f:q', \"v#{i * i}\"\nend\nt.scan FORMATTER => 'toString'";
@@ -223,7 +223,7 @@ async fn loops_write_rows() {
 /// Goal: the rows of `hbase:meta` are words, and regions have the names that other commands take.
 #[tokio::test]
 async fn meta_is_readable() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let server = start(dir.path());
     for api in [Api::Thrift, Api::Native] {
         let (mut session, printed) = session(&server, api, Style::Table).expect("the address is valid");

@@ -26,7 +26,7 @@ fn printed(output: &Output) -> [String; 2] {
 /// with -q.
 #[test]
 fn standard_output_has_results_only() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let server = Server::start(&dir.path().join("data"), &[]);
     let text = "t = create 't', 'f'; 2.times { |i| t.put \"r#{i}\", 'f:q', i, 1 }; count 't'";
     let output = shell(&server, &["--echo", "-e", text]);
@@ -59,7 +59,7 @@ fn standard_output_has_results_only() {
 /// Goal: errors have HBase's form and a remedy; -n stops at the first one.
 #[test]
 fn errors_are_hbases() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let server = Server::start(&dir.path().join("data"), &[]);
     let script = dir.path().join("script");
     std::fs::write(&script, "get 'x', 'r'\ngrant 'u', 'RW'\nlist\n").expect("the folder is ours");
@@ -82,7 +82,7 @@ fn errors_are_hbases() {
 /// Goal: without a terminal, `top` is one picture of the rates between two samples.
 #[test]
 fn top_prints_one_picture_without_a_terminal() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let server = Server::start(&dir.path().join("data"), &[]);
     let output = shell(
         &server,
@@ -119,7 +119,7 @@ fn top_prints_one_picture_without_a_terminal() {
 /// Goal: the shell names hot rows, as a table and as JSON, and refuses a number that makes no sense.
 #[test]
 fn hot_rows_are_listed() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let server = Server::start(&dir.path().join("data"), &[]);
     let fill = "create 't', 'f'; 20.times { |i| put 't', \"row#{i}\", 'f:q', 'v'; put 't', \"hot\\x01\", 'f:q', 'v' }; get 't', 'row3'";
     let output = shell(&server, &["-e", &format!("{fill}; hot_rows 't', 2")]);

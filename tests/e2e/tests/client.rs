@@ -7,7 +7,7 @@ use basalt_test_support::Server;
 /// must keep its own: when they shared a pool's connections, the second fetch met an unknown scanner.
 #[test]
 fn two_scans_of_one_client_do_not_disturb_each_other() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let server = Server::start(&dir.path().join("data"), &[]);
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     runtime.block_on(async {

@@ -73,7 +73,7 @@ fn basalt_gives_hbase_answers_in_every_transport_and_protocol() {
     let Some(client) = JavaProgram::find("e2e/clients/java") else {
         return;
     };
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let server = Server::start(&dir.path().join("data"), &[]);
     for words in [&[][..], &["framed"], &["compact"], &["framed", "compact"]] {
         let port = server.thrift.port().to_string();

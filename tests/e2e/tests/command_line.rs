@@ -26,7 +26,7 @@ fn text(bytes: &[u8]) -> String {
 /// Goal: the printed file can be the configuration file, and says where each value comes from.
 #[test]
 fn the_printed_settings_are_a_configuration_file() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     fs::write(
         dir.path().join("first.toml"),
         "[memstore]\nflush_bytes = \"64MiB\"\n",
@@ -74,7 +74,7 @@ fn the_printed_settings_are_a_configuration_file() {
 /// Goal: everything that is wrong is named, and the exit code is 1; `serve` refuses the same.
 #[test]
 fn wrong_settings_are_named() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     for (variables, set, words) in [
         (
             &[("BASALT_TYPO", "1")][..],
@@ -135,7 +135,7 @@ fn wrong_settings_are_named() {
 
 #[test]
 fn health_says_whether_the_server_is_ready() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let server = Server::start(&dir.path().join("data"), &[]);
     let http = server.http.to_string();
     let ready = run(dir.path(), &[], &["health", "--http", &http]);
@@ -154,7 +154,7 @@ fn health_says_whether_the_server_is_ready() {
 
 #[test]
 fn host_names_are_resolved() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let settings = ["server.listen=localhost:0", "http.listen=localhost:0"];
     let server = Server::start_as_set(&dir.path().join("data"), &settings);
     assert!(server.thrift.ip().is_loopback() && server.http.ip().is_loopback());
@@ -195,7 +195,7 @@ const HELP_FILES: [(&str, &str, &str); 4] = [
 /// Goal: packages get completions and man pages of all programs, and a folder that is missing is named.
 #[test]
 fn completions_and_man_pages_are_written() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     for (program, prefix, word) in HELP_FILES {
         let run = |what: &str, argument: &str| {
             let mut command = Command::new(binary(program));
@@ -276,7 +276,7 @@ fn programs_say_which_build_they_are() {
             "{line:?} is not of {git:?}"
         );
     }
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let server = Server::start(&dir.path().join("data"), &[]);
     let metrics = server.http_get("/metrics");
     let line = metrics
@@ -354,7 +354,7 @@ impl Drop for Logged {
 /// restart, and changes nothing when the file is wrong.
 #[test]
 fn sighup_takes_settings_over() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let file = dir.path().join("basalt.toml");
     let set = |text: &str| fs::write(&file, text).expect("written");
     set("[http]\nallowed_hosts = [\"one\"]\n");

@@ -43,7 +43,7 @@ async fn create(client: &Client, table: &str) {
 /// Goal: the line says where the server is, and a clean stop leaves nothing.
 #[test]
 fn an_ephemeral_server_leaves_nothing() {
-    let below = tempfile::tempdir().expect("a temporary folder");
+    let below = basalt_test_support::tempdir().expect("a temporary folder");
     let (server, line) = Server::start_ephemeral(below.path(), &[]);
     let data_dir = Path::new(line["data_dir"].as_str().expect("text"));
     assert!(
@@ -65,7 +65,7 @@ fn an_ephemeral_server_leaves_nothing() {
 /// directory.
 #[test]
 fn the_directory_of_a_killed_server_is_removed_by_the_next_one() {
-    let below = tempfile::tempdir().expect("a temporary folder");
+    let below = basalt_test_support::tempdir().expect("a temporary folder");
     let (killed, _) = Server::start_ephemeral(below.path(), &[]);
     let (running, _) = Server::start_ephemeral(below.path(), &[]);
     killed.kill();
@@ -81,7 +81,7 @@ fn the_directory_of_a_killed_server_is_removed_by_the_next_one() {
 /// Goal: a start that fails leaves nothing, and `--data-dir` is refused beside `--ephemeral`.
 #[test]
 fn a_failed_start_leaves_nothing() {
-    let below = tempfile::tempdir().expect("a temporary folder");
+    let below = basalt_test_support::tempdir().expect("a temporary folder");
     let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     let taken = taken.local_addr().expect("an address").to_string();
     for (arguments, code, word) in [
@@ -106,7 +106,7 @@ fn a_failed_start_leaves_nothing() {
 /// server's, and nothing stays.
 #[test]
 fn a_command_runs_while_the_server_serves() {
-    let below = tempfile::tempdir().expect("a temporary folder");
+    let below = basalt_test_support::tempdir().expect("a temporary folder");
     let run = |words: &[&str]| {
         let mut command = Command::new(binary("basalt"));
         command
@@ -148,7 +148,7 @@ fn a_command_runs_while_the_server_serves() {
 /// Goal: a stop of the server ends the command, and the listen file is there while calls are accepted.
 #[test]
 fn the_listen_file_is_there_while_the_server_serves() {
-    let below = tempfile::tempdir().expect("a temporary folder");
+    let below = basalt_test_support::tempdir().expect("a temporary folder");
     let file = below.path().join("address.json");
     let mut server = Command::new(binary("basalt"))
         .args(["serve", "--ephemeral", "--listen-file"])
@@ -183,7 +183,7 @@ fn the_listen_file_is_there_while_the_server_serves() {
 /// Goal: data that is loaded once is there again after each reset to the template, and nothing else is.
 #[test]
 fn a_reset_to_the_template_brings_the_data_back() {
-    let below = tempfile::tempdir().expect("a temporary folder");
+    let below = basalt_test_support::tempdir().expect("a temporary folder");
     let (server, _) = Server::start_ephemeral(below.path(), &[]);
     let (status, body) = server.http_post("/test/reset", "{\"template\": true}");
     assert!(
@@ -243,7 +243,7 @@ fn a_reset_to_the_template_brings_the_data_back() {
 /// Goal: a reset leaves the state of a new server, again and again.
 #[test]
 fn a_reset_leaves_an_empty_server() {
-    let below = tempfile::tempdir().expect("a temporary folder");
+    let below = basalt_test_support::tempdir().expect("a temporary folder");
     let (server, _) = Server::start_ephemeral(below.path(), &[]);
     run(async {
         let client = client(&server).await;
@@ -292,7 +292,7 @@ fn a_reset_leaves_an_empty_server() {
 /// Goal: cells expire when the clock is moved, without waiting.
 #[test]
 fn the_clock_is_moved() {
-    let below = tempfile::tempdir().expect("a temporary folder");
+    let below = basalt_test_support::tempdir().expect("a temporary folder");
     let (server, _) = Server::start_ephemeral(below.path(), &[]);
     run(async {
         let client = client(&server).await;
@@ -340,7 +340,7 @@ fn the_clock_is_moved() {
 #[test]
 fn a_reset_sets_a_moved_clock_back_unless_it_is_kept() {
     const DAY_MS: i64 = 24 * 3_600_000;
-    let below = tempfile::tempdir().expect("a temporary folder");
+    let below = basalt_test_support::tempdir().expect("a temporary folder");
     let (server, _) = Server::start_ephemeral(below.path(), &[]);
     run(async {
         let client = client(&server).await;
@@ -418,7 +418,7 @@ fn now_ms() -> u64 {
 /// Goal: a server with data of its own refuses calls for tests.
 #[test]
 fn other_servers_refuse_calls_for_tests() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let server = Server::start(&dir.path().join("data"), &[]);
     run(async {
         let client = client(&server).await;

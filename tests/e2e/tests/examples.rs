@@ -8,7 +8,7 @@ use basalt_test_support::{Server, example};
 
 /// Runs an example twice against one server and returns its output, which must not change.
 fn output_of(name: &str) -> String {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let server = Server::start(&dir.path().join("data"), &[]);
     let run = || {
         let output = Command::new(example(name))

@@ -22,7 +22,7 @@ fn run<T>(work: impl Future<Output = T>) -> T {
 
 /// An ephemeral server, and the folder that it lives in.
 fn start() -> (Server, tempfile::TempDir) {
-    let below = tempfile::tempdir().expect("a temporary folder");
+    let below = basalt_test_support::tempdir().expect("a temporary folder");
     let (server, _) = Server::start_ephemeral(below.path(), &[]);
     (server, below)
 }
@@ -175,7 +175,7 @@ fn faults_that_cannot_be_are_refused() {
 /// Goal: a server with data of its own refuses to arm faults, and has none.
 #[test]
 fn other_servers_refuse_faults() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let server = Server::start(&dir.path().join("data"), &[]);
     let body = r#"{"faults": [{"method": "*", "fault": "drop_connection", "calls": 9}]}"#;
     let (status, text) = server.http_post("/test/faults", body);
@@ -391,7 +391,7 @@ fn a_scan_of_pieces_survives_splits_until_nothing_is_left_to_split() {
 /// Goal: in a rehearsal a region moves to another virtual server under a scan.
 #[test]
 fn a_region_moves_to_another_virtual_server() {
-    let below = tempfile::tempdir().expect("a temporary folder");
+    let below = basalt_test_support::tempdir().expect("a temporary folder");
     let (server, _) = Server::start_ephemeral(below.path(), &["rehearsal.servers=3"]);
     run(async {
         let client = client(&server).await;

@@ -12,7 +12,7 @@ const TOUR: &str = include_str!("../python/tour.py");
 #[test]
 fn happybase_works_in_every_transport_and_protocol() {
     let Some(python) = happybase() else { return };
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let server = Server::start(&dir.path().join("data"), &[]);
     let (host, port) = (server.thrift.ip().to_string(), server.thrift.port().to_string());
     for (transport, protocol) in [
@@ -54,7 +54,7 @@ assert table.counter_inc(b"counter", b"f:c") == 1
 #[test]
 fn acknowledged_writes_survive_kill_9() {
     let Some(python) = happybase() else { return };
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let data = dir.path().join("data");
     let run = |program: &str, server: &Server| {
         let (host, port) = (server.thrift.ip().to_string(), server.thrift.port().to_string());
@@ -137,7 +137,7 @@ assert list(table.scan(batch_size=2)) == rows
 #[test]
 fn happybase_meets_faults_on_demand() {
     let Some(python) = happybase() else { return };
-    let below = tempfile::tempdir().expect("a temporary folder");
+    let below = basalt_test_support::tempdir().expect("a temporary folder");
     let (server, _) = Server::start_ephemeral(below.path(), &[]);
     let (host, port) = (server.thrift.ip().to_string(), server.thrift.port().to_string());
     python
@@ -185,7 +185,7 @@ print("logged in")
 #[test]
 fn happybase_logs_in_with_a_certificate() {
     let Some(python) = happybase() else { return };
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let (data, to) = (dir.path().join("data"), dir.path().display().to_string());
     let names = ["certificate", "create", "--name", "localhost,127.0.0.1"];
     administer(&data, &names, "");
@@ -273,7 +273,7 @@ fn happybase_logs_in_with_a_password() {
         println!("not run: this machine has no address but loopback");
         return;
     };
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let data = dir.path().join("data");
     let names = format!("localhost,127.0.0.1,{address}");
     administer(&data, &["certificate", "create", "--name", &names], "");
@@ -334,7 +334,7 @@ print("guessed")
 #[test]
 fn guessed_passwords_are_refused_later_and_later() {
     let Some(python) = happybase() else { return };
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let data = dir.path().join("data");
     let names = ["certificate", "create", "--name", "localhost,127.0.0.1"];
     administer(&data, &names, "");

@@ -66,7 +66,7 @@ fn files_below(dir: &Path, found: &mut Vec<PathBuf>) {
 /// and place.
 #[test]
 fn every_kind_of_file_is_printed_and_damage_is_found() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let data = database(dir.path());
     let sound = check(&data);
     assert!(
@@ -120,7 +120,7 @@ fn every_kind_of_file_is_printed_and_damage_is_found() {
 
 #[test]
 fn a_directory_in_use_is_not_checked() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let data = dir.path().join("data");
     let server = Server::start(&data, &[]);
     let refused = check(&data);
@@ -181,7 +181,7 @@ fn three_regions(dir: &Path) -> (PathBuf, PathBuf) {
 /// remedy; a metric counts the region. With the file restored, the server is ready again.
 #[test]
 fn a_missing_store_file_costs_its_region_only() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let (data, file) = three_regions(dir.path());
     let path = file.to_string_lossy().into_owned();
     let aside = dir.path().join("aside");
@@ -247,7 +247,7 @@ fn a_missing_store_file_costs_its_region_only() {
 /// `check`, too. Method: CURRENT of another version, with the right checksum.
 #[test]
 fn a_directory_of_a_newer_release_is_refused() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let data = database(dir.path());
     let current = data.join("CURRENT");
     let line = std::fs::read_to_string(&current).expect("text");
@@ -299,7 +299,7 @@ fn copy_into(from: &Path, to: &Path) {
 fn a_copy_of_a_running_servers_directory_is_noticed_with_a_way_out() {
     const WAY: &str =
         "Copy the directory again while its server is stopped, or from a snapshot that the file system takes";
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let (data, _) = three_regions(dir.path());
     let server = Server::start(&data, &[]);
     let (files, log) = (dir.path().join("files"), dir.path().join("log"));

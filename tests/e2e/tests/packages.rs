@@ -96,7 +96,7 @@ impl Drop for Service {
 /// Goal: a unit of `Type=notify` with a watchdog works. Method: a socket in systemd's place.
 #[test]
 fn systemd_receives_ready_watchdog_and_stopping() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let mut service = Service::start(dir.path(), Duration::from_millis(100));
     service.await_message("READY=1");
     service.await_message("WATCHDOG=1");

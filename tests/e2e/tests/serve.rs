@@ -122,7 +122,7 @@ fn rows(wire: &mut Wire) -> usize {
 /// connection goes on.
 #[test]
 fn bad_requests_are_refused_by_name() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let server = Server::start(&dir.path().join("data"), &[]);
     let mut wire = Wire::connect(server.thrift);
     create(&mut wire, "t").expect("a good table");
@@ -174,7 +174,7 @@ fn bad_requests_are_refused_by_name() {
 /// A scanner belongs to the connection that opened it.
 #[test]
 fn somebody_elses_scanner_cannot_be_read_or_closed() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let server = Server::start(&dir.path().join("data"), &[]);
     let (mut owner, mut other) = (Wire::connect(server.thrift), Wire::connect(server.thrift));
     create(&mut owner, "t").expect("a good table");
@@ -223,7 +223,7 @@ fn somebody_elses_scanner_cannot_be_read_or_closed() {
 /// connection, says why where it can, and serves on.
 #[test]
 fn strange_bytes_end_only_their_own_connection() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let settings = [
         "server.message_timeout_ms=500",
         "server.max_message_bytes=1048576",
@@ -288,7 +288,7 @@ fn strange_bytes_end_only_their_own_connection() {
 /// call of the connection.
 #[test]
 fn both_services_share_the_port() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let server = Server::start(&dir.path().join("data"), &[]);
     let mut wire = Wire::connect(server.thrift);
     let kind = wire.call(&thrift2::args::GetThriftServerType {}).expect("served");
@@ -305,7 +305,7 @@ fn both_services_share_the_port() {
 
 #[test]
 fn a_second_server_on_one_directory_is_refused() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let data = dir.path().join("data");
     let first = Server::start(&data, &[]);
     let output = Server::try_start(&data, &[]).expect_err("the directory is in use");
@@ -316,7 +316,7 @@ fn a_second_server_on_one_directory_is_refused() {
 
 #[test]
 fn bad_settings_are_refused_by_name() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     for (setting, word) in [
         ("wal.sink=fsync", "sink"),
         ("wal.sync=maybe", "maybe"),
@@ -341,7 +341,7 @@ fn bad_settings_are_refused_by_name() {
 /// The effective configuration is printed, and the HTTP port answers.
 #[test]
 fn metrics_and_health_are_served() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let server = Server::start(&dir.path().join("data"), &[]);
     let mut wire = Wire::connect(server.thrift);
     create(&mut wire, "t").expect("a good table");
@@ -368,7 +368,7 @@ fn metrics_and_health_are_served() {
 /// 600 idle connections, and then writes that need new files.
 #[test]
 fn idle_connections_leave_descriptors_for_files() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let settings = ["memstore.flush_bytes=1048576", "wal.segment_bytes=1048576"];
     let server = Server::start_with_open_files(&dir.path().join("data"), &settings, 512);
     assert_eq!(server.metric("process_max_fds"), 512);

@@ -46,7 +46,7 @@ fn the_page_is_what_the_server_prints() {
 /// prints the defaults and ends.
 #[test]
 fn the_page_lists_every_setting_in_force() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     std::fs::write(dir.path().join("basalt-data"), b"no directory").expect("the folder is ours");
     let output = basalt(&[
         "--set",

@@ -109,7 +109,7 @@ fn files(below: &Path) -> Vec<PathBuf> {
 /// new writes win there. A second import, a missing snapshot and a running server are refused.
 #[test]
 fn a_snapshot_moves_to_another_directory() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let (data, other, to) = (
         dir.path().join("data"),
         dir.path().join("other"),
@@ -185,7 +185,7 @@ fn a_snapshot_moves_to_another_directory() {
 /// is missing or too short, a manifest that is no manifest.
 #[test]
 fn damaged_files_are_neither_exported_nor_imported() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let (data, other, to) = (
         dir.path().join("data"),
         dir.path().join("other"),

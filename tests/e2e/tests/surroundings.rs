@@ -58,7 +58,7 @@ fn put_and_get(thrift: SocketAddr, row: &str) {
 /// directory, some of its files, and the setting.
 #[test]
 fn a_directory_of_others_is_refused_untouched() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let make = |name: &str, files: &[(&str, &str)]| {
         let path = dir.path().join(name);
         fs::create_dir(&path).expect("made");
@@ -111,7 +111,7 @@ fn a_directory_of_others_is_refused_untouched() {
 /// directory that does not exist.
 #[test]
 fn a_failed_start_leaves_nothing() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let data = dir.path().join("above/data");
     let run = |arguments: &[&str]| {
         Command::new(binary("basalt"))
@@ -153,7 +153,7 @@ fn a_failed_start_leaves_nothing() {
 /// SIGHUP, SIGUSR1, SIGUSR2 and SIGPIPE do not stop the server. All but SIGPIPE are logged.
 #[test]
 fn signals_that_mean_nothing_end_nothing() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let server = Server::start(&dir.path().join("data"), &[]);
     let names = ["HUP", "USR1", "USR2", "PIPE"];
     for name in names {
@@ -227,7 +227,7 @@ fn flooded(dir: &Path) -> (Child, SocketAddr) {
 /// Goal: a server whose log is not read stops in time.
 #[test]
 fn a_log_that_nobody_reads_does_not_delay_the_stop() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let (mut child, _) = flooded(&dir.path().join("data"));
     let unread = child.stderr.take().expect("piped");
     signal(child.id(), "TERM");
@@ -241,7 +241,7 @@ fn a_log_that_nobody_reads_does_not_delay_the_stop() {
 /// reports lost lines. After the reader has closed the pipe, calls and the stop work.
 #[test]
 fn a_log_that_nobody_reads_stops_no_call() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let (mut child, thrift) = flooded(&dir.path().join("data"));
     // The reader continues for a while.
     let mut log = BufReader::new(child.stderr.take().expect("piped"));
@@ -262,7 +262,7 @@ fn a_log_that_nobody_reads_stops_no_call() {
 /// With standard output and standard error closed or full, the server serves and stops cleanly.
 #[test]
 fn closed_and_full_outputs_are_survived() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let started = |script: &str, name: &str| {
         let log = dir.path().join(format!("{name}.log"));
         let child = Command::new("sh")
@@ -307,7 +307,7 @@ fn closed_and_full_outputs_are_survived() {
 /// again.
 #[test]
 fn a_deleted_lock_file_lets_no_second_server_in() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let data = dir.path().join("data");
     let first = Server::start(&data, &[]);
     put_and_get(first.thrift, "row");
@@ -389,7 +389,7 @@ fn set_modes(dir: &Path, dirs: u32, files: u32) {
 /// damaged log segment, a missing and an empty directory.
 #[test]
 fn a_read_only_copy_is_checked_and_findings_come_with_advice() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let data = dir.path().join("data");
     let server = Server::start(&data, &[]);
     put_and_get(server.thrift, "row");

@@ -234,7 +234,7 @@ fn directories_of_older_releases_are_opened() {
     for kept in KEPT {
         let name = kept.name;
         println!("{name}");
-        let below = tempfile::tempdir().expect("a temporary folder");
+        let below = basalt_test_support::tempdir().expect("a temporary folder");
         let data = unpack(name, below.path());
         let versions = |version_of: &Kept| {
             let manifests = files(&data, "MANIFEST-");
@@ -353,7 +353,7 @@ fn a_directory_of_a_newer_release_is_left_as_it_is() {
         ),
     ];
     for (make_newer, words) in cases {
-        let below = tempfile::tempdir().expect("a temporary folder");
+        let below = basalt_test_support::tempdir().expect("a temporary folder");
         let data = unpack(name, below.path());
         make_newer(&data);
         let before = contents(&data);

@@ -5,6 +5,7 @@
 //! | --- | --- |
 //! | [`programs`] | the workspace's programs, built if need be |
 //! | [`server`] | a running `basalt serve` in an empty directory, on ports the system chooses |
+//! | [`folder`] | folders for the data of tests |
 //! | [`process`] | signals, memory, waiting for a condition |
 //! | [`objects`] | a server of objects, as S3, whose faults are drawn from a seed |
 //! | [`oracle`] | a running HBase, and its Java program in `oracle/` |
@@ -13,6 +14,7 @@
 //! A machine may lack Java, Python, a compiler or the network. A test that needs one prints a line that
 //! begins with `not run:`, and the test is not run.
 
+pub mod folder;
 pub mod java;
 mod made;
 pub mod objects;
@@ -23,6 +25,7 @@ pub mod python;
 pub mod server;
 pub mod toolchain;
 
+pub use folder::tempdir;
 pub use java::JavaProgram;
 pub use oracle::Oracle;
 pub use process::{signal, until};

@@ -53,6 +53,8 @@ struct State {
 struct Shared {
     state: Mutex<State>,
     faults: Mutex<Faults>,
+    /// A part of names, and how many more objects with it are taken.
+    limit: Mutex<Option<(String, u64)>>,
     failed: AtomicU64,
     stop: AtomicBool,
 }
@@ -97,6 +99,7 @@ impl ObjectServer {
                 random: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1,
             }),
             faults: Mutex::default(),
+            limit: Mutex::default(),
             failed: AtomicU64::new(0),
             stop: AtomicBool::new(false),
         });
@@ -119,6 +122,21 @@ impl ObjectServer {
     /// Changes what goes wrong from now on.
     pub fn set_faults(&self, faults: Faults) {
         *locked(&self.shared.faults) = faults;
+    }
+
+    /// Refuses to take objects with this part in their names, after so many more.
+    pub fn limit(&self, part: &str, count: u64) {
+        *locked(&self.shared.limit) = Some((part.to_owned(), count));
+    }
+
+    /// Objects that are still taken of those with a limit.
+    pub fn left(&self) -> Option<u64> {
+        locked(&self.shared.limit).as_ref().map(|(_, count)| *count)
+    }
+
+    /// Takes all objects again.
+    pub fn end_limit(&self) {
+        *locked(&self.shared.limit) = None;
     }
 
     /// Requests that have failed or were answered with something old.
@@ -318,6 +336,15 @@ fn tag(version: &Version) -> String {
 }
 
 fn put(shared: &Shared, request: &Request, name: &str, faults: &Faults) -> Answer {
+    if let Some((part, count)) = &mut *locked(&shared.limit)
+        && name.contains(part.as_str())
+    {
+        let Some(left) = count.checked_sub(1) else {
+            shared.note_failure();
+            return plain("503 Slow Down", Vec::new());
+        };
+        *count = left;
+    }
     let is_there = {
         let state = locked(&shared.state);
         let versions = state.objects.get(name);

@@ -20,7 +20,7 @@ pub(crate) struct Shared {
 }
 
 pub(crate) fn start(settings: &[&str]) -> Arc<Shared> {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let start = if crate::cluster::is_tested() {
         Server::start_before_another
     } else {
@@ -32,7 +32,7 @@ pub(crate) fn start(settings: &[&str]) -> Arc<Shared> {
 
 /// A server whose process may have that many open files.
 pub(crate) fn start_with_open_files(open_files: u32) -> Arc<Shared> {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let server = Server::start_with_open_files(&dir.path().join("data"), &[], open_files);
     Arc::new(Shared { server, _dir: dir })
 }
@@ -48,7 +48,7 @@ pub(crate) fn restarted_with_open_files(shared: Arc<Shared>, open_files: u32) ->
 
 /// A server whose wall clock follows the file `clock` in its folder; `None` without libfaketime.
 pub(crate) fn start_with_clock(set: &str) -> Option<Arc<Shared>> {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let clock = dir.path().join("clock");
     std::fs::write(&clock, set).expect("a file in a folder of ours");
     let server = Server::start_with_clock(&dir.path().join("data"), &[], &clock)?;

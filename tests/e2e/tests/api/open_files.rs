@@ -65,7 +65,7 @@ fn store_files_leave_descriptors_for_everything_else() {
 /// error has the numbers and the remedy.
 #[test]
 fn a_limit_that_is_too_small_is_refused_before_anything_is_written() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let data = dir.path().join("data");
     let refusal = Server::try_start_with_open_files(&data, &[], 175).expect_err("too few");
     for word in [

@@ -6,17 +6,20 @@
 //! many there are, from `BACKUP_SEED` on.
 
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use basalt_test_support::objects::{Faults, ObjectServer};
 use basalt_test_support::{Server, binary, serve, until};
 use serde_json::Value;
 
-use super::points::{lag, rows};
+use super::points::{as_time, lag, rows};
 use super::{SMALL, Writer, text};
 
 /// Restores of a seed, of the newest and to a position each.
 const ROUNDS: u64 = 5;
+
+/// What the names of pieces of the log have in common.
+const PIECES: &str = "/log/";
 
 /// The faults that are injected while rows are written and restored.
 const FAULTS: Faults = Faults {
@@ -107,7 +110,7 @@ fn a_faulty_store_loses_nothing() {
 fn of_seed(seed: u64) {
     let stored = Stored {
         store: ObjectServer::start(seed).expect("a port"),
-        dir: tempfile::tempdir().expect("a temporary folder"),
+        dir: basalt_test_support::tempdir().expect("a temporary folder"),
     };
     let url = format!("backup.url=\"{}\"", Stored::URL);
     let server = stored.start("leader", &[&url, "backup.interval_ms=4000"]);
@@ -157,6 +160,41 @@ fn of_seed(seed: u64) {
     of_standby(&standby, found);
     standby.kill();
     assert_eq!(rows(&stored.dir.path().join("standby")), found, "seed {seed}");
+}
+
+/// Goal: of a primary that dies when it has shipped the first of several pieces, the store promises no more
+/// than it has.
+#[test]
+fn the_first_of_several_pieces_promises_no_more_than_it_has() {
+    let stored = Stored {
+        store: ObjectServer::start(1).expect("a port"),
+        dir: basalt_test_support::tempdir().expect("a temporary folder"),
+    };
+    let url = format!("backup.url=\"{}\"", Stored::URL);
+    let server = stored.start("leader", &[&url]);
+    let writer = Writer::start(&server);
+    writer.wait_for(300);
+    until("the log is shipped", || lag(&server) < 3.0);
+
+    // Several segments wait for the store.
+    stored.store.limit(PIECES, 0);
+    writer.wait_for(writer.acknowledged() + 4000);
+    drop(writer);
+    let written = as_time(SystemTime::now());
+    stored.store.limit(PIECES, 1);
+    until("one piece is shipped", || stored.store.left() == Some(0));
+    server.kill();
+    stored.store.end_limit();
+    let list = stored.done(&["restore", "--list", "--from", Stored::URL]);
+    let end = list
+        .lines()
+        .last()
+        .and_then(|line| line.split_whitespace().nth(5));
+    let end = end.expect("a time");
+    assert!(
+        end < written.as_str(),
+        "all rows are from before {written}:\n{list}"
+    );
 }
 
 /// Waits until the standby has everything, and makes it the primary.

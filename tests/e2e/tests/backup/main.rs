@@ -175,7 +175,7 @@ fn ids(url: &str) -> Vec<String> {
 /// everything else that the server has; the second one copies little; old ones can be pruned.
 #[test]
 fn a_running_server_is_backed_up_and_restored() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let server = Server::start(&dir.path().join("data"), &SMALL);
     let (url, from) = (
         format!("file:{}/backups", dir.path().display()),
@@ -300,7 +300,7 @@ fn a_running_server_is_backed_up_and_restored() {
 /// same, with what is there. The rate is so low that the kill comes in between.
 #[test]
 fn a_backup_that_is_killed_is_none() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let data = dir.path().join("data");
     let server = Server::start(&data, &SMALL);
     let (url, from) = (
@@ -367,7 +367,7 @@ fn walk(dir: &Path) -> usize {
 /// that is killed is taken up; damage is named; encrypted backups have no rows in clear.
 #[test]
 fn faults_are_named() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let path = |name: &str| dir.path().join(name).display().to_string();
     let server = Server::start(&dir.path().join("data"), &SMALL);
     let (url, from) = (format!("file:{}", path("backups")), server.http.to_string());
@@ -498,7 +498,7 @@ fn damage_store_file(objects: &Path, at: &[&str]) -> String {
 /// Goal: users, tokens and keys are in a backup only where it is encrypted or that was said.
 #[test]
 fn secrets_are_not_copied_in_clear() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let data = dir.path().join("data");
     basalt_test_support::administer(&data, &["user", "create", "ann", "--superuser"], "a password\n");
     let server = Server::start(&data, &[]);
@@ -551,7 +551,7 @@ fn secrets_are_not_copied_in_clear() {
 #[test]
 fn families_are_left_out_with_every_byte() {
     const SECRET: &[u8] = b"a name that nobody else may read";
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let data = dir.path().join("data");
     let server = Server::start(&data, &[]);
     runtime().block_on(async {

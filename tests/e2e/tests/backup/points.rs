@@ -82,7 +82,7 @@ fn rows_at(url: &str, at: &str, data: &PathBuf) -> u64 {
 /// ids. Restores to times have what was acknowledged then, and nothing that was written later.
 #[test]
 fn every_point_is_a_prefix() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let (server, url) = shipping(dir.path(), &[]);
     let writer = Writer::start(&server);
     writer.wait_for(500);
@@ -155,7 +155,7 @@ fn every_point_is_a_prefix() {
 }
 
 /// RFC 3339 in UTC, by the shell: the standard library has no calendar.
-fn as_time(time: SystemTime) -> String {
+pub(super) fn as_time(time: SystemTime) -> String {
     let since = time.duration_since(SystemTime::UNIX_EPOCH).expect("after 1970");
     let stamp = format!("@{}.{:03}", since.as_secs(), since.subsec_millis());
     let output = std::process::Command::new("date")
@@ -169,7 +169,7 @@ fn as_time(time: SystemTime) -> String {
 /// backup; a restart goes on.
 #[test]
 fn a_store_that_was_away_is_caught_up() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let (server, url) = shipping(dir.path(), &[]);
     let writer = Writer::start(&server);
     writer.wait_for(300);
@@ -209,7 +209,7 @@ fn a_store_that_was_away_is_caught_up() {
 /// refused until the store has it.
 #[test]
 fn a_full_log_refuses_writes_if_set_so() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let more = ["backup.when_log_full=\"refuse\"", "backup.max_log_bytes=67108864"];
     let (server, _) = shipping(dir.path(), &more);
     let writer = Writer::start(&server);

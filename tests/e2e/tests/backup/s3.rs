@@ -124,7 +124,7 @@ fn backups_live_in_s3() {
     let Some(s3) = S3::start() else { return };
     s3.make_bucket("bucket");
     let (proxy, faults) = faulty_proxy(s3.address);
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let mut rows = Vec::new();
     for (name, endpoint) in [("plain", s3.address), ("faulty", proxy)] {
         let variables = [

@@ -44,7 +44,7 @@ impl Chromium {
             );
             return None;
         };
-        let profile = tempfile::tempdir().expect("a temporary folder");
+        let profile = basalt_test_support::tempdir().expect("a temporary folder");
         let mut child = Command::new("sh")
             .args(["-c", "exec \"$@\" 3<&0 4>&1 0</dev/null 1>/dev/null", "sh", name])
             .args([

@@ -81,7 +81,7 @@ fn pages_work_in_a_browser() {
     let Some(mut browser) = Chromium::start() else {
         return;
     };
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let server = Server::start(&dir.path().join("data"), &["slow_log.threshold_ms=0"]);
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     runtime.block_on(fill(&server));
@@ -193,7 +193,7 @@ fn an_incident_is_answered_within_two_clicks() {
     let Some(mut browser) = Chromium::start() else {
         return;
     };
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let server = Server::start(&dir.path().join("data"), &["slow_log.threshold_ms=5"]);
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     runtime.block_on(incident(&server));
@@ -253,7 +253,7 @@ fn the_overview_refreshes_in_place() {
     let Some(mut browser) = Chromium::start() else {
         return;
     };
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let server = Server::start(&dir.path().join("data"), &[]);
     browser.look("light", 1280, 400);
     browser.open(&format!("http://{}/", server.http));
@@ -286,7 +286,7 @@ fn the_map_is_usable_with_a_keyboard() {
     let Some(mut browser) = Chromium::start() else {
         return;
     };
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let server = Server::start(&dir.path().join("data"), &[]);
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     runtime.block_on(fill(&server));
@@ -349,7 +349,7 @@ fn ten_thousand_regions_are_shown_in_pages() {
     let Some(mut browser) = Chromium::start() else {
         return;
     };
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let server = Server::start(&dir.path().join("data"), &[]);
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     runtime.block_on(async {
@@ -415,7 +415,7 @@ fn our_own_form_is_not_taken_for_a_strangers() {
     let Some(mut browser) = Chromium::start() else {
         return;
     };
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let server = Server::start(&dir.path().join("data"), &["http.profiles=true"]);
     browser.open(&format!("http://{}/threads", server.http));
     browser.evaluate("document.querySelector('form').noValidate = true");

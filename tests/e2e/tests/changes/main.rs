@@ -35,7 +35,7 @@ struct Node {
 
 impl Node {
     fn start(settings: &[&str]) -> Self {
-        let dir = tempfile::tempdir().expect("a temporary folder");
+        let dir = basalt_test_support::tempdir().expect("a temporary folder");
         let server = Server::start_as_set(&dir.path().join("data"), settings);
         let (main, http) = (server.thrift, server.http);
         let runtime = Runtime::new().expect("a runtime");

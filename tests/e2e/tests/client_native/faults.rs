@@ -20,7 +20,7 @@ fn hbase_client_3_0_0_beta_1_survives_faults() {
 
 fn survives(client: Option<JavaProgram>) {
     let Some(client) = client else { return };
-    let below = tempfile::tempdir().expect("a temporary folder");
+    let below = basalt_test_support::tempdir().expect("a temporary folder");
     let (server, _) = Server::start_ephemeral(below.path(), &[]);
     let output = client
         .java()

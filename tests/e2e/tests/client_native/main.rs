@@ -39,7 +39,7 @@ type Explained = (&'static str, &'static str, &'static str);
 
 /// Runs `ask` with a server on an empty directory.
 fn with_server(ask: impl FnOnce(&Server, &Path)) {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let server = Server::start(&dir.path().join("data"), &[]);
     ask(&server, dir.path());
     server.stop();
@@ -64,7 +64,7 @@ fn with_hbase(ask: impl FnOnce(&mut Oracle, &Path)) {
     }
     let Some(hbase) = hbase.as_mut() else { return };
     hbase.drop_all().expect("tables of an earlier tour are dropped");
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     ask(hbase, dir.path());
 }
 

@@ -19,7 +19,7 @@ fn tools() {
     let Some(client) = JavaProgram::find("e2e/clients/mapreduce") else {
         return;
     };
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     // The folder of the files for bulk loads, which the server reads itself.
     let loads = format!("bulkload.directories=[\"{}\"]", dir.path().display());
     let server = Server::start(&dir.path().join("data"), &[&loads]);

@@ -34,7 +34,7 @@ impl Secured {
 
     /// A server whose certificate has these names.
     fn named(names: &str, settings: &[&str]) -> Self {
-        let dir = tempfile::tempdir().expect("a temporary folder");
+        let dir = basalt_test_support::tempdir().expect("a temporary folder");
         let secured = Self { server: None, dir };
         secured.basalt(&["certificate", "create", "--name", names], "");
         secured.basalt(&["user", "create", "ada", "--superuser"], "open sesame\n");
@@ -697,7 +697,7 @@ fn protections_that_do_not_fit() {
     let answer = commands.ask("meta");
     assert!(answer.contains("No common protection layer"), "{answer}");
 
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let open = Server::start(&dir.path().join("data"), &[]);
     let port = open.thrift.port().to_string();
     let site = secured.site("strict-site", &quick);

@@ -78,7 +78,7 @@ fn hbase_gives_the_recorded_answers_about_quotas() {
     let Some(mut hbase) = Oracle::start_with(&["hbase.quota.enabled=true"]) else {
         return;
     };
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let port = hbase.zookeeper_port().expect("it has started");
     let output = run(&shell, port, dir.path(), QUOTA_COMMANDS);
     is_recorded_in(

@@ -17,7 +17,7 @@ fn tours(language: Language, transports: &[&str], protocols: &[&str]) {
     let Some(client) = Client::new(language) else {
         return;
     };
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let server = Server::start(&dir.path().join("data"), &[]);
     let tours = |service, transport| {
         let address = match transport {
@@ -71,7 +71,7 @@ fn logs_in(language: Language) {
     let Some(client) = Client::new(language) else {
         return;
     };
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let data = dir.path().join("data");
     let to = dir.path().to_str().expect("a readable path");
     let names = ["certificate", "create", "--name", "localhost,127.0.0.1"];

@@ -58,7 +58,7 @@ fn all_queries() -> Vec<Query> {
 }
 
 fn scrape_under_load() -> Scrape {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let data = dir.path().join("data");
     make_certificate(&data);
     let store = format!("backup.url=\"file:{}/backups\"", dir.path().display());
@@ -115,7 +115,7 @@ fn make_certificate(data: &Path) {
 
 /// The metrics that only an ephemeral server has.
 fn metrics_of_tests() -> String {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let (server, _) = Server::start_ephemeral(dir.path(), &[]);
     let text = server.http_get("/metrics");
     server.stop();
@@ -308,7 +308,7 @@ fn the_page_on_metrics_is_complete_and_true() {
 /// The committed dashboards equal the generator's output, so neither was edited without the other.
 #[test]
 fn the_dashboards_are_what_the_generator_writes() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let run = Command::new("python3")
         .arg(workspace().join("grafana/generator"))
         .arg("--out")
@@ -354,7 +354,7 @@ fn the_dashboards_are_what_the_generator_writes() {
 /// runs fire at once, so that the dashboards' marks have something to show.
 #[test]
 fn every_query_has_a_result_in_prometheus() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     // Few, so that calls are held back.
     let store = format!("backup.url=\"file:{}/backups\"", dir.path().display());
     let settings = [

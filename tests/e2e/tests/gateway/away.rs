@@ -11,7 +11,7 @@ use super::{Pair, client, create_table, exception, gateway, halt, put, wait};
 /// so at once when it is killed, and goes on when it is back. It is never restarted.
 #[test]
 fn check_32_the_cluster_comes_and_goes() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let address = free_address();
     let listen = format!("server.listen=\"{address}\"");
     let start = || {

@@ -12,7 +12,7 @@ use super::{client, create_table, exception, gateway, put, wait};
 
 /// A cluster that is reached through a proxy alone, and a gateway to it.
 fn behind_proxy(settings: &[&str]) -> (Server, Server, Proxy, tempfile::TempDir) {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let proxy = Proxy::start();
     let advertise = format!("server.advertise=\"{}\"", proxy.address);
     let cluster = Server::start(&dir.path().join("cluster"), &[&advertise]);

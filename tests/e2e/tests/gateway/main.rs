@@ -28,7 +28,7 @@ struct Pair {
 impl Pair {
     /// Starts both with these settings. The cluster has a table `t` with family `f`.
     fn start(of_gateway: &[&str], of_cluster: &[&str]) -> Self {
-        let dir = tempfile::tempdir().expect("a temporary folder");
+        let dir = basalt_test_support::tempdir().expect("a temporary folder");
         let cluster = Server::start(&dir.path().join("cluster"), of_cluster);
         create_table(cluster.thrift);
         let gateway = gateway(dir.path(), cluster.thrift, of_gateway);

@@ -12,7 +12,7 @@ use super::{Pair, client, create_table, exception, put, wait};
 /// Goal: a start that cannot be right ends with a sentence that names the setting and the remedy.
 #[test]
 fn wrong_starts_say_why() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let refused = |key: &str, settings: &[&str]| {
         let started = Server::try_start_gateway(&dir.path().join("gateway"), key, settings);
         started.map(drop).unwrap_err()
@@ -62,7 +62,7 @@ fn wrong_starts_say_why() {
 /// Goal: tables of a data directory are not hidden by a gateway that is started on it.
 #[test]
 fn a_directory_with_tables_is_refused() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let data = dir.path().join("data");
     let server = Server::start(&data, &[]);
     create_table(server.thrift);

@@ -55,7 +55,7 @@ fn started(dir: &tempfile::TempDir, settings: &[&str]) -> Server {
 /// treat both as the same origin. Only `Host` shows the difference.
 #[test]
 fn a_rebound_name_reads_nothing() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let server = started(&dir, &[]);
     for path in PATHS {
         for method in ["GET", "POST", "PUT", "OPTIONS"] {
@@ -95,7 +95,7 @@ fn a_rebound_name_reads_nothing() {
 /// A scrape by host name works if `http.allowed_hosts` has the name; other names are refused.
 #[test]
 fn allowed_names_are_answered() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let server = started(&dir, &["http.allowed_hosts=[\"basalt\", \"DB1.example.org\"]"]);
     for (host, status) in [
         ("basalt:9095", 200),
@@ -122,7 +122,7 @@ fn allowed_names_are_answered() {
 /// from our own pages are served.
 #[test]
 fn cross_site_requests_are_refused() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let server = started(&dir, &[]);
     let own = format!("Host: 127.0.0.1:{}\r\n", server.http.port());
     for path in PATHS {
@@ -168,7 +168,7 @@ fn cross_site_requests_are_refused() {
 /// The headers of every reply forbid browsers to frame it, to guess its type and to embed it.
 #[test]
 fn every_answer_says_what_browsers_may_do() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let server = started(&dir, &[]);
     for path in PATHS {
         for host in ["127.0.0.1", "evil.example"] {
@@ -191,7 +191,7 @@ fn every_answer_says_what_browsers_may_do() {
 /// A server that is open to strangers, or a rehearsal, has a notice on its pages and in its log.
 #[test]
 fn every_page_says_who_reaches_the_server() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let is_page = |path: &&str| {
         let others = [
             "/api/", "/assets/", "/metrics", "/healthz", "/readyz", "/thrift", "/debug/", "/nothing",

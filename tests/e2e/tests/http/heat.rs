@@ -33,7 +33,7 @@ fn row(start: &str, total: f64) -> (String, f64) {
 /// Reads, writes and bytes of every kind of call are where they belong.
 #[test]
 fn requests_are_in_the_picture() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let server = Server::start(&dir.path().join("data"), &[]);
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     runtime.block_on(async {
@@ -149,7 +149,7 @@ fn requests_are_in_the_picture() {
 /// Bad parameters are refused by name; without memory there is no visualiser, and requests go on.
 #[test]
 fn a_visualiser_can_be_refused_and_switched_off() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let server = Server::start(&dir.path().join("data"), &["key_visualizer.bytes=0"]);
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     runtime.block_on(async {
@@ -208,7 +208,7 @@ fn a_visualiser_can_be_refused_and_switched_off() {
 /// its table; a new table of a dropped one's name has none of its load.
 #[test]
 fn all_tables_are_on_one_map_also_after_a_restart() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let data = dir.path().join("data");
     let server = Server::start(&data, &[]);
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");

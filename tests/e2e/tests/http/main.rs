@@ -27,7 +27,7 @@ fn is_unknown_method<E: std::error::Error>(error: &CallError<E>) -> bool {
 /// call says it.
 #[test]
 fn each_path_is_one_service() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let server = Server::start(&dir.path().join("data"), &[]);
     let mut http = Http::connect(server.http);
     for path in ["/thrift2", "/"] {
@@ -90,7 +90,7 @@ fn each_path_is_one_service() {
 /// The protocol is found from the bytes; an answer in binary is always strict.
 #[test]
 fn both_protocols_are_found() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let server = Server::start(&dir.path().join("data"), &[]);
     let mut http = Http::connect(server.http);
     http.call_compact("/thrift2", &create("t")).expect("compact");
@@ -118,7 +118,7 @@ fn both_protocols_are_found() {
 /// A scanner opened over HTTP goes on over any HTTP connection, and over none of the main port's.
 #[test]
 fn a_scanner_outlives_the_connection_that_opened_it() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let server = Server::start(&dir.path().join("data"), &["scanner.max_http_sessions=2"]);
     let fresh = || Http::connect(server.http);
     fresh().call("/thrift2", &create("t")).expect("a good table");
@@ -166,7 +166,7 @@ fn a_scanner_outlives_the_connection_that_opened_it() {
 /// A request that is no call gets an HTTP status and a text; the server goes on.
 #[test]
 fn errors_of_http_say_what_is_wrong() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let settings = ["server.max_message_bytes=4096", "server.message_timeout_ms=1000"];
     let server = Server::start(&dir.path().join("data"), &settings);
     let fresh = || Http::connect(server.http);
@@ -258,7 +258,7 @@ fn errors_of_http_say_what_is_wrong() {
 /// A message with a header is answered in Thrift, whatever is wrong with the rest.
 #[test]
 fn errors_of_thrift_are_answered_in_thrift() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let server = Server::start(&dir.path().join("data"), &[]);
     let mut http = Http::connect(server.http);
     let mut message = Vec::new();
@@ -288,7 +288,7 @@ fn errors_of_thrift_are_answered_in_thrift() {
 /// Requests sent together are answered in order, and the connection goes on.
 #[test]
 fn requests_may_be_pipelined() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let server = Server::start(&dir.path().join("data"), &[]);
     let mut http = Http::connect(server.http);
     let mut together = Vec::new();
@@ -317,7 +317,7 @@ fn requests_may_be_pipelined() {
 /// Beyond the limit a connection is closed at once; an end of another makes room.
 #[test]
 fn connections_are_limited() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let server = Server::start(&dir.path().join("data"), &["http.max_connections=2"]);
     let mut first = Http::connect(server.http);
     assert_eq!(first.ask("GET", "/healthz", "", b"").status, 200);
@@ -345,7 +345,7 @@ fn connections_are_limited() {
 /// bound by default.
 #[test]
 fn idle_connections_live_as_long_as_configured() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let server = Server::start(&dir.path().join("data"), &["server.idle_timeout_ms=300"]);
     let mut fresh = Http::connect(server.http);
     assert!(fresh.answer().is_none(), "closed without a word");

@@ -43,7 +43,7 @@ fn schema(name: &str) -> TableSchema {
 /// fresh server, and one whose flushes are paused.
 #[test]
 fn the_overview_begins_with_a_verdict() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let server = Server::start(&dir.path().join("data"), &[]);
     let text = page(&server, "/");
     let data_dir = dir.path().join("data");
@@ -82,7 +82,7 @@ fn the_overview_begins_with_a_verdict() {
 /// Goal: a rehearsal shows the load, the waits and the regions of each virtual server.
 #[test]
 fn a_rehearsal_shows_its_servers() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let settings = ["rehearsal.servers=2", "rehearsal.requests_per_second=100"];
     let server = Server::start(&dir.path().join("data"), &settings);
     runtime().block_on(async {
@@ -115,7 +115,7 @@ fn a_rehearsal_shows_its_servers() {
 /// moves, a hot row, deleted rows, a schema with too many families.
 #[test]
 fn findings_are_said_in_words() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let (server, _) = Server::start_ephemeral(dir.path(), &[]);
     let open_column = || -> u64 {
         let data: serde_json::Value =
@@ -204,7 +204,7 @@ fn findings_are_said_in_words() {
 /// Goal: rows can be looked at, with keys by their layout, and the same scan is there for other clients.
 #[test]
 fn rows_are_browsed() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let server = Server::start(&dir.path().join("data"), &["slow_log.threshold_ms=0"]);
     runtime().block_on(async {
         let client = connect(&server).await;
@@ -291,7 +291,7 @@ fn rows_are_browsed() {
 /// Goal: a region's number in the log leads to its page.
 #[test]
 fn a_region_is_found_by_its_number() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let server = Server::start(&dir.path().join("data"), &[]);
     runtime().block_on(async {
         let client = connect(&server).await;

@@ -148,7 +148,7 @@ fn check(path: &str, answer: &Answer) {
 /// Every page is whole, and shows hostile names as text.
 #[test]
 fn every_page_is_whole_and_escaped() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let server = filled(&dir, &["slow_log.threshold_ms=0"]);
     let (region, file) = region_and_file(&server);
     let hostile_region = links(&page(&server, "/tables/t"), "/regions/")
@@ -210,7 +210,7 @@ fn every_page_is_whole_and_escaped() {
 /// The pages show the work of the server: calls, regions, files with their blocks, jobs, settings.
 #[test]
 fn pages_say_what_happened() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let server = filled(&dir, &["compaction.enabled=false"]);
     let overview = page(&server, "/");
     for expected in [
@@ -285,7 +285,7 @@ fn pages_say_what_happened() {
 /// A missing thing gets a page that says so; an invalid parameter is refused by name.
 #[test]
 fn missing_things_are_named() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let server = filled(&dir, &[]);
     let (region, _) = region_and_file(&server);
     for (path, status, word) in [
@@ -330,7 +330,7 @@ fn missing_things_are_named() {
 /// methods are not answered.
 #[test]
 fn looking_changes_nothing() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let server = filled(&dir, &[]);
     let (region, file) = region_and_file(&server);
     let files = || {
@@ -412,7 +412,7 @@ fn looking_changes_nothing() {
 /// A page has a bounded number of rows, and its links lead to the others, in the order that was asked for.
 #[test]
 fn long_lists_come_in_pages() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let server = Server::start(&dir.path().join("data"), &[]);
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     runtime.block_on(async {
@@ -470,7 +470,7 @@ fn long_lists_come_in_pages() {
 /// `/readyz` says why, line by line.
 #[test]
 fn readiness_has_reasons() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let server = Server::start(
         &dir.path().join("data"),
         &["disk.reserve_bytes=1152921504606846976"],
@@ -493,7 +493,7 @@ fn readiness_has_reasons() {
 /// metrics.
 #[test]
 fn tables_in_other_scripts_have_pages() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let server = Server::start(&dir.path().join("data"), &[]);
     let name = "\u{43f}\u{440}:\u{8868}_\u{e9}";
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");

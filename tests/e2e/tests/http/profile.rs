@@ -41,7 +41,7 @@ fn ask(server: &Server, method: &str, path: &str) -> Answer {
 /// which this process got no processor time is asked for again.
 #[test]
 fn a_profile_under_load_names_our_functions() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let server = Server::start(&dir.path().join("data"), &["http.profiles=true"]);
     Http::connect(server.http)
         .call("/thrift2", &create("t"))
@@ -70,7 +70,7 @@ fn a_profile_under_load_names_our_functions() {
 /// profile.
 #[test]
 fn a_profile_that_cannot_be_taken_says_why() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let server = Server::start(&dir.path().join("data"), &["http.profiles=true"]);
     for (parameters, says) in [
         (

@@ -48,7 +48,7 @@ fn links(page: &str) -> Vec<String> {
 /// its name. Method: a table is used and dropped, and every link of the pages is followed.
 #[test]
 fn links_never_lead_to_dropped_tables() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let server = Server::start(
         &dir.path().join("data"),
         &["slow_log.threshold_ms=0", "slow_log.large_bytes=0"],
@@ -95,7 +95,7 @@ fn links_never_lead_to_dropped_tables() {
 /// Tables are listed by load, the busiest first, and not by name.
 #[test]
 fn the_busiest_table_comes_first() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let server = Server::start(&dir.path().join("data"), &[]);
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     runtime.block_on(async {
@@ -143,7 +143,7 @@ fn figure(page: &str, name: &str) -> u64 {
 /// shows the values of the metrics.
 #[test]
 fn the_figures_of_the_block_cache_add_up() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let server = Server::start(&dir.path().join("data"), &["compaction.enabled=false"]);
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     runtime.block_on(async {

@@ -97,7 +97,7 @@ fn port(server: &Server, message: &[u8]) -> SocketAddr {
 #[test]
 fn unread_answers_about_tables_stay_within_the_budget() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let runtime = tokio::runtime::Runtime::new().expect("threads can be had");
     let (server, client) = runtime.block_on(server_with_tables(dir.path()));
     let table = client.table("t0").expect("a name");

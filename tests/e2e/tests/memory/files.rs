@@ -77,7 +77,7 @@ fn a_server_outlives_a_lower_limit_of_open_files() {
 }
 
 async fn outlive() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let settings = ["memstore.flush_bytes=1MiB", "wal.segment_bytes=1MiB"];
     let server = Server::start(dir.path(), &settings);
     let address = server.thrift.to_string();
@@ -115,7 +115,7 @@ async fn outlive() {
 #[test]
 fn a_connection_waits_until_there_are_descriptors() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let server = Server::start(dir.path(), &[] as &[&str]);
     limit_files(&server, 1);
     // The kernel connects; the answer waits for the server.

@@ -84,7 +84,7 @@ async fn scan(table: Table) -> Result<u64, Error> {
 #[test]
 fn memory_stays_within_its_budget() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let budget = format!("memory.total_bytes={BUDGET_BYTES}");
     let server = Server::start(&dir.path().join("data"), &[&budget, "wal.sync=os"]);
     let address = server.thrift.to_string();
@@ -236,7 +236,7 @@ async fn read_row(address: String, row: &'static str, scans: bool) -> Result<usi
 #[test]
 fn large_rows_asked_for_at_once_stay_within_the_budget() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let runtime = tokio::runtime::Runtime::new().expect("threads can be had");
     let server = runtime.block_on(async {
         let (server, client) = start(dir.path()).await;
@@ -320,7 +320,7 @@ fn send_halves(address: SocketAddr, pause: Duration, stop: &AtomicBool) {
 #[test]
 fn messages_that_stop_half_way_lock_nobody_out() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let runtime = tokio::runtime::Runtime::new().expect("threads can be had");
     let (server, client) = runtime.block_on(start(dir.path()));
     let stop = Arc::new(AtomicBool::new(false));

@@ -79,7 +79,7 @@ fn senders(server: &Server) -> Vec<Sender> {
 #[test]
 fn a_message_has_one_deadline_in_every_protocol() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let limit = format!("server.message_timeout_ms={}", LIMIT.as_millis());
     let server = Server::start(&dir.path().join("data"), &[&limit]);
     let mut senders = senders(&server);
@@ -104,7 +104,7 @@ const CONNECTIONS: usize = 100;
 #[test]
 fn halves_of_messages_are_in_the_memory_for_calls() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let server = Server::start(&dir.path().join("data"), &["memory.total_bytes=128MiB"]);
     let packet = [&zookeeper_session()[..], &framed(&vec![0; HALF])[..HALF]].concat();
     let head = format!(

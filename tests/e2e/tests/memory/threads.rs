@@ -32,7 +32,7 @@ struct Place {
 
 impl Place {
     fn new() -> Self {
-        let dir = tempfile::tempdir().expect("a temporary folder");
+        let dir = basalt_test_support::tempdir().expect("a temporary folder");
         let program = dir.path().join("basalt");
         std::fs::copy(binary("basalt"), &program).expect("the binary was built");
         for path in [dir.path(), &program] {

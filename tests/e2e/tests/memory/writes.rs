@@ -51,7 +51,7 @@ async fn writes(table: &Table, number: usize) {
 #[test]
 fn a_small_put_of_long_keys_is_refused_before_its_cells_are_made() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let runtime = tokio::runtime::Runtime::new().expect("threads can be had");
     let (server, client) = runtime.block_on(start(dir.path()));
     runtime.block_on(async {

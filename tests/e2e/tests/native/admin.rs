@@ -32,7 +32,7 @@ fn switch(admin: &mut Client, enabled: bool) -> bool {
 /// The status lists the endpoints that every region has, as HBase lists those that are loaded.
 #[test]
 fn the_status_lists_the_endpoints() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = basalt_test_support::tempdir().unwrap();
     let server = Server::start(&dir.path().join("data"), &[]);
     let mut master = Client::connect(&server, "MasterService");
     let call = GetClusterStatusRequest::default();
@@ -46,7 +46,7 @@ fn the_status_lists_the_endpoints() {
 /// A compaction that was requested shows in the region's state until it is done.
 #[test]
 fn a_requested_compaction_shows_until_it_is_done() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = basalt_test_support::tempdir().unwrap();
     let server = Server::start(&dir.path().join("data"), &[]);
     create(&server, "t");
     let region = region(&server, "t");

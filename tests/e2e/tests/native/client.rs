@@ -176,7 +176,7 @@ pub(crate) fn create_split(server: &Server, table: &str, splits: &[&str]) {
 
 /// A server with the table `t` of one region, that region, and a client. The folder has the data.
 pub(crate) fn start_with_table(settings: &[&str]) -> (TempDir, Server, RegionSpecifier, Client) {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = basalt_test_support::tempdir().unwrap();
     let server = Server::start(&dir.path().join("data"), settings);
     create(&server, "t");
     let region = region(&server, "t");

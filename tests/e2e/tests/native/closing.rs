@@ -11,7 +11,7 @@ const STILL_SENT: usize = 32 << 20;
 /// the socket would be reset: the client could neither send the rest nor read the refusal.
 #[test]
 fn a_refusal_reaches_a_client_that_still_sends() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = basalt_test_support::tempdir().unwrap();
     let server = Server::start(&dir.path().join("data"), &[]);
     let rest = vec![0; STILL_SENT];
     let unknown_service = {

@@ -32,7 +32,7 @@ fn with_compressor(class: &str) -> ConnectionHeader {
 #[test]
 fn cell_blocks_are_compressed_in_both_directions() {
     const LARGE: usize = 400_000;
-    let dir = tempfile::tempdir().unwrap();
+    let dir = basalt_test_support::tempdir().unwrap();
     let server = Server::start(&dir.path().join("data"), &[]);
     create(&server, "t");
     let region = region(&server, "t");
@@ -91,7 +91,7 @@ fn cell_blocks_are_compressed_in_both_directions() {
 /// compressor. What one has written the others read.
 #[test]
 fn cells_travel_in_the_form_of_every_codec() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = basalt_test_support::tempdir().unwrap();
     let server = Server::start(&dir.path().join("data"), &[]);
     create(&server, "t");
     let region = region(&server, "t");
@@ -176,7 +176,7 @@ fn cells_travel_in_the_form_of_every_codec() {
 /// memory fail their calls. The server allocates no more than the limit for them.
 #[test]
 fn compressed_blocks_are_unpacked_within_limits() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = basalt_test_support::tempdir().unwrap();
     let server = Server::start(
         &dir.path().join("data"),
         &["memory.total_bytes=134217728", "server.max_message_bytes=4000000"],

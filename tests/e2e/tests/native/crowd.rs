@@ -50,7 +50,7 @@ fn idle_native_connections_cost_little() {
         println!("not run: this machine allows fewer than {CONNECTIONS} open files");
         return;
     }
-    let dir = tempfile::tempdir().unwrap();
+    let dir = basalt_test_support::tempdir().unwrap();
     let server = Server::start(&dir.path().join("data"), &[]);
     let served = |_| {
         let mut client = Client::connect(&server, "MasterService");

@@ -96,7 +96,7 @@ fn start(server: &Server) -> Aggregates {
 /// The totals of longs are HBase's: values that are not eight bytes count as rows and nothing else.
 #[test]
 fn longs_are_added_up_as_hbase_does() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = basalt_test_support::tempdir().unwrap();
     let server = Server::start(&dir.path().join("data"), &[]);
     let mut table = start(&server);
     let both = columns(&["a", "b"]);
@@ -135,7 +135,7 @@ fn longs_are_added_up_as_hbase_does() {
 
 #[test]
 fn doubles_and_decimals_are_added_up() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = basalt_test_support::tempdir().unwrap();
     let server = Server::start(&dir.path().join("data"), &[]);
     let mut table = start(&server);
     for (row, double, unscaled) in [("1", 0.5_f64, 1_005_i16), ("2", -2.0, 1_015)] {
@@ -160,7 +160,7 @@ fn doubles_and_decimals_are_added_up() {
 /// An aggregate over more cells than one part holds sees each row once.
 #[test]
 fn a_long_aggregate_is_read_in_parts() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = basalt_test_support::tempdir().unwrap();
     let server = Server::start(&dir.path().join("data"), &["scanner.fetch_max_bytes=65536"]);
     let mut table = start(&server);
     let pad = vec![7; 200_000];
@@ -174,7 +174,7 @@ fn a_long_aggregate_is_read_in_parts() {
 /// Each refusal has HBase's class and text, and the connection goes on.
 #[test]
 fn unknown_endpoints_are_refused_with_hbase_texts() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = basalt_test_support::tempdir().unwrap();
     let server = Server::start(&dir.path().join("data"), &[]);
     let mut table = start(&server);
     let (region, client) = (table.region.clone(), &mut table.client);
@@ -263,7 +263,7 @@ fn rows_of(mutations: Vec<MutationProto>) -> MutateRowsRequest {
 /// A call writes all of its rows, which are of one region, or none, and each refusal is HBase's.
 #[test]
 fn rows_of_a_region_are_mutated_together() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = basalt_test_support::tempdir().unwrap();
     let server = Server::start(&dir.path().join("data"), &[]);
     create_split(&server, "t", &["m"]);
     let region = region(&server, "t");
@@ -325,7 +325,7 @@ fn rows_of_a_region_are_mutated_together() {
 /// see them.
 #[test]
 fn endpoints_are_called_in_a_batch() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = basalt_test_support::tempdir().unwrap();
     let server = Server::start(&dir.path().join("data"), &[]);
     let mut table = start(&server);
     let request = AggregateRequest::default();
@@ -423,7 +423,7 @@ fn rows_from_m(server: &Server) -> Rows {
 #[test]
 fn conditions_of_several_rows_decide_together() {
     use CompareType::{Equal, Greater};
-    let dir = tempfile::tempdir().unwrap();
+    let dir = basalt_test_support::tempdir().unwrap();
     let server = Server::start(&dir.path().join("data"), &[]);
     let mut rows = rows_from_m(&server);
     let put = |row: &str, value: &[u8]| inline(MutationType::Put, row, "q", value);
@@ -454,7 +454,7 @@ fn conditions_of_several_rows_decide_together() {
 /// Conditions that cannot be tested are refused, and nothing is applied.
 #[test]
 fn bad_conditions_of_mutate_rows_are_refused() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = basalt_test_support::tempdir().unwrap();
     let server = Server::start(&dir.path().join("data"), &[]);
     let mut rows = rows_from_m(&server);
     let of_family = |family: &'static str| Condition {
@@ -486,7 +486,7 @@ fn bad_conditions_of_mutate_rows_are_refused() {
 /// Increments and appends are applied with the puts, once for each nonce of a call.
 #[test]
 fn rows_are_incremented_together() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = basalt_test_support::tempdir().unwrap();
     let server = Server::start(&dir.path().join("data"), &[]);
     let mut rows = rows_from_m(&server);
     let mutations = vec![

@@ -13,7 +13,7 @@ use super::requests::{action, get, inline, multi, mutate, value_of};
 
 /// An ephemeral server with the tables `t`, whose row `a` has 1 in `f:q`, and `other`; and a client.
 fn start() -> (TempDir, Server, RegionSpecifier, Client) {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = basalt_test_support::tempdir().unwrap();
     let (server, _) = Server::start_ephemeral(dir.path(), &[]);
     create(&server, "t");
     create(&server, "other");

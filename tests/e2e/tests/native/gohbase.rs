@@ -223,7 +223,7 @@ fn finished(master: &mut Gohbase, id: Option<u64>) {
 
 #[test]
 fn rows() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = basalt_test_support::tempdir().unwrap();
     let server = Server::start(&dir.path().join("data"), &[]);
     create(&mut Gohbase::connect(&server, "MasterService"));
     let client = &mut Gohbase::connect(&server, "ClientService");
@@ -382,7 +382,7 @@ fn scan(client: &mut Gohbase, regions: &[RegionSpecifier]) {
 
 #[test]
 fn master() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = basalt_test_support::tempdir().unwrap();
     let server = Server::start(&dir.path().join("data"), &[]);
     let master = &mut Gohbase::connect(&server, "MasterService");
     create(master);

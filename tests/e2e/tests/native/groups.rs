@@ -194,7 +194,7 @@ fn start(dir: &tempfile::TempDir) -> Server {
 #[test]
 fn conditions_compare_with_every_operator() {
     use CompareType::{Equal, Greater, GreaterOrEqual, Less, LessOrEqual, NoOp, NotEqual};
-    let dir = tempfile::tempdir().unwrap();
+    let dir = basalt_test_support::tempdir().unwrap();
     let server = start(&dir);
     create(&server, "t");
     let mut rig = Rig::connect(&server);
@@ -215,7 +215,7 @@ fn conditions_compare_with_every_operator() {
 #[test]
 fn conditions_compare_with_every_comparator() {
     use CompareType::{Equal, Less, NotEqual};
-    let dir = tempfile::tempdir().unwrap();
+    let dir = basalt_test_support::tempdir().unwrap();
     let server = start(&dir);
     create(&server, "t");
     let mut rig = Rig::connect(&server);
@@ -283,7 +283,7 @@ fn conditions_compare_with_every_comparator() {
 /// A filter sees the whole row; a time range hides cells from it and from a comparison.
 #[test]
 fn conditions_by_filter_and_in_a_time_range() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = basalt_test_support::tempdir().unwrap();
     let server = start(&dir);
     create(&server, "t");
     let mut rig = Rig::connect(&server);
@@ -319,7 +319,7 @@ fn conditions_by_filter_and_in_a_time_range() {
 /// Each kind of mutation with a condition, by Mutate; increments and appends return their cells.
 #[test]
 fn every_mutation_takes_a_condition() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = basalt_test_support::tempdir().unwrap();
     let server = start(&dir);
     create(&server, "t");
     let mut rig = Rig::connect(&server);
@@ -356,7 +356,7 @@ fn every_mutation_takes_a_condition() {
 /// the group, and their cells are in the first result.
 #[test]
 fn groups_are_atomic_and_return_their_counters() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = basalt_test_support::tempdir().unwrap();
     let server = start(&dir);
     create(&server, "t");
     let mut rig = Rig::connect(&server);
@@ -412,7 +412,7 @@ fn groups_are_atomic_and_return_their_counters() {
 /// or of a group without one. A condition of a group has its outcome in the group, as in HBase.
 #[test]
 fn outcomes_are_where_clients_read_them() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = basalt_test_support::tempdir().unwrap();
     let server = start(&dir);
     create(&server, "t");
     let mut rig = Rig::connect(&server);
@@ -453,7 +453,7 @@ fn outcomes_are_where_clients_read_them() {
 /// as of now, as in HBase.
 #[test]
 fn a_delete_of_a_column_ignores_the_timestamp_of_the_row() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = basalt_test_support::tempdir().unwrap();
     let server = start(&dir);
     create(&server, "t");
     let mut rig = Rig::connect(&server);
@@ -476,7 +476,7 @@ fn a_delete_of_a_column_ignores_the_timestamp_of_the_row() {
 /// HBase's `Delete.addFamily`.
 #[test]
 fn the_delete_of_a_family_replaces_deletes_before_it() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = basalt_test_support::tempdir().unwrap();
     let server = start(&dir);
     create(&server, "t");
     let mut rig = Rig::connect(&server);
@@ -506,7 +506,7 @@ fn the_delete_of_a_family_replaces_deletes_before_it() {
 /// A get of a batch reads its row as it was before the batch, but after increments before it.
 #[test]
 fn gets_of_a_batch_do_not_see_its_puts() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = basalt_test_support::tempdir().unwrap();
     let server = start(&dir);
     create(&server, "t");
     let mut rig = Rig::connect(&server);
@@ -536,7 +536,7 @@ fn gets_of_a_batch_do_not_see_its_puts() {
 /// A retry with the same nonce changes nothing and is answered with the present value.
 #[test]
 fn a_repeated_nonce_is_applied_once() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = basalt_test_support::tempdir().unwrap();
     let server = start(&dir);
     create(&server, "t");
     let mut rig = Rig::connect(&server);
@@ -583,7 +583,7 @@ fn a_repeated_nonce_is_applied_once() {
 /// The actions of a batch have nonces of their own.
 #[test]
 fn nonces_count_in_a_batch() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = basalt_test_support::tempdir().unwrap();
     let server = start(&dir);
     create(&server, "t");
     let mut rig = Rig::connect(&server);
@@ -607,7 +607,7 @@ fn nonces_count_in_a_batch() {
 /// the restart, finds it applied, also after a flush.
 #[test]
 fn an_increment_whose_answer_was_lost_is_applied_once() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = basalt_test_support::tempdir().unwrap();
     let server = start(&dir);
     create(&server, "t");
     let mut rig = Rig::connect(&server);

@@ -11,7 +11,7 @@ use super::client::{Client, SIMPLE, create, exception, header, region, specifier
 
 #[test]
 fn bad_greetings_are_refused_by_name() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = basalt_test_support::tempdir().unwrap();
     let server = Server::start(&dir.path().join("data"), &[]);
     for (sent, class) in [
         (&b"HBas\x01\x50"[..], "WrongVersionException"),
@@ -59,7 +59,7 @@ fn bad_greetings_are_refused_by_name() {
 /// open.
 #[test]
 fn questions_before_the_greeting_are_answered() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = basalt_test_support::tempdir().unwrap();
     let server = Server::start(&dir.path().join("data"), &[]);
     let mut registry = Client::silent(&server);
     registry.send(b"Regist");
@@ -151,7 +151,7 @@ fn bad_calls_are_refused_and_the_connection_lives() {
 /// ends, and the server keeps serving.
 #[test]
 fn a_frame_over_the_limit_is_refused_by_its_call() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = basalt_test_support::tempdir().unwrap();
     let server = Server::start(&dir.path().join("data"), &[]);
     create(&server, "t");
     let mut client = Client::connect(&server, "ClientService");

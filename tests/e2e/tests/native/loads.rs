@@ -72,7 +72,7 @@ fn uri(path: &Path) -> String {
 /// and the file is left where it was.
 #[test]
 fn files_are_loaded_as_the_tool_does_it() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = basalt_test_support::tempdir().unwrap();
     let data = dir.path().join("data");
     let source = dir.path().join("output");
     std::fs::create_dir(&source).unwrap();
@@ -123,7 +123,7 @@ fn files_are_loaded_as_the_tool_does_it() {
 /// as an endpoint of a region.
 #[test]
 fn files_are_loaded_through_the_endpoint_of_older_clients() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = basalt_test_support::tempdir().unwrap();
     let (source, server) = start(dir.path());
     create(&server, "t");
     let region = region(&server, "t");
@@ -183,7 +183,7 @@ fn files_are_loaded_through_the_endpoint_of_older_clients() {
 /// Each refusal has HBase's class and names the file; the connection goes on, and nothing is loaded.
 #[test]
 fn files_that_cannot_be_loaded_are_refused_by_name() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = basalt_test_support::tempdir().unwrap();
     let (source, server) = start(dir.path());
     create(&server, "t");
     let region = region(&server, "t");
@@ -260,7 +260,7 @@ fn files_that_cannot_be_loaded_are_refused_by_name() {
 /// A file that reaches beyond the region is answered as HBase does, so that the tool divides it.
 #[test]
 fn a_file_beyond_the_region_is_not_loaded() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = basalt_test_support::tempdir().unwrap();
     let (source, server) = start(dir.path());
     super::client::create_split(&server, "t", &["m"]);
     let last = region(&server, "t");
@@ -290,7 +290,7 @@ fn region_id(region: &RegionSpecifier) -> u64 {
 /// If that one comes first after all, it is loaded.
 #[test]
 fn a_region_that_is_split_before_a_load_is_not_served() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = basalt_test_support::tempdir().unwrap();
     let (source, server) = start(dir.path());
     create(&server, "busy");
     create(&server, "t");

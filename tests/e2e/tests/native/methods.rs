@@ -36,7 +36,7 @@ fn rows() -> Vec<(String, String, bool)> {
 /// no other is.
 #[test]
 fn the_page_says_which_methods_are_served() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = basalt_test_support::tempdir().unwrap();
     let server = Server::start(&dir.path().join("data"), &[]);
     let rows = rows();
     assert!(rows.len() > 100, "{} rows", rows.len());
@@ -58,7 +58,7 @@ fn the_page_says_which_methods_are_served() {
 
 /// A server with the tables `t` and `off`, of which the second is disabled, and the master.
 fn with_tables() -> (tempfile::TempDir, Server, Client) {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = basalt_test_support::tempdir().unwrap();
     let server = Server::start(&dir.path().join("data"), &[]);
     create_split(&server, "t", &["m"]);
     create(&server, "off");

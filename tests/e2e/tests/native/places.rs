@@ -145,7 +145,7 @@ fn unassigned(region: &RegionSpecifier) -> UnassignRegionRequest {
 /// the status follow.
 #[test]
 fn regions_move_between_the_servers_of_a_rehearsal() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = basalt_test_support::tempdir().unwrap();
     let server = Server::start(&dir.path().join("data"), &["rehearsal.servers=3"]);
     create_split(&server, "t", &["b", "c", "d", "e", "f"]);
     assert_eq!(servers_of(&server), "123123");
@@ -198,7 +198,7 @@ fn regions_move_between_the_servers_of_a_rehearsal() {
 /// One server has all regions: a move ends where it began, and the balancer finds nothing to do.
 #[test]
 fn with_one_server_nothing_moves() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = basalt_test_support::tempdir().unwrap();
     let server = Server::start(&dir.path().join("data"), &[]);
     create(&server, "t");
     let before = in_meta(&server, "server");
@@ -228,7 +228,7 @@ fn with_one_server_nothing_moves() {
 /// that do not fit its state are refused with HBase's classes.
 #[test]
 fn regions_are_unassigned_and_assigned() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = basalt_test_support::tempdir().unwrap();
     let server = Server::start(&dir.path().join("data"), &[]);
     create(&server, "t");
     let region = region(&server, "t");

@@ -32,7 +32,7 @@ fn limit(soft_limit: Option<u64>) -> SetQuotaRequest {
 /// A limit that a native client sets is the one that BasaltAdmin lists, until it is removed.
 #[test]
 fn limits_are_set_and_removed() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = basalt_test_support::tempdir().unwrap();
     let server = Server::start(&dir.path().join("data"), &[]);
     create(&server, "t");
     let mut master = Client::connect(&server, "MasterService");

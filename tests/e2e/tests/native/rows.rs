@@ -83,7 +83,7 @@ fn calls_in_flight_are_answered_by_their_ids() {
 /// others.
 #[test]
 fn actions_of_a_batch_fail_by_themselves() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = basalt_test_support::tempdir().unwrap();
     let server = Server::start(&dir.path().join("data"), &[]);
     create(&server, "t");
     let region = region(&server, "t");

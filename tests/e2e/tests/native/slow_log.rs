@@ -127,7 +127,7 @@ fn native_calls_are_in_the_slow_log() {
 /// The call of older clients and that of newer ones read the same entries, until they are cleared.
 #[test]
 fn old_and_new_calls_read_the_same_slow_log() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = basalt_test_support::tempdir().unwrap();
     let server = Server::start(&dir.path().join("data"), &["slow_log.large_bytes=1000"]);
     create(&server, "t");
     large_read(&server);

@@ -9,7 +9,7 @@ use super::client::{Client, create, failure_of, table_name};
 const TRACKER: &str = "hbase.store.file-tracker.impl";
 
 fn started() -> (tempfile::TempDir, Server) {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = basalt_test_support::tempdir().unwrap();
     let server = Server::start(&dir.path().join("data"), &[]);
     (dir, server)
 }

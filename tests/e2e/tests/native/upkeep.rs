@@ -10,7 +10,7 @@ use super::client::{Client, create, create_split, failure_of, region, specifier,
 use super::requests::{value_of, write};
 
 fn started() -> (tempfile::TempDir, Server) {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = basalt_test_support::tempdir().unwrap();
     let server = Server::start(&dir.path().join("data"), &[]);
     (dir, server)
 }

@@ -81,7 +81,7 @@ impl Session {
 
 #[test]
 fn the_nodes_name_this_server() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = basalt_test_support::tempdir().unwrap();
     let server = Server::start(&dir.path().join("data"), &[]);
     for has_read_only in [false, true] {
         let mut session = Session::open(&server, has_read_only);
@@ -115,7 +115,7 @@ fn the_nodes_name_this_server() {
 /// The nodes of the page's table "ZooKeeper nodes", and no others, are there below each base node.
 #[test]
 fn the_nodes_are_those_of_the_page() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = basalt_test_support::tempdir().unwrap();
     let server = Server::start(&dir.path().join("data"), &[]);
     create(&server, "t");
     let page = std::fs::read_to_string(workspace().join("docs/compatibility.md")).unwrap();
@@ -167,7 +167,7 @@ fn number(body: &[u8]) -> (usize, &[u8]) {
 /// The nodes contain the name and port of `server.advertise`, and so does `hbase:meta`.
 #[test]
 fn the_advertised_name_is_told() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = basalt_test_support::tempdir().unwrap();
     let settings = ["server.advertise=basalt.example:19090"];
     let server = Server::start(&dir.path().join("data"), &settings);
     let mut session = Session::open(&server, true);
@@ -210,7 +210,7 @@ fn word(server: &Server, word: &str) -> String {
 /// Every word of ZooKeeper 3.8 has its answer, or the sentence for one that is not in the whitelist.
 #[test]
 fn every_word_of_zookeeper_has_an_answer() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = basalt_test_support::tempdir().unwrap();
     let server = Server::start(&dir.path().join("data"), &[]);
     assert_eq!(word(&server, "ruok"), "imok");
     assert_eq!(word(&server, "ruok\n"), "imok");
@@ -301,7 +301,7 @@ fn every_word_of_zookeeper_has_an_answer() {
 /// The operations that Curator sends beside reads.
 #[test]
 fn curators_operations_are_answered() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = basalt_test_support::tempdir().unwrap();
     let server = Server::start(&dir.path().join("data"), &[]);
     let mut session = Session::open(&server, true);
     let text = |text: &str| [&(text.len() as u32).to_be_bytes()[..], text.as_bytes()].concat();
@@ -398,7 +398,7 @@ fn curators_operations_are_answered() {
 
 #[test]
 fn words_of_monitoring_and_packets_without_sense() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = basalt_test_support::tempdir().unwrap();
     let server = Server::start(&dir.path().join("data"), &[]);
     let mut socket = TcpStream::connect(server.thrift).unwrap();
     socket.write_all(b"ruok").unwrap();

@@ -218,7 +218,7 @@ fn forward(from: &TcpStream, to: &TcpStream, loses: Option<Arc<AtomicBool>>) {
 #[test]
 fn an_increment_whose_reply_is_lost_counts_once() {
     let proxy = Proxy::start();
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let advertise = format!("server.advertise=\"{}\"", proxy.address);
     let server = Server::start(&data(&dir), &[&advertise]);
     *proxy.target.lock().expect("no panics") = Some(server.thrift);

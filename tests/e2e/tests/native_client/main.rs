@@ -33,7 +33,7 @@ impl Rig {
     }
 
     fn start_with(change: impl FnOnce(&mut ClusterOptions)) -> Self {
-        let dir = tempfile::tempdir().expect("a temporary folder");
+        let dir = basalt_test_support::tempdir().expect("a temporary folder");
         let server = Server::start(&data(&dir), &[]);
         let runtime = Runtime::new().expect("a runtime");
         let mut options = options(&server);

@@ -142,7 +142,7 @@ fn kill_at_each_step(here: &Node, dir: &Path, to: &str) {
 #[test]
 fn a_table_moves_while_it_is_written_to_and_the_program_is_killed() {
     let (here, there) = (Node::start(&[]), Node::start(&[]));
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let dir = dir.path();
     create(&here);
     let scopes = (scope(&here, 0), scope(&here, 1));
@@ -213,7 +213,7 @@ fn a_table_moves_while_it_is_written_to_and_the_program_is_killed() {
 #[test]
 fn differences_are_named_and_end_the_switch() {
     let (here, there) = (Node::start(&[]), Node::start(&[]));
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let dir = dir.path();
     create(&here);
     let options = ["--to", &there.key(), "--no-back-peer", "--until", "catch-up"];
@@ -256,7 +256,7 @@ fn differences_are_named_and_end_the_switch() {
 #[test]
 fn refusals_name_the_thing_and_the_remedy() {
     let (here, mut there) = (Node::start(&[]), Node::start(&[]));
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let dir = dir.path();
     let to = there.key();
     let begin = |options: &[&str]| refused(&here, dir, &[&["--to", &to], options].concat());

@@ -38,7 +38,7 @@ fn a_read_only_interface_refuses_writes_and_scanners() {
 /// Check 31, on all three ports.
 #[test]
 fn pages_of_other_sites_can_do_nothing() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let port = free_port();
     let server = Server::start(
         &dir.path().join("data"),
@@ -132,7 +132,7 @@ fn the_main_port_speaks_all_protocols_at_once() {
 /// Rights and logins are those of every call.
 #[test]
 fn users_log_in_and_need_rights() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let data = dir.path().join("data");
     administer(&data, &["user", "create", "root", "--superuser"], "open sesame\n");
     administer(&data, &["user", "create", "eve"], "open sesame\n");

@@ -24,7 +24,7 @@ struct Started {
 
 impl Started {
     fn with(settings: &[&str]) -> Self {
-        let dir = tempfile::tempdir().expect("a temporary folder");
+        let dir = basalt_test_support::tempdir().expect("a temporary folder");
         let server = Server::start(&dir.path().join("data"), settings);
         let mut rest = Rest::connect(server.thrift);
         rest.create_table();

@@ -14,7 +14,7 @@ fn the_page_can_be_followed() {
     }
     let page =
         std::fs::read_to_string(workspace().join("docs/getting-started/rest.md")).expect("the page is there");
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let server = Server::start(&dir.path().join("data"), &[]);
     let mut script =
         "set -euo pipefail\ncurl() { command curl -sS --fail-with-body \"$@\"; echo; }\n".to_owned();

@@ -37,7 +37,10 @@ struct Node {
 
 impl Node {
     fn start(settings: &[&str]) -> Self {
-        Self::start_in(tempfile::tempdir().expect("a temporary folder"), settings)
+        Self::start_in(
+            basalt_test_support::tempdir().expect("a temporary folder"),
+            settings,
+        )
     }
 
     fn start_in(dir: TempDir, settings: &[&str]) -> Self {

@@ -19,7 +19,7 @@ fn try_follow(dir: &TempDir, leader: &Node) -> String {
 fn data_of_a_primary_is_not_replaced() {
     let leader = Node::start(&[]);
     leader.create("t");
-    let other = tempfile::tempdir().expect("a temporary folder");
+    let other = basalt_test_support::tempdir().expect("a temporary folder");
     Server::start(&other.path().join("data"), &[]).stop();
     let log = try_follow(&other, &leader);
     assert!(

@@ -45,7 +45,7 @@ fn basalt(node: &Node, token: &Path, arguments: &[&str]) -> Result<String, Strin
 /// created later, and is promoted. Without the token it gets nothing.
 #[test]
 fn a_standby_with_users_follows_inside_tls() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let token = secured(&dir);
     let credentials = [
         format!("standby.token_file=\"{}\"", token.display()),
@@ -58,7 +58,7 @@ fn a_standby_with_users_follows_inside_tls() {
     let leader = Node::start_in(dir, &settings);
 
     let follow = format!("standby.follow=\"https://{}\"", leader.http);
-    let empty = tempfile::tempdir().expect("a temporary folder");
+    let empty = basalt_test_support::tempdir().expect("a temporary folder");
     let stranger = Server::try_start(&empty.path().join("data"), &[&follow, settings[1]]);
     let log = stranger.map(drop).expect_err("it has no login");
     assert!(log.contains("answers 401"), "{log}");

@@ -19,7 +19,7 @@ struct Shipping {
 
 impl Shipping {
     fn start(settings: &[&str]) -> Self {
-        let dir = tempfile::tempdir().expect("a temporary folder");
+        let dir = basalt_test_support::tempdir().expect("a temporary folder");
         let url = format!("file:{}/backups", dir.path().display());
         let ship = format!("backup.url=\"{url}\"");
         let settings: Vec<&str> = SMALL
@@ -72,7 +72,7 @@ fn promote(node: &Node) -> String {
 /// says how far behind it is; and it takes the place of a primary that is gone.
 #[test]
 fn a_standby_of_backups_takes_the_place_of_a_dead_primary() {
-    let keys = tempfile::tempdir().expect("a temporary folder");
+    let keys = basalt_test_support::tempdir().expect("a temporary folder");
     let key = keys.path().join("key");
     std::fs::write(&key, "5a".repeat(32)).expect("there is space");
     std::fs::set_permissions(&key, std::os::unix::fs::PermissionsExt::from_mode(0o600)).expect("it is ours");
@@ -206,7 +206,7 @@ fn backups_that_cannot_be_followed_are_refused() {
             Ok(_) => panic!("it started"),
             Err(log) => log,
         };
-    let empty = tempfile::tempdir().expect("a temporary folder");
+    let empty = basalt_test_support::tempdir().expect("a temporary folder");
     let nothing = format!("standby.follow=\"file:{}\"", leader.dir.path().display());
     let log = try_follow(&empty, &[&nothing]);
     assert!(

@@ -55,7 +55,7 @@ fn check_findings(json: &Value, confirmed: &[&str]) {
 /// Every setting of a family shows its effect in the server's counts, whichever interface asks.
 #[test]
 fn family_settings_show_in_the_servers_counts() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let server = Server::start(&dir.path().join("data"), &["block_cache.bytes=16777216"]);
     for api in ["thrift1", "thrift2"] {
         let out = dir.path().join(api);
@@ -126,7 +126,7 @@ fn family_settings_show_in_the_servers_counts() {
 /// Each way to store a relation gives the same answers, and takes the calls that its layout needs.
 #[test]
 fn relations_are_the_same_however_they_are_stored() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let server = Server::start(&dir.path().join("data"), &[]);
     for api in ["thrift1", "thrift2"] {
         let out = dir.path().join(api);
@@ -177,7 +177,7 @@ fn relations_are_the_same_however_they_are_stored() {
 /// same rows. No part makes a table that another one has kept.
 #[test]
 fn feeds_are_the_same_gathered_and_copied() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let server = Server::start(&dir.path().join("data"), &[]);
     let mut rows_read = Vec::new();
     for api in ["thrift1", "thrift2"] {
@@ -239,7 +239,7 @@ fn feeds_are_the_same_gathered_and_copied() {
 /// finds the rows that the load generator wrote over Thrift 1.
 #[test]
 fn the_application_is_the_same_over_both_interfaces() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let server = Server::start(&dir.path().join("data"), &[]);
     let small = [
         "twibase",
@@ -290,7 +290,7 @@ fn the_application_is_the_same_over_both_interfaces() {
 /// One command runs everything and writes one page; it leaves no table behind.
 #[test]
 fn the_whole_lab_is_one_report() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let server = Server::start(&dir.path().join("data"), &[]);
     let out = dir.path().join("report");
     for api in ["thrift1", "thrift2"] {
@@ -359,7 +359,7 @@ fn the_whole_lab_is_one_report() {
 /// Without a server the answer is one line.
 #[test]
 fn a_report_without_a_server_says_so() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let output = Command::new(binary("basalt-bench"))
         .args(["report", "--target", "127.0.0.1:1", "--out"])
         .arg(dir.path().join("report"))
@@ -383,7 +383,7 @@ fn twibase(server: &Server, arguments: &[&str]) -> Output {
 /// A person uses the application from a terminal.
 #[test]
 fn twibase_works_from_a_terminal() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let server = Server::start(&dir.path().join("data"), &[]);
     for (arguments, expected) in [
         (&["init", "--regions", "4"][..], "created 6 tables"),
@@ -435,7 +435,7 @@ fn twibase_works_from_a_terminal() {
 /// input is one line.
 #[test]
 fn twibase_refuses_what_does_not_fit() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let server = Server::start(&dir.path().join("data"), &[]);
     for arguments in [
         &["init"][..],

@@ -19,7 +19,7 @@ fn json(file: &Path) -> Value {
 /// the differences of the designs.
 #[test]
 fn hotspot_shows_which_design_is_hot() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let server = Server::start(&dir.path().join("data"), &[]);
     let out = dir.path().join("report");
     let small = ["hotspot", "--rows", "6000", "--regions", "4", "--threads", "2"];
@@ -91,7 +91,7 @@ fn hotspot_shows_which_design_is_hot() {
 /// Rows that were written and read over either interface make the same figures.
 #[test]
 fn hotspot_is_the_same_over_both_interfaces() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let server = Server::start(&dir.path().join("data"), &[]);
     let small = ["hotspot", "--rows", "6000", "--regions", "4", "--threads", "2"];
     let how = ["--designs", "salted,hashed,random,minute", "--range-reads", "1"];
@@ -153,7 +153,7 @@ fn hotspot_is_the_same_over_both_interfaces() {
 /// file has 120 flights, one for each minute from 2001-01-01 00:00 on.
 #[test]
 fn flights_of_a_file_are_verified() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let server = Server::start(&dir.path().join("data"), &[]);
     let flights = basalt_test_support::workspace().join("tests/e2e/tests/tools/flights.parquet");
     let flights = flights.to_str().expect("a path of letters");
@@ -221,7 +221,7 @@ fn flights_of_a_file_are_verified() {
 /// found and scanned, and the report says so.
 #[test]
 fn performance_evaluation_finds_what_it_wrote() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let server = Server::start(&dir.path().join("data"), &[]);
     let commands = [
         "sequentialWrite",
@@ -285,7 +285,7 @@ fn performance_evaluation_finds_what_it_wrote() {
 /// compared.
 #[test]
 fn ycsb_workloads_find_what_was_loaded() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let server = Server::start(&dir.path().join("data"), &[]);
     let small = [
         "--records",
@@ -365,7 +365,7 @@ fn ycsb_workloads_find_what_was_loaded() {
 /// With `dataintegrity=true` values that are not of their keys are found, over either interface.
 #[test]
 fn ycsb_checks_values_that_are_of_their_keys() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let server = Server::start(&dir.path().join("data"), &[]);
     let small = ["--records", "50", "--operations", "100", "--threads", "2"];
     for api in ["thrift1", "thrift2"] {
@@ -391,7 +391,7 @@ fn ycsb_checks_values_that_are_of_their_keys() {
 /// are found again.
 #[test]
 fn ids_show_order_against_spread() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let server = Server::start(&dir.path().join("data"), &[]);
     let out = dir.path().join("report");
     let small = [
@@ -481,7 +481,7 @@ fn comparisons(server: &Server, arguments: &[&str], out: &Path, calls: &[&str]) 
 /// Ready-made calls end well only if every reply is the one that is known; the echo is a process of its own.
 #[test]
 fn single_calls_are_compared_with_an_echo() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = basalt_test_support::tempdir().unwrap();
     let server = Server::start(&dir.path().join("data"), &[]);
     let calls = ["put-batch", "increment", "filtered-scan"];
     let arguments = ["--calls", "put-batch,increment,filtered-scan"];
@@ -497,7 +497,7 @@ fn single_calls_are_compared_with_an_echo() {
 /// refused with the one to use.
 #[test]
 fn single_calls_are_compared_over_native_rpc() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = basalt_test_support::tempdir().unwrap();
     let server = Server::start(&dir.path().join("data"), &[]);
     let calls = ["get", "put", "put-batch", "increment", "scan"];
     for inflight in ["1", "16"] {
@@ -520,7 +520,7 @@ fn single_calls_are_compared_over_native_rpc() {
 /// slowest. Method: the server and the echo, at a twentieth of the slower one's calls a second.
 #[test]
 fn sides_are_compared_under_one_load() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = basalt_test_support::tempdir().unwrap();
     let server = Server::start(&dir.path().join("data"), &[]);
     let arguments = [
         "roundtrip",
@@ -564,7 +564,7 @@ fn sides_are_compared_under_one_load() {
 /// Calls that are due are sent and answered, at half of the server's capacity, and none is left.
 #[test]
 fn calls_are_sent_when_they_are_due() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = basalt_test_support::tempdir().unwrap();
     let server = Server::start(&dir.path().join("data"), &[]);
     let arguments = [
         "overload",
@@ -626,7 +626,7 @@ fn long_run(server: &Server, out: &Path) -> Command {
 /// run.
 #[test]
 fn ctrl_c_ends_a_run_with_its_figures() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let server = Server::start(&dir.path().join("data"), &[]);
     let mut running = long_run(&server, &dir.path().join("report"))
         .spawn()
@@ -656,7 +656,7 @@ fn ctrl_c_ends_a_run_with_its_figures() {
 /// with 1, without a panic.
 #[test]
 fn closed_pipes_end_a_run_without_a_panic() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let server = Server::start(&dir.path().join("data"), &[]);
     for close_errors in [false, true] {
         let out = dir.path().join("report");

@@ -43,7 +43,7 @@ fn result<'a>(json: &'a Value, pattern: &str, layout: &str) -> &'a Value {
 /// much from one that reads what it returns.
 #[test]
 fn layouts_are_told_apart_on_a_rehearsal() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let settings = ["rehearsal.servers=4", "rehearsal.requests_per_second=20000"];
     let server = Server::start(&dir.path().join("data"), &settings);
     let (json, html) = measured(&server, "feed", &["--scale", "5"], &dir.path().join("feed"));
@@ -77,7 +77,7 @@ fn layouts_are_told_apart_on_a_rehearsal() {
 /// Goal: the other models run, on one process too, which the report says; tables are gone afterwards.
 #[test]
 fn all_models_run() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let server = Server::start(&dir.path().join("data"), &[]);
     for (name, layout, broken) in [
         ("documents", "salted", None),
@@ -132,7 +132,7 @@ fn pattern_of(model: &str) -> &'static str {
 /// code makes tables, writes and reads on an empty server.
 #[test]
 fn the_code_that_is_written_runs() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let server = Server::start(&dir.path().join("data"), &[]);
     let other = Server::start(&dir.path().join("other"), &[]);
     for name in ["documents", "feed", "sensors"] {
@@ -196,7 +196,7 @@ fn run_in_shell(server: &Server, script: &str, file: &Path, examples: &BTreeMap<
 /// Goal: `--rehearse` measures a server of its own, which presents itself as the model's cluster.
 #[test]
 fn a_rehearsal_needs_no_server() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let out = dir.path().join("out");
     let output = Command::new(binary("basalt-bench"))
         .args([
@@ -223,7 +223,7 @@ fn a_rehearsal_needs_no_server() {
 /// Goal: what is wrong in a model or an option is an error of the command line that names it.
 #[test]
 fn a_wrong_model_is_refused_by_line() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let feed = std::fs::read_to_string(model("feed")).expect("a model");
     let file = dir.path().join("own.toml");
     let refused = |text_of_model: &str, options: &[&str]| {

@@ -21,7 +21,7 @@ struct Secured {
 
 impl Secured {
     fn start(settings: &[&str]) -> Self {
-        let dir = tempfile::tempdir().expect("a temporary folder");
+        let dir = basalt_test_support::tempdir().expect("a temporary folder");
         let folder = dir.path().to_str().expect("a readable path").to_owned();
         let (data, other) = (dir.path().join("data"), dir.path().join("other"));
         let write = |name: &str, bytes: &[u8]| {
@@ -323,7 +323,7 @@ fn rights_of_single_cells_are_refused() {
             }
         }
     });
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let open = Server::start(&dir.path().join("data"), &[]);
     runtime.block_on(async {
         let registry = Registry::bootstrap(&open.thrift.to_string()).expect("an address");
@@ -475,7 +475,7 @@ fn the_table_of_rights_lists_what_is_true() {
         assert!(error.contains(words), "{command}: {error}");
     }
     // Where nobody has rights there is no such table.
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let open = Server::start(&dir.path().join("data"), &[]);
     let output = Command::new(binary("basalt-shell"))
         .args(["-e", "scan 'hbase:acl'", "--target", &open.thrift.to_string()])

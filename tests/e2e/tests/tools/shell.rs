@@ -42,7 +42,7 @@ fn without_times(stderr: &[u8]) -> String {
 /// Moving regions of a rehearsal, and quotas, with the words of HBase's shell.
 #[test]
 fn the_shell_rehearses_and_sets_quotas() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let server = Server::start(&dir.path().join("data"), &["rehearsal.servers=2"]);
     let regions = shell(&server, "create 't', 'f', SPLITS => ['m']\nlist_regions 't'");
     // The encoded name of the second region: what stands between the last two dots of its name.
@@ -89,7 +89,7 @@ fn the_shell_rehearses_and_sets_quotas() {
 /// Snapshots, with the words of HBase's shell.
 #[test]
 fn the_shell_takes_snapshots() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let server = Server::start(&dir.path().join("data"), &[]);
     for (commands, expected) in [
         (
@@ -165,7 +165,7 @@ fn the_shell_takes_snapshots() {
 /// keeps none of the others.
 #[test]
 fn the_shell_changes_all_tables_that_match() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let server = Server::start(&dir.path().join("data"), &[]);
     let states = "is_disabled 'a1'\nis_disabled 'a2'\nis_disabled 'n:a3'\nis_disabled 'ba'";
     let told = |commands: &str| -> Vec<String> {
@@ -214,7 +214,7 @@ fn the_shell_changes_all_tables_that_match() {
 /// The names that the shell shows are those that the server knows.
 #[test]
 fn the_shell_shows_filters_that_the_server_knows() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let server = Server::start(&dir.path().join("data"), &[]);
     let printed = shell(&server, "create 't', 'f'\nshow_filters");
     let names = printed.lines().filter(|line| line.ends_with("Filter"));
@@ -235,7 +235,7 @@ fn the_shell_shows_filters_that_the_server_knows() {
 /// error for an unknown namespace or compression lists the known ones.
 #[test]
 fn the_shell_takes_names_in_other_scripts() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let server = Server::start(&dir.path().join("data"), &[]);
     let table = "\u{43f}\u{440}:\u{8868}_\u{e9}";
     let printed = shell(
@@ -280,7 +280,7 @@ fn the_shell_takes_names_in_other_scripts() {
 /// Flushes and compactions of one region, by either of its names.
 #[test]
 fn the_shell_flushes_and_compacts_one_region() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let server = Server::start(&dir.path().join("data"), &[]);
     let regions = shell(
         &server,
@@ -318,7 +318,7 @@ fn the_shell_flushes_and_compacts_one_region() {
 /// tells its effect.
 #[test]
 fn the_shell_runs_every_command() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let server = Server::start(&dir.path().join("data"), &["slow_log.threshold_ms=0"]);
     for (commands, expected) in [
         (
@@ -413,7 +413,7 @@ fn the_shell_runs_every_command() {
 /// With `-e` commands run in order. The first error is printed and ends the shell with 1.
 #[test]
 fn the_shell_stops_commands_of_its_own_at_the_first_error() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let server = Server::start(&dir.path().join("data"), &[]);
     let run = |commands: &[&str]| {
         let mut shell = Command::new(binary("basalt-shell"));
@@ -472,7 +472,7 @@ fn typed(python: &Python, server: &Server, keys: &str) -> String {
 #[test]
 fn the_shell_remembers_what_was_typed() {
     let Some(python) = happybase() else { return };
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let server = Server::start(&dir.path().join("data"), &[]);
     let python = python.with_home(dir.path());
     let screen = typed(&python, &server, "nonsense 1|create 'remembered', 'f'|exit");
@@ -490,7 +490,7 @@ fn the_shell_remembers_what_was_typed() {
 #[test]
 fn the_shell_completes_what_is_typed() {
     let Some(python) = happybase() else { return };
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let server = Server::start(&dir.path().join("data"), &[]);
     let python = python.with_home(dir.path());
     shell(
@@ -546,7 +546,7 @@ drop 't'
 list
 ";
     let outputs = ["thrift2", "native"].map(|api| {
-        let dir = tempfile::tempdir().expect("a temporary folder");
+        let dir = basalt_test_support::tempdir().expect("a temporary folder");
         let server = Server::start(&dir.path().join("data"), &[]);
         let script = dir.path().join("script");
         std::fs::write(&script, SCRIPT).expect("written");

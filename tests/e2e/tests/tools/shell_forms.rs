@@ -32,7 +32,7 @@ fn described(server: &Server, table: &str) -> (String, Vec<String>) {
 /// The output of `describe` can be pasted behind `create`, and creates the same table.
 #[test]
 fn the_shell_reads_back_what_it_describes() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let server = Server::start(&dir.path().join("data"), &[]);
     let first = "{NAME => 'a', VERSIONS => 3, MIN_VERSIONS => 1, TTL => '7 DAYS', COMPRESSION => 'ZSTD', BLOOMFILTER => 'ROWCOL', \
                  DATA_BLOCK_ENCODING => 'FAST_DIFF', KEEP_DELETED_CELLS => 'TTL', BLOCKSIZE => '32KB', BLOCKCACHE => false, IN_MEMORY => true, \
@@ -77,7 +77,7 @@ fn the_shell_reads_back_what_it_describes() {
 /// TTLs in words, in upper or lower case, also with the total in front (HBASE-28185).
 #[test]
 fn the_shell_reads_times_in_words() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let server = Server::start(&dir.path().join("data"), &[]);
     shell(&server, "create 't', 'f'");
     for (words, printed) in [
@@ -109,7 +109,7 @@ fn the_shell_reads_times_in_words() {
 /// in HBase's help.
 #[test]
 fn the_shell_reads_with_hbases_options() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let server = Server::start(&dir.path().join("data"), &[]);
     shell(
         &server,
@@ -224,7 +224,7 @@ fn the_shell_reads_with_hbases_options() {
 /// Short forms of commands from HBase's shell.
 #[test]
 fn the_shell_reads_short_forms() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let server = Server::start(&dir.path().join("data"), &[]);
     shell(
         &server,
@@ -271,7 +271,7 @@ fn the_shell_reads_short_forms() {
 /// the first error. `exit` with a number sets the exit code.
 #[test]
 fn the_shell_runs_scripts() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let server = Server::start(&dir.path().join("data"), &[]);
     let reset = "#!/usr/bin/env basalt-shell\n# Makes the tables anew.\ndisable 'a'\ndrop 'a'\nput 'a' 'r'\ncreate 'a',\n  'f'\nlist\n";
     let output = piped(&server, reset);
@@ -326,7 +326,7 @@ fn the_shell_runs_scripts() {
 /// When the reader closes the output, the shell exits with 1 and prints no error, in scripts too.
 #[test]
 fn a_closed_output_ends_the_shell_quietly() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let server = Server::start(&dir.path().join("data"), &[]);
     let rows: Vec<String> = (0..500)
         .map(|row| format!("put 't', '{row:0100}', 'f:q', 'v'"))
@@ -359,7 +359,7 @@ fn a_closed_output_ends_the_shell_quietly() {
 /// table does not exist.
 #[test]
 fn the_shell_takes_every_form_that_its_help_shows() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let server = Server::start(&dir.path().join("data"), &[]);
     let overview = shell(&server, "help");
     let groups = overview

@@ -66,7 +66,7 @@ fn ctrl_c_ends_the_command_and_not_the_shell() {
     let shell = binary("basalt-shell");
     let shell = shell.to_str().expect("a path in UTF-8");
     for (end, signal) in [("kill", 9), ("hang up", 1)] {
-        let home = tempfile::tempdir().expect("a temporary folder");
+        let home = basalt_test_support::tempdir().expect("a temporary folder");
         let python = python.clone().with_home(home.path());
         let printed = python
             .run(IMPATIENT, &[shell, end])

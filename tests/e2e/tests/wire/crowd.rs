@@ -52,7 +52,7 @@ fn idle_connections_cost_little(transport: Transport, connections: usize, metric
         println!("not run: this machine allows fewer than {files} open files");
         return;
     }
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let server = Server::start(&dir.path().join("data"), &[]);
     let mut working = Client::connect(&server, Protocol::BinaryStrict, transport);
     let before = latency(&mut working);

@@ -24,7 +24,7 @@ const BESIDE: u64 = 1 << 20;
 
 /// A server whose users must log in, with a certificate.
 fn secured(settings: &[&str]) -> (Server, tempfile::TempDir) {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let data = dir.path().join("data");
     administer(
         &data,

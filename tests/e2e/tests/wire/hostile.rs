@@ -31,7 +31,7 @@ fn is_refusal(protocol: Protocol, answer: Answer) -> bool {
 }
 
 fn others_are_served(transport: Transport) {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let server = Server::start(&dir.path().join("data"), &[]);
     let mut healthy = Client::connect(&server, Protocol::BinaryStrict, Transport::Framed);
     healthy.call(&GetTableNames {}).expect("served");
@@ -78,7 +78,7 @@ fn bad_messages_over_http_harm_nobody() {
 /// place is no message.
 #[test]
 fn frames_that_lie_end_their_connection() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let server = Server::start(&dir.path().join("data"), &["server.message_timeout_ms=500"]);
     let before = server.resident_bytes();
     let mut healthy = Client::connect(&server, Protocol::Compact, Transport::Unframed);

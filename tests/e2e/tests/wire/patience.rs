@@ -25,7 +25,7 @@ fn timer(client: &Client) -> String {
 /// Silence is watched by the kernel, on both ports: timer 2 is keepalive's.
 #[test]
 fn idle_connections_are_kept_alive() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let server = Server::start(&dir.path().join("data"), &[]);
     let thrift = [Transport::Framed, Transport::Unframed].map(|transport| {
         let mut client = Client::connect(&server, Protocol::BinaryStrict, transport);
@@ -45,7 +45,7 @@ fn idle_connections_are_kept_alive() {
 /// With `server.idle_timeout_ms` a connection ends that long after its last call.
 #[test]
 fn idle_connections_end_when_configured() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let server = Server::start(&dir.path().join("data"), &["server.idle_timeout_ms=300"]);
     for transport in SOCKETS {
         let mut client = Client::connect(&server, Protocol::Compact, transport);

@@ -33,7 +33,7 @@ fn a_pinned_setting_is_explained_to_those_it_refuses() {
             TApplicationExceptionType::UNSUPPORTED_CLIENT_TYPE,
         ),
     ] {
-        let dir = tempfile::tempdir().expect("a temporary folder");
+        let dir = basalt_test_support::tempdir().expect("a temporary folder");
         let server = Server::start(&dir.path().join("data"), &[setting]);
         let mut refused = 0;
         for protocol in PROTOCOLS {
@@ -81,7 +81,7 @@ fn a_pinned_setting_is_explained_to_those_it_refuses() {
 /// Clients that do not speak Thrift get an answer in their own protocol, if it has one.
 #[test]
 fn foreign_protocols_are_answered_in_their_own_words() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let server = Server::start(&dir.path().join("data"), &["rest.enabled=false"]);
     let told = |bytes: &[u8]| {
         let mut socket = std::net::TcpStream::connect(server.thrift).expect("the port is open");
@@ -121,7 +121,7 @@ fn foreign_protocols_are_answered_in_their_own_words() {
 /// for typed text. If the protocol has a form for an error, the client receives the same message.
 #[test]
 fn foreign_protocols_are_named_in_the_log() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let server = Server::start(&dir.path().join("data"), &["rest.enabled=false"]);
     let told = |address: std::net::SocketAddr, bytes: &[u8]| {
         let mut socket = std::net::TcpStream::connect(address).expect("the port is open");

@@ -21,7 +21,7 @@ const SCANS: usize = 300;
 const ROWS: usize = 50_000;
 
 fn start(settings: &[&str]) -> (tempfile::TempDir, Server) {
-    let dir = tempfile::tempdir().expect("a temporary folder");
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let server = Server::start(&dir.path().join("data"), settings);
     (dir, server)
 }
