@@ -13,7 +13,7 @@ use crate::metrics::{Counters, EventListener};
 use crate::nonces::Nonces;
 use crate::options::Options;
 use crate::region::{ReadPoints, Region, RegionDirectory, RegionGate, RowLocks};
-use crate::schema::{Durability, TableDescriptor, TableName};
+use crate::schema::{Durability, TableName};
 use crate::store::{ReadView, StoreContext};
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::wal::{Logging, Wal};
@@ -141,13 +141,6 @@ impl Shared {
     /// Monotonic milliseconds.
     pub(crate) fn mono_ms(&self) -> u64 {
         self.clock.mono().as_millis() as u64
-    }
-
-    /// The memstore size at which a region of the table is flushed.
-    pub(crate) fn flush_bytes(&self, table: &TableDescriptor) -> u64 {
-        table
-            .memstore_flush_bytes()
-            .unwrap_or(self.options.memstore_flush_bytes)
     }
 
     /// Longest time an edit stays in memory only (HBase: `hbase.regionserver.optionalcacheflushinterval`).

@@ -301,7 +301,10 @@ impl Catalog {
                 .table
                 .max_file_bytes()
                 .unwrap_or(self.shared.options.region_max_bytes),
-            initial_bytes: self.shared.flush_bytes(&version.table).saturating_mul(2),
+            initial_bytes: table
+                .write_options
+                .flush_bytes(&self.shared.options)
+                .saturating_mul(2),
             regions: table.regions.len(),
             draw: region.info().draw(),
         };
