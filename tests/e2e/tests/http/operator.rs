@@ -372,7 +372,7 @@ fn a_scrape_is_small() {
         table.put_multiple((0..48).map(put)).await.expect("written");
         table.put(put(1)).await.expect("written");
         table.get(Get::new("01")).await.expect("read");
-        table.delete(Delete::new("01")).await.expect("deleted");
+        table.delete(Delete::row("01")).await.expect("deleted");
     });
     let text = server.http_get("/metrics");
     let methods = text
