@@ -9,9 +9,10 @@
 //!    answers are compared with the model (`measure`). Then writes run.
 //! 4. Tables are dropped, unless they are to be kept.
 //!
-//! The report (`report`, `pages`) has a verdict for each pattern in each layout, and advice; `code` writes
+//! The report (`report`, `pages`) has a verdict for each pattern in each layout, and `advice`; `code` writes
 //! what was measured as programs. `text` and `check` read the model (`file`), and say which line is wrong.
 
+mod advice;
 mod check;
 mod code;
 mod data;
@@ -472,6 +473,7 @@ impl Run {
         let judged = Judged {
             pattern,
             rate: pattern.rate.map(|rate| rate * arguments.scale),
+            seconds: arguments.seconds,
             layout: &loaded.report.name,
             plan: match pattern.kind {
                 PatternKind::Write { .. } => String::new(),
