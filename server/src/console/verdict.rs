@@ -323,7 +323,7 @@ mod tests {
         assert!(problems(10_000, SLOW_MAX).is_empty());
         assert_eq!(
             problems(10_000, 20),
-            ["20 requests of the last minute took longer than 1 s."]
+            ["20 requests of the last minute took longer than 1s."]
         );
         let many = problems(1_000, 20);
         assert!(
