@@ -9,10 +9,22 @@
 
 #![expect(clippy::format_push_string, reason = "a few texts for people")]
 
-use super::report::{PatternReport, Report, ResultReport, Verdict, number};
+use super::report::{PatternReport, Report, ResultReport, Verdict, number, result};
+
+/// Fills in the result and the advice.
+pub(super) fn conclude(report: &mut Report) {
+    for (index, layout) in report.layouts.iter_mut().enumerate() {
+        let results = report.patterns.iter().map(|pattern| &pattern.results[index]);
+        layout.fit = results
+            .filter(|result| result.verdict > Verdict::NotMeasured)
+            .count();
+    }
+    report.result = result(report);
+    report.advice = advice(report);
+}
 
 /// Which layout to take.
-pub(super) fn advice(report: &Report) -> String {
+fn advice(report: &Report) -> String {
     let [_, _, ..] = &report.layouts[..] else {
         return one_layout(report);
     };
@@ -269,7 +281,6 @@ fn one_layout(report: &Report) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::report::conclude;
     use super::super::report::tests::{report, result};
     use super::*;
     use Verdict::{DoesNotFit, Fits, NotMeasured, WithCare};

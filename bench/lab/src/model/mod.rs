@@ -291,7 +291,7 @@ impl Run {
             }
             report.layouts.push(self.finish(index, loaded).await?);
         }
-        report::conclude(&mut report);
+        advice::conclude(&mut report);
         Ok(report)
     }
 

@@ -7,7 +7,6 @@ use basalt_load::load::latency::LatencyReport;
 use basalt_load::report::{Head, MeasuredReport, commas, figure};
 use serde::Serialize;
 
-use super::advice::advice;
 use super::file::{Pattern, PatternKind};
 use super::measure::Figures;
 use super::split::Busiest;
@@ -335,20 +334,8 @@ pub(super) fn number(value: f64) -> String {
     }
 }
 
-/// Fills in the result and the advice.
-pub(super) fn conclude(report: &mut Report) {
-    for (index, layout) in report.layouts.iter_mut().enumerate() {
-        let results = report.patterns.iter().map(|pattern| &pattern.results[index]);
-        layout.fit = results
-            .filter(|result| result.verdict > Verdict::NotMeasured)
-            .count();
-    }
-    report.result = result(report);
-    report.advice = advice(report);
-}
-
 /// The result: how many patterns fit each layout, and the greatest difference between two.
-fn result(report: &Report) -> String {
+pub(super) fn result(report: &Report) -> String {
     let count = report.patterns.len();
     let fits = report
         .layouts
@@ -432,6 +419,7 @@ fn compared(
 pub(super) mod tests {
     use basalt_load::report::REPORT_FORMAT;
 
+    use super::super::advice::conclude;
     use super::*;
 
     pub(in crate::model) fn result(
