@@ -324,7 +324,7 @@ fn background(engine: &Engine) -> Markup {
         div {
             @if rows.is_empty() {
                 p.quiet { "No flush or compaction has run yet." }
-            } @else { table {
+            } @else { div.wide { table {
                 caption { "Background work since the start" }
                 thead { tr {
                     th scope="col" { "job" } th.n scope="col" { "waiting or running" } th.n scope="col" { "done" } th.n scope="col" { "failed" }
@@ -337,7 +337,7 @@ fn background(engine: &Engine) -> Markup {
                         }
                     }
                 }
-            } }
+            } } }
             p { a href="/jobs" { "What runs, and what ran last" } }
         }
     }
