@@ -5,7 +5,9 @@ use std::fmt::Write as _;
 use base64::Engine as _;
 use base64::alphabet;
 use base64::engine::DecodePaddingMode;
-use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig, STANDARD, URL_SAFE};
+use base64::engine::general_purpose::{
+    GeneralPurpose, GeneralPurposeConfig, STANDARD, URL_SAFE, URL_SAFE_NO_PAD,
+};
 
 use crate::Value;
 use crate::connection::NoAnswer;
@@ -48,6 +50,9 @@ pub(super) fn percent(bytes: &[u8]) -> String {
 pub(super) struct Encoding(Option<String>);
 
 impl Encoding {
+    /// Percent-encoding.
+    pub(super) const PLAIN: Encoding = Encoding(None);
+
     /// That of a call.
     pub(super) fn of(call: Fields<'_>) -> Result<Self, NoAnswer> {
         Ok(Self(text(call, "encoding")?))
@@ -147,7 +152,8 @@ impl Query {
     pub(super) fn filter(&mut self, of: Fields<'_>) -> Result<(), NoAnswer> {
         if let Some(filter) = of.optional_bytes("filter")? {
             if of.flag("filterEncoded")? == Some(true) {
-                self.add("filter_b64", URL_SAFE.encode(&filter));
+                // HBase does not decode percent signs here.
+                self.add("filter_b64", URL_SAFE_NO_PAD.encode(&filter));
             } else {
                 self.add("filter", &filter);
             }

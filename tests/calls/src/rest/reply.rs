@@ -25,7 +25,10 @@ pub(super) fn answer(method: &str, response: &Response) -> Answer {
         "location",
         response.header("location").map(|url| Value::bytes(path_of(url))),
     );
-    let cached = response.header("cache-control");
+    // Without a body there is nothing to keep.
+    let cached = response
+        .header("cache-control")
+        .filter(|_| !response.body.is_empty());
     add(
         "noCache",
         cached.map(|value| Value::Bool(value.contains("no-cache"))),
@@ -86,6 +89,11 @@ fn body(method: &str, response: &Response) -> Option<Result<(&'static str, Value
         ("getRegions", Media::Text) | ("getNamespace", Media::Text) => None,
         ("getRegions", media) => named("regions", listings::regions(bytes, media)),
         ("getNamespace", media) => named("properties", listings::properties(bytes, media)),
+        // The body is the address of the namespace.
+        ("modifyNamespace", _) => {
+            let url = String::from_utf8_lossy(bytes);
+            Some(Ok(("location", Value::bytes(path_of(&url)))))
+        }
         _ => Some(Ok(("value", Value::bytes(bytes)))),
     }
 }

@@ -109,7 +109,7 @@ fn get_rows(call: Fields<'_>) -> Made<Request> {
     if let Some(name) = encoding.name() {
         query.add("e", name);
     }
-    let columns = encoding.columns(call)?;
+    let columns = Encoding::PLAIN.columns(call)?;
     let columns = if columns.is_empty() {
         columns
     } else {

@@ -9,21 +9,42 @@ use crate::script::Call;
 pub(super) const RULES: &[Rule] = &[
     Rule {
         name: "rest-status",
-        why: "HBase answers malformed input, missing families and missing namespaces with 500 or 503, which say that the server failed or that a \
-              retry helps; Basalt with 400 and 404",
-        applies: |_, hbase, basalt| {
-            matches!(statuses(hbase, basalt), Some((500 | 503, 400 | 404)))
-                && is_failure(hbase)
-                && is_failure(basalt)
+        why: "HBase answers malformed input and what is missing with 500 or 503, a disabled table with 500, and parameters that are no numbers or \
+              not positive with 404; Basalt answers 400 or 404, 503, and 400",
+        applies: |call, hbase, basalt| {
+            let statuses = statuses(hbase, basalt);
+            let wrong = matches!(statuses, Some((500 | 503, 400 | 404) | (500, 503)));
+            let number = has_bad_number(call) && statuses == Some((404, 400));
+            (wrong || number) && is_failure(hbase) && is_failure(basalt)
+        },
+    },
+    Rule {
+        name: "rest-encoded-prefix",
+        why: "a prefix in base64 before columns, `prefix*/columns?e=b64`, is an error 500 in HBase, which decodes the byte that it has added to the \
+              prefix; Basalt reads the rows",
+        applies: |call, hbase, _| {
+            let prefix = argument(call, "path").and_then(|path| path.field("prefix"));
+            call.method.name == "get"
+                && prefix == Some(&true.into())
+                && argument(call, "encoding").is_some()
+                && status(hbase) == Some(500)
         },
     },
     Rule {
         name: "rest-increment-result",
-        why: "HBase returns the cells of the request of an increment with `rr=true`; Basalt the sums",
+        why: "HBase returns the cells of the request of an increment with `rr=true`, or fails with 500 behind the write where these lack a key or \
+              column; Basalt returns the sums",
         applies: |call, hbase, basalt| {
-            is_check(call, "increment")
-                && matches!(statuses(hbase, basalt), Some((200, 200)))
-                && cells_without(hbase, &["key", "timestamp", "value"]).is_some()
+            let returned = match statuses(hbase, basalt) {
+                Some((200, 200)) => {
+                    rows_as_sent(field(hbase, "rows")) == rows_as_sent(argument(call, "rows"))
+                }
+                Some((500, 200)) => true,
+                _ => false,
+            };
+            returned
+                && argument(call, "check") == Some(&"increment".into())
+                && argument(call, "returns") == Some(&true.into())
         },
     },
     Rule {
@@ -74,18 +95,23 @@ fn is_failure(answer: &Answer) -> bool {
     matches!(answer, Answer::Thrown(..))
 }
 
-/// Whether a put has this parameter `check`.
-fn is_check(call: &Call, check: &str) -> bool {
-    let found = call.args.iter().find(|(name, _)| *name == "check");
-    call.method.name == "put" && found.is_some_and(|(_, value)| *value == Value::bytes(check))
+/// Whether a number of the call is not positive, or none at all.
+fn has_bad_number(call: &Call) -> bool {
+    let versions = argument(call, "versions");
+    call.method.name == "send" || matches!(versions, Some(Value::Int(..=0)))
 }
 
-/// The rows of a reply without some fields of rows and cells.
-fn cells_without(answer: &Answer, names: &[&str]) -> Option<Value> {
-    let mut rows = field(answer, "rows")?.clone();
+fn argument<'a>(call: &'a Call, name: &str) -> Option<&'a Value> {
+    let found = call.args.iter().find(|(own, _)| *own == name);
+    found.map(|(_, value)| value)
+}
+
+/// Rows without what a request may lack.
+fn rows_as_sent(rows: Option<&Value>) -> Option<Value> {
+    let mut rows = rows?.clone();
     rows.for_each_mut(&mut |value| {
         if let Value::Struct(fields) = value {
-            fields.retain(|(name, _)| !names.contains(name));
+            fields.retain(|(name, _)| !matches!(*name, "key" | "column" | "timestamp"));
         }
     });
     Some(rows)

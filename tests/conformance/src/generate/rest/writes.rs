@@ -5,6 +5,13 @@ use basalt_calls::Value;
 use super::super::universe::COUNTERS;
 use super::super::{Generator, record};
 
+fn cells_of(row: &Value) -> &[Value] {
+    match row.field("cells") {
+        Some(Value::List(cells)) => cells,
+        _ => &[],
+    }
+}
+
 impl Generator {
     /// A REST call that writes.
     pub(in super::super) fn rest_write(&mut self) {
@@ -57,7 +64,8 @@ impl Generator {
         ])
     }
 
-    /// Writes rows: the key of the only one may be in the path.
+    /// Writes rows: the key of the only one may be in the path. In protobuf a key or column that is not there is
+    /// an empty one in HBase.
     fn rest_write_rows(
         &mut self,
         rows: Vec<Value>,
@@ -72,6 +80,15 @@ impl Generator {
             None
         };
         let accept = (returns == Some(true)).then(|| self.rest_body());
+        let is_whole = rows.iter().all(|row| row.field("key").is_some())
+            && !rows
+                .iter()
+                .any(|row| cells_of(row).iter().any(|cell| cell.field("column").is_none()));
+        let body = if is_whole {
+            self.rest_body()
+        } else {
+            self.one_of(&["json", "xml"]).into()
+        };
         let args = [
             ("table", Some(self.table())),
             ("path", Some(path)),
@@ -80,7 +97,7 @@ impl Generator {
             ("returns", returns.map(Value::Bool)),
             ("post", self.maybe(0.3, |_| true.into())),
             ("encoding", encoding),
-            ("body", Some(self.rest_body())),
+            ("body", Some(body)),
             ("accept", accept),
             ("gzip", self.rest_gzip()),
         ];
