@@ -49,16 +49,19 @@ pub(super) const RULES: &[Rule] = &[
     },
     Rule {
         name: "rest-reversed-prefix",
-        why: "a reversed stateless scan of a prefix begins in HBase at the prefix, and finds nothing; Basalt shows its rows, the last one first",
+        why: "a reversed stateless scan of a prefix begins in HBase at the prefix, and finds at most the row of that key; Basalt shows the rows of the \
+              prefix, the last one first",
         applies: |call, hbase, basalt| {
-            let asked = ["reversed=true", "r.scan("]
-                .iter()
-                .all(|part| call.to_string().contains(part));
-            let empty = Some(Value::List(Vec::new()));
-            asked
-                && !call.to_string().contains("prefix=\"\"")
+            let prefix = argument(call, "prefix").filter(|prefix| **prefix != "".into());
+            let only_prefix = |rows: &Value| match rows {
+                Value::List(rows) => rows.iter().all(|row| row.field("key") == prefix),
+                _ => false,
+            };
+            call.method.name == "scan"
+                && prefix.is_some()
+                && argument(call, "reversed") == Some(&true.into())
                 && matches!(statuses(hbase, basalt), Some((200, 200)))
-                && field(hbase, "rows").cloned() == empty
+                && field(hbase, "rows").is_some_and(only_prefix)
         },
     },
     Rule {
