@@ -1,18 +1,62 @@
-"""The first look: is it up, is it quick, does anything fail, is anything running out?"""
+"""The first look: the five questions of an incident, and a glance: is it up, is it quick, is anything running out?"""
 
 from panels import bars, graph, stat
-from queries import mean, quantile, rate, share, summed, total, value, worst
+from queries import SERVERS, hottest, mean, quantile, rate, share, summed, total, value, worst
 
 UID = "basalt"
 TITLE = "Basalt"
 DESCRIPTION = "One or several Basalt servers at a glance: calls, latency, failures, resources."
 ALERTS = ["Basalt.*"]
 
+REGION_ROWS = " + ".join(
+    rate(f"basalt_region_{kind}_total", SERVERS + ',region!="other"') for kind in ("writes", "reads")
+)
+FIRING = 'ALERTS{alertstate="firing",alertname=~"Basalt.*",instance=~"$instance"}'
+
+# The questions of docs/observing.md, in its words and order.
+INCIDENT = [
+    bars(
+        "Who is hot?", "rowsps", hottest(5, REGION_ROWS), "{{table}} {{region}}",
+        "The regions that most rows are written to and read from now. One far above the others is hot. The table's page, and hot_rows in "
+        "the shell, name the row.",
+        width=8,
+    ),
+    graph(
+        "Since when?", "percentunit",
+        (f"max by (table, kind) ({value('basalt_hottest_row_share')})", "{{table}} {{kind}}"),
+        description="Share of a table's reads or writes that go to its hottest row. The rise of a line is the beginning; it follows within five "
+        "minutes. Red marks are alerts that fire. The page /heat of the server shows when the keys became bright.",
+        width=16, max_=1, limit=0.25, see="basalt-regions",
+    ),
+    bars(
+        "What is slow?", "s",
+        f"topk(5, {quantile(0.99, 'basalt_request_duration_seconds', 'api', 'method')} > 0)", "{{api}} {{method}}",
+        "The methods with the slowest hundredth of calls (p99). The page /slow of the server has the shapes of requests by the time that they "
+        "took, with their arguments.",
+        width=8,
+    ),
+    graph(
+        "Is the disk the limit?", "s",
+        (quantile(0.99, "basalt_wal_sync_duration_seconds"), "sync of the log, p99"),
+        (worst("basalt_wal_stalled_seconds"), "log waits {{instance}}"),
+        description="Time of one sync of the log, and how long the disk has kept the log waiting. Above the dashed line: the disk. Below it, and "
+        "reads are slow: blocks from disk are on the dashboard of cache and reads, and /slow says which calls waited.",
+        limit=0.1, see="basalt-engine",
+    ),
+    bars(
+        "What to do?", "short",
+        f'count by (alertname) ({FIRING}) or on () label_replace(vector(0), "alertname", "no alert", "", "")', "{{alertname}}",
+        "Alerts that fire, with the number of servers or tables. docs/observing.md has the remedy of each. The page / of the server has a verdict "
+        "with remedies, and /findings has the cures of its tables.",
+        width=8,
+    ),
+]
+
 GLANCE = [
     stat("Version", "short", value("basalt_build_info"), "The build that runs.", legend="{{version}}", show="name"),
     stat("Up for", "s", f"min(time() - {value('process_start_time_seconds')})",
          "Time since the process started, of the server that started last."),
-    stat("Alerts", "short", 'count(ALERTS{alertstate="firing",alertname=~"Basalt.*",instance=~"$instance"}) or vector(0)',
+    stat("Alerts", "short", f"count({FIRING}) or vector(0)",
          "Alert rules that fire now. docs/observing.md says what to do about each.", red_above=1),
     stat("Calls", "reqps", total("basalt_requests_total"), "Thrift calls answered per second, failed ones too."),
     stat("Failed calls", "percentunit",
@@ -115,4 +159,4 @@ PROCESS = [
     ),
 ]
 
-ROWS = [("At a glance", GLANCE), ("Calls", CALLS), ("Data", DATA), ("Process", PROCESS)]
+ROWS = [("Five questions of an incident", INCIDENT), ("At a glance", GLANCE), ("Calls", CALLS), ("Data", DATA), ("Process", PROCESS)]

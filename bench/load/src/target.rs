@@ -6,7 +6,8 @@ use basalt_client::admin::{Admin, ServerStatus};
 use basalt_client::native::{BASE_ZNODE, Cluster, ClusterOptions, Registry, ZOOKEEPER_PORT};
 use basalt_client::security::SecurityArguments;
 use basalt_client::{Client, ConnectionOptions, PoolOptions};
-use clap::ValueEnum;
+use clap::parser::ValueSource;
+use clap::{ArgMatches, ValueEnum};
 
 use crate::error::{During, Error, Result};
 
@@ -42,6 +43,49 @@ pub enum Api {
     Thrift2,
     /// The protocol of HBase's Java client.
     Native,
+}
+
+/// Where the address of [`TargetOptions::target`] comes from. It has no option of its own; it stands in front
+/// of the target's options in a command, because those take the address out of what was parsed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TargetSource(Option<ValueSource>);
+
+impl TargetSource {
+    /// Checks the address for a command that starts a server of its own. One from the command line is an
+    /// error, since a person asked for two servers. One from the environment may be meant for other
+    /// commands (`basalt --ephemeral` sets it): it is ignored, and the line that says so is returned.
+    pub fn in_rehearsal(self, address: &str) -> Result<Option<String>> {
+        match self.0 {
+            Some(ValueSource::CommandLine) => Err(Error::Usage(format!(
+                "--rehearse starts a server of its own, and --target {address} names another: leave one of them out"
+            ))),
+            Some(ValueSource::EnvVariable) => Ok(Some(format!(
+                "--rehearse starts a server of its own: BASALT_TARGET={address} is ignored"
+            ))),
+            _ => Ok(None),
+        }
+    }
+}
+
+impl clap::FromArgMatches for TargetSource {
+    fn from_arg_matches(matches: &ArgMatches) -> std::result::Result<Self, clap::Error> {
+        Ok(TargetSource(matches.value_source("target")))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> std::result::Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+impl clap::Args for TargetSource {
+    fn augment_args(command: clap::Command) -> clap::Command {
+        command
+    }
+
+    fn augment_args_for_update(command: clap::Command) -> clap::Command {
+        command
+    }
 }
 
 impl Api {
@@ -184,5 +228,45 @@ fn basalt_name(status: &ServerStatus) -> String {
     match &status.rehearsal_servers {
         None => format!("Basalt {version}"),
         Some(servers) => format!("Basalt {version} (a rehearsal of {} servers)", servers.len()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    struct Program {
+        #[command(flatten)]
+        source: TargetSource,
+        #[command(flatten)]
+        target: TargetOptions,
+    }
+
+    /// The address is known as the command line's, and still reaches the options behind.
+    #[test]
+    fn a_target_of_the_command_line_is_told_from_the_default() {
+        let given = Program::try_parse_from(["program", "--target", "h:1"]).unwrap();
+        assert_eq!(given.target.target, "h:1");
+        assert_eq!(given.source, TargetSource(Some(ValueSource::CommandLine)));
+        let refused = given.source.in_rehearsal("h:1").unwrap_err();
+        assert!(
+            matches!(&refused, Error::Usage(text) if text.contains("--target h:1")),
+            "{refused}"
+        );
+    }
+
+    #[test]
+    fn a_target_of_the_environment_is_ignored_with_a_line() {
+        let line = TargetSource(Some(ValueSource::EnvVariable)).in_rehearsal("h:1");
+        assert_eq!(
+            line.unwrap().unwrap(),
+            "--rehearse starts a server of its own: BASALT_TARGET=h:1 is ignored"
+        );
+        for source in [None, Some(ValueSource::DefaultValue)] {
+            assert_eq!(TargetSource(source).in_rehearsal("h:1").unwrap(), None);
+        }
     }
 }

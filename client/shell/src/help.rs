@@ -1,6 +1,7 @@
 //! Help: all commands, a group, or one command.
 
 use super::commands::{Entry, GROUPS, Group, absence, entries, find};
+use super::syntax::NOT_RUBY;
 use super::{ShellError, ShellResult};
 
 /// The first sentence of a command's meaning.
@@ -16,8 +17,17 @@ pub(super) fn names() -> impl Iterator<Item = &'static str> {
     entries().map(|entry| entry.name)
 }
 
+/// Ruby's methods that run a file, which people write in HBase's shell.
+const SCRIPTS: [&str; 3] = ["load", "require_relative", "source"];
+
 /// The answer to a name that is no command.
 pub(super) fn unknown_command(name: &str) -> String {
+    if SCRIPTS.contains(&name) {
+        return format!(
+            "{name} is Ruby: basalt-shell FILE, or basalt-shell < FILE, runs the commands of a file, with -n up to the first \
+             error; {NOT_RUBY}"
+        );
+    }
     let near = names().map(|known| (distance(name, known), known)).min();
     match near {
         Some((distance, known)) if distance <= 2 && distance < name.len() => {
@@ -110,6 +120,31 @@ mod tests {
     fn near_names_are_suggested() {
         assert!(unknown_command("scna").ends_with("did you mean scan?"));
         assert!(unknown_command("rebalance_all").contains("help lists all"));
+    }
+
+    #[test]
+    fn a_script_is_run_in_another_way() {
+        let answer = unknown_command("load");
+        assert!(
+            answer.contains("basalt-shell FILE") && answer.contains(NOT_RUBY),
+            "{answer}"
+        );
+    }
+
+    /// The README's table of refused commands has refused commands only.
+    #[test]
+    fn the_readme_refuses_what_the_shell_refuses() {
+        let (_, commands) = include_str!("../README.md").split_once("## Commands").unwrap();
+        let lines = commands.lines().filter(|line| line.starts_with("| "));
+        let mut found = 0;
+        for line in lines.skip(1) {
+            let first = line.split('|').nth(1).unwrap();
+            for name in first.split('`').skip(1).step_by(2) {
+                assert!(absence(name).is_some(), "{name} is not refused: {line}");
+                found += 1;
+            }
+        }
+        assert!(found > 10, "{found} names");
     }
 
     /// Every group and every command has help, and a group's help has a line for each command.

@@ -102,13 +102,18 @@ impl Session {
         Ok(None)
     }
 
-    /// Prints the user that calls name. Thrift calls have none.
+    /// Prints the user as whom calls are made. Thrift calls name none without a login.
     pub(super) fn whoami(&mut self, mut arguments: Arguments) -> Outcome {
         arguments.end()?;
         let options = self.client.cluster.options();
-        if !options.security.is_none() {
-            let text = "the user that the certificate, token or password of this shell proves to the server";
-            return self.print_answer(text, Value::text(text));
+        let method = options.security.method();
+        if method != "SIMPLE" {
+            let Some(user) = options.security.user() else {
+                let text = "the user that the certificate or token of this shell proves to the server, which names none \
+                            that the shell can read";
+                return self.print_answer(text, Value::text(text));
+            };
+            return self.print_answer(&format!("{user} (auth:{method})"), Value::text(user));
         }
         let user = &options.user;
         let (text, value) = (format!("{user} (auth:SIMPLE)"), Value::text(user));

@@ -1,4 +1,7 @@
 //! Options of a command line for TLS and the login, shared by `basalt-shell` and `basalt-bench`.
+//!
+//! Every option has a variable. User and token exclude each other; one from the command line replaces the
+//! other one's variable, which may be meant for other programs.
 
 use std::ffi::OsString;
 use std::io::IsTerminal;
@@ -6,6 +9,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use basalt_security::Secret;
+use clap::ArgMatches;
+use clap::parser::ValueSource;
 
 use super::{Login, Security, Tls};
 use crate::error::{Error, Result};
@@ -13,6 +18,9 @@ use crate::error::{Error, Result};
 /// TLS and the login.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct SecurityArguments {
+    // In front of the options, which take their values out of what was parsed.
+    #[command(flatten)]
+    choice: LoginChoice,
     /// Encrypt connections, and trust servers whose certificate an authority of this PEM file has
     /// signed. Basalt's authority is security/ca.crt in the data directory.
     #[arg(long, value_name = "FILE", env = "BASALT_CLIENT_CA")]
@@ -35,7 +43,7 @@ pub struct SecurityArguments {
     )]
     tls_certificate: Option<PathBuf>,
     /// Log in as this user with a password. Thrift only.
-    #[arg(long, value_name = "NAME", env = "BASALT_USER", conflicts_with = "token")]
+    #[arg(long, value_name = "NAME", env = "BASALT_USER")]
     user: Option<String>,
     /// File with the password on its first line. Default: a prompt at the terminal.
     #[arg(long, value_name = "FILE", env = "BASALT_PASSWORD_FILE", requires = "user")]
@@ -66,12 +74,23 @@ impl SecurityArguments {
 
     /// Whether [`Self::security`] asks for a password at the terminal.
     pub fn asks_for_password(&self) -> bool {
-        self.user.is_some() && self.password_file.is_none()
+        self.user().is_some() && self.password_file.is_none()
+    }
+
+    /// The user, unless a token is chosen.
+    fn user(&self) -> Option<&str> {
+        self.user.as_deref().filter(|_| self.choice != LoginChoice::Token)
+    }
+
+    /// The file of a token, unless a user is chosen.
+    fn token(&self) -> Option<&Path> {
+        self.token.as_deref().filter(|_| self.choice != LoginChoice::User)
     }
 
     /// The options as words of a command line. A password that was asked for is not in them.
     pub fn words(&self) -> Vec<OsString> {
         let path = |path: &Option<PathBuf>| path.clone().map(OsString::from);
+        let password_file = path(&self.password_file).filter(|_| self.user().is_some());
         let options = [
             ("--tls-ca", path(&self.tls_ca)),
             (
@@ -79,9 +98,9 @@ impl SecurityArguments {
                 self.tls_server_name.clone().map(OsString::from),
             ),
             ("--tls-certificate", path(&self.tls_certificate)),
-            ("--user", self.user.clone().map(OsString::from)),
-            ("--password-file", path(&self.password_file)),
-            ("--token", path(&self.token)),
+            ("--user", self.user().map(OsString::from)),
+            ("--password-file", password_file),
+            ("--token", self.token().map(OsString::from)),
         ];
         let given = options
             .into_iter()
@@ -101,7 +120,7 @@ impl SecurityArguments {
                 None => tls,
             });
         }
-        Ok(match (&self.user, &self.token) {
+        Ok(match (self.user(), self.token()) {
             (Some(user), _) => security.login(Login::password(user, self.password(user)?)?),
             (None, Some(token)) => security.login(Login::token_file(token)?),
             (None, None) => security,
@@ -123,6 +142,58 @@ impl SecurityArguments {
                 "the password of {user} is missing, and standard input is no terminal: give --password-file"
             ))),
         }
+    }
+}
+
+/// The login that was chosen where options and variables name two.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum LoginChoice {
+    /// There is one at most.
+    #[default]
+    Only,
+    /// The command line has the user, and a variable the token.
+    User,
+    /// The command line has the token, and a variable the user.
+    Token,
+}
+
+impl LoginChoice {
+    /// The choice by the sources of user and token. Two of the same source are an error.
+    fn of(
+        user: Option<ValueSource>,
+        token: Option<ValueSource>,
+    ) -> std::result::Result<LoginChoice, clap::Error> {
+        let is_given = |source| source == ValueSource::CommandLine;
+        match (user.map(is_given), token.map(is_given)) {
+            (Some(true), Some(false)) => Ok(LoginChoice::User),
+            (Some(false), Some(true)) => Ok(LoginChoice::Token),
+            (Some(_), Some(_)) => Err(clap::Error::raw(
+                clap::error::ErrorKind::ArgumentConflict,
+                "--user <NAME> (BASALT_USER) and --token <FILE> (BASALT_TOKEN_FILE) are two logins: leave one of them out",
+            )),
+            _ => Ok(LoginChoice::Only),
+        }
+    }
+}
+
+impl clap::FromArgMatches for LoginChoice {
+    fn from_arg_matches(matches: &ArgMatches) -> std::result::Result<Self, clap::Error> {
+        LoginChoice::of(matches.value_source("user"), matches.value_source("token"))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> std::result::Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+impl clap::Args for LoginChoice {
+    fn augment_args(command: clap::Command) -> clap::Command {
+        command
+    }
+
+    fn augment_args_for_update(command: clap::Command) -> clap::Command {
+        command
     }
 }
 
@@ -184,6 +255,38 @@ mod tests {
             let error = parse(words).unwrap_err();
             assert!(error.contains(named), "{error}");
         }
+    }
+
+    /// A variable is for all programs, an option for this one.
+    #[test]
+    fn a_login_of_the_command_line_replaces_a_variable() {
+        use ValueSource::{CommandLine, EnvVariable};
+        let choice = |user, token| LoginChoice::of(user, token).map_err(|error| error.to_string());
+        assert_eq!(
+            choice(Some(CommandLine), Some(EnvVariable)),
+            Ok(LoginChoice::User)
+        );
+        assert_eq!(
+            choice(Some(EnvVariable), Some(CommandLine)),
+            Ok(LoginChoice::Token)
+        );
+        assert_eq!(choice(Some(EnvVariable), None), Ok(LoginChoice::Only));
+        let both = choice(Some(EnvVariable), Some(EnvVariable)).unwrap_err();
+        assert!(both.contains("BASALT_TOKEN_FILE"), "{both}");
+        let both = SecurityArguments {
+            choice: LoginChoice::Token,
+            user: Some("ada".to_owned()),
+            password_file: Some("p".into()),
+            token: Some("t".into()),
+            ..SecurityArguments::default()
+        };
+        assert_eq!(both.words(), ["--token", "t"]);
+        assert!(!both.asks_for_password());
+        let both = SecurityArguments {
+            choice: LoginChoice::User,
+            ..both
+        };
+        assert_eq!(both.words(), ["--user", "ada", "--password-file", "p"]);
     }
 
     #[test]

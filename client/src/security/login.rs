@@ -81,14 +81,23 @@ impl Login {
         Ok(Login::Token(token.clone()))
     }
 
+    /// The user that it proves; `None` for a token that names none.
+    pub(super) fn user(&self) -> Option<String> {
+        match self {
+            Login::Password { user, .. } => Some(user.clone()),
+            Login::Token(token) => {
+                let parsed = TokenIdentifier::parse(&token.identifier).ok()?;
+                String::from_utf8(parsed.username).ok()
+            }
+        }
+    }
+
     /// The message of SASL PLAIN.
     pub(crate) fn plain_message(&self) -> Result<Secret> {
         match self {
             Login::Password { user, password } => Ok(plain::message(user, password)),
             Login::Token(token) => {
-                let parsed = TokenIdentifier::parse(&token.identifier).ok();
-                let user = parsed.and_then(|parsed| String::from_utf8(parsed.username).ok());
-                let user = user.ok_or_else(|| {
+                let user = self.user().ok_or_else(|| {
                     Error::Credentials("the token names no user: create another one".to_owned())
                 })?;
                 let text = token.to_text();
@@ -183,6 +192,18 @@ mod tests {
                 .to_string();
             assert!(error.contains("1 to 1024"), "{error}");
         }
+    }
+
+    #[test]
+    fn a_login_names_its_user() {
+        let password = Login::password("grace", Secret::new("open sesame")).unwrap();
+        assert_eq!(password.user().as_deref(), Some("grace"));
+        assert_eq!(Login::Token(token()).user().as_deref(), Some("ada"));
+        let nameless = Token {
+            identifier: vec![0xff],
+            ..token()
+        };
+        assert_eq!(Login::Token(nameless).user(), None);
     }
 
     #[test]

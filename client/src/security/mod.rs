@@ -69,6 +69,26 @@ impl Security {
         self
     }
 
+    /// The user that the server takes this client for, as far as the client can tell: the one of the login,
+    /// else the common name of the client certificate. A server may be set to take another name of the
+    /// certificate.
+    pub fn user(&self) -> Option<String> {
+        match &self.login {
+            Some(login) => login.user(),
+            None => self.tls.as_ref()?.user().map(str::to_owned),
+        }
+    }
+
+    /// How the user is proven, in Hadoop's words.
+    pub fn method(&self) -> &'static str {
+        match &self.login {
+            Some(Login::Password { .. }) => "PLAIN",
+            Some(Login::Token(_)) => "TOKEN",
+            None if self.tls.as_ref().is_some_and(Tls::has_certificate) => "CERTIFICATE",
+            None => "SIMPLE",
+        }
+    }
+
     /// Whether connections are plain and without a login.
     pub fn is_none(&self) -> bool {
         self.tls.is_none() && self.login.is_none()

@@ -6,10 +6,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use basalt_security::certificate::tls::client_config;
+use basalt_security::certificate::{NameFrom, user_of};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
-use tokio_rustls::rustls::pki_types::ServerName;
+use tokio_rustls::rustls::pki_types::pem::PemObject as _;
+use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
 use tokio_rustls::rustls::{CertificateError, ClientConfig, Error as TlsError};
 
 use crate::error::{Error, Result};
@@ -19,6 +21,8 @@ use crate::error::{Error, Result};
 pub struct Tls {
     config: Arc<ClientConfig>,
     has_certificate: bool,
+    /// The common name of the client certificate; `None` if it has none that can be a user.
+    user: Option<String>,
     /// The name that the server's certificate must have, if it is not the host of the address.
     server_name: Option<ServerName<'static>>,
 }
@@ -50,6 +54,7 @@ impl Tls {
         Ok(Tls {
             config,
             has_certificate: certificate.is_some(),
+            user: certificate.and_then(common_name),
             server_name: None,
         })
     }
@@ -59,6 +64,16 @@ impl Tls {
     pub fn server_name(mut self, name: &str) -> Result<Tls> {
         self.server_name = Some(server_name(name)?);
         Ok(self)
+    }
+
+    /// Whether there is a client certificate.
+    pub(super) fn has_certificate(&self) -> bool {
+        self.has_certificate
+    }
+
+    /// The common name of the client certificate.
+    pub(super) fn user(&self) -> Option<&str> {
+        self.user.as_deref()
     }
 
     /// Runs the client's side of the handshake on a connection to `target`, a `host:port`.
@@ -71,6 +86,12 @@ impl Tls {
         let shaken = connector.connect(name, stream).await;
         shaken.map_err(|source| handshake_failed(target, &source))
     }
+}
+
+/// The common name of the first certificate of a PEM file.
+fn common_name(path: &Path) -> Option<String> {
+    let certificate = CertificateDer::from_pem_file(path).ok()?;
+    user_of(&certificate, NameFrom::CommonName).ok()
 }
 
 /// The host of a `host:port`, without the brackets of an IPv6 address.
@@ -138,6 +159,9 @@ fn remedy(error: &TlsError) -> &'static str {
 
 #[cfg(test)]
 mod tests {
+    use basalt_security::certificate::Authority;
+
+    use super::super::Security;
     use super::*;
 
     #[test]
@@ -153,6 +177,21 @@ mod tests {
         }
         let error = server_name("a b").unwrap_err().to_string();
         assert!(error.contains("'a b'"), "{error}");
+    }
+
+    #[test]
+    fn the_user_of_a_certificate_is_its_common_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let now = std::time::SystemTime::now();
+        let authority = Authority::create(&folder.path().join("ca"), "test", now).unwrap();
+        let day = std::time::Duration::from_hours(24);
+        let certificate = authority.client("ada", day, now, folder.path()).unwrap();
+        let ca = folder.path().join("ca").join("ca.crt");
+        let security = Security::none().tls(Tls::with_certificate(&ca, &certificate).unwrap());
+        assert_eq!(security.user().as_deref(), Some("ada"));
+        assert_eq!(security.method(), "CERTIFICATE");
+        let only_encrypted = Security::none().tls(Tls::new(&ca).unwrap());
+        assert_eq!((only_encrypted.user(), only_encrypted.method()), (None, "SIMPLE"));
     }
 
     #[test]

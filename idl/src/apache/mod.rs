@@ -24,7 +24,7 @@ use thrift::{ProtocolError, ProtocolErrorKind, Result};
 
 use crate::call::{Call, decode_result};
 use crate::schema::{Decode, Encode, StructDescriptor, TypeDescriptor};
-use crate::wire::{BinaryReader, BinaryWriter, Protocol, Reader, WireError, Writer};
+use crate::wire::{BinaryReader, BinaryWriter, Reader, WireError, Writer};
 
 /// Makes a call and waits for its reply.
 ///
@@ -74,7 +74,7 @@ pub fn recode(
         &|id| type_of_field(of, id),
         &mut BinaryWriter::new(&mut received),
     )?;
-    let encoded = (of.recode)(Protocol::BinaryStrict, received.into()).map_err(refused)?;
+    let encoded = (of.recode)(crate::wire::Protocol::BinaryStrict, received.into()).map_err(refused)?;
     write_struct(&mut BinaryReader::new(encoded.into()), of, output)
 }
 

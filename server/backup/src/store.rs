@@ -191,10 +191,22 @@ impl Store {
         }
     }
 
-    /// Reads an object.
+    /// Reads an object. An answer that breaks off is asked for again: the library repeats requests, and goes
+    /// on with only some of such answers.
     pub(crate) async fn get(&self, name: &str) -> Result<Bytes> {
-        let read = async { self.objects.get(&self.path(name)).await?.bytes().await };
-        read.await.map_err(self.failed("reading", name))
+        let path = self.path(name);
+        let mut attempts = 1;
+        loop {
+            let answer = self
+                .objects
+                .get(&path)
+                .await
+                .map_err(self.failed("reading", name))?;
+            match answer.bytes().await {
+                Err(_) if attempts < RETRIES => attempts += 1,
+                read => return read.map_err(self.failed("reading", name)),
+            }
+        }
     }
 
     /// Reads an object; `None` if it is not there.

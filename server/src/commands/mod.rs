@@ -78,7 +78,7 @@ fn on_runtime<T>(
 
 fn serve(arguments: Serve, before_threads: fn() -> bool) -> Outcome {
     let mut inputs = arguments.settings.inputs(if arguments.ephemeral {
-        ephemeral::settings()
+        ephemeral::settings(!arguments.run.is_empty())
     } else {
         Vec::new()
     });

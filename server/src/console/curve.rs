@@ -25,8 +25,10 @@ pub(super) fn curve(
         figure.curve {
             figcaption { (heading) " " b { (now) } }
             svg viewBox=(format!("0 0 {WIDTH} {HEIGHT}")) preserveAspectRatio="none" role="img" aria-label=(label) {
-                @for line in lines {
-                    @for points in runs(line, most) { polyline points=(points) vector-effect="non-scaling-stroke" {} }
+                @for (index, line) in lines.iter().enumerate() {
+                    @for points in runs(line, most) {
+                        polyline.dashed[index > 0] points=(points) vector-effect="non-scaling-stroke" {}
+                    }
                 }
             }
             p.quiet { @if is_empty { "none in ten minutes" } @else { "at most " (figure(most)) " in ten minutes" } }

@@ -81,7 +81,7 @@ pub(super) fn of_table(server: &Server, table: &TableName) -> Result<Vec<Finding
             range: html! { "the schema" },
             share: broken.what,
             consequence: broken.rule,
-            cure: "A new table with the schema that the rule asks for, or none if you know why.",
+            cure: broken.cure,
             see: "HBase's reference guide, Table Schema Rules Of Thumb",
         });
     }
@@ -180,7 +180,7 @@ fn hot_rows(server: &Server, table: &TableName) -> Vec<Finding> {
                 "{} of the {} of the last minutes, {} a second",
                 show::percent(row.least(), of_kind.total),
                 kind.as_str(),
-                show::rate(row.least() / hot.seconds())
+                show::rate(hot.rate(row))
             ),
             consequence,
             cure,

@@ -21,6 +21,9 @@ use crate::server::Server;
 /// Ranges in the table.
 const LISTED: usize = 20;
 
+/// Part of a table's requests from which its hottest row is named in the list of tables.
+const HOT_SHARE: f64 = 0.05;
+
 /// Rows that these are chosen from.
 const ROWS: &str = "512";
 
@@ -44,7 +47,7 @@ pub(super) fn page(server: &Server, params: &Params) -> Made {
     let body = if !server.load().heat.is_on() {
         html! { p { "The key visualizer is off: " code { "key_visualizer.bytes" } " is 0." } }
     } else if params.get("table").is_none() {
-        choice(server, params)
+        choice(server, params)?
     } else {
         map(server, params)?
     };
@@ -60,7 +63,12 @@ pub(super) fn page(server: &Server, params: &Params) -> Made {
 }
 
 /// A list of tables to choose from: tables with load, busiest first, then the others.
-fn choice(server: &Server, params: &Params) -> Markup {
+fn choice(server: &Server, params: &Params) -> Result<Markup, Refusal> {
+    if params.get("compare").is_some() {
+        return Err(Refusal::BadRequest(
+            "compare needs a table: the map of all tables has one time".to_owned(),
+        ));
+    }
     let all = server.engine().tables();
     let there: BTreeSet<&TableName> = if server.has_tables() {
         all.iter().map(|(table, _)| &table.name).collect()
@@ -75,16 +83,17 @@ fn choice(server: &Server, params: &Params) -> Markup {
         .iter()
         .copied()
         .filter(|name| !name.is_system() && !is_busy(name));
-    let entry = |name: &TableName, requests: Option<f64>| {
-        let name = name.to_string();
+    let entry = |table: &TableName, requests: Option<f64>| {
+        let name = table.to_string();
         html! {
             li {
                 a href=(show::link("/heat", &[("table", &name)])) { (name) }
                 @if let Some(requests) = requests { " " span.quiet { (show::of(requests.round() as u64, "row")) " read and written" } }
+                @for kind in [Kind::Reads, Kind::Writes] { (hottest_row(server, table, kind)) }
             }
         }
     };
-    html! {
+    Ok(html! {
         p { "Where in the key space of the tables reads and writes go, over time. Choose a table, or zoom into the map of the busiest." }
         @if !busy.is_empty() {
             (controls_of_all(params))
@@ -103,6 +112,24 @@ fn choice(server: &Server, params: &Params) -> Markup {
         @if quiet.clone().next().is_some() {
             h2 { "Quiet tables" }
             ul { @for name in quiet.take(LISTED * 5) { (entry(name, None)) } }
+        }
+    })
+}
+
+/// The row that most of a table's reads or writes go to, if one stands out.
+fn hottest_row(server: &Server, table: &TableName, kind: Kind) -> Markup {
+    let hot = server.load().heat.hot_rows(table);
+    let Some(of_kind) = hot.of_kind(kind) else {
+        return html! {};
+    };
+    let row = of_kind
+        .rows
+        .first()
+        .filter(|row| row.least() >= of_kind.total * HOT_SHARE);
+    html! {
+        @if let Some(row) = row {
+            span.quiet { ", " (show::percent(row.least(), of_kind.total)) " of the " (kind.as_str()) " of the last minutes to " }
+            a href=(hot_rows::address(table)) { (show::key(&row.key, "the empty row")) }
         }
     }
 }

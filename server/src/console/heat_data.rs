@@ -1,7 +1,7 @@
 //! The key visualizer's picture as JSON: the data that the page draws, for other programs too.
 
 use basalt_engine::engine::RegionInfo;
-use basalt_engine::schema::{TableName, escape};
+use basalt_engine::schema::{KeyLayout, TableName, escape};
 use serde::Serialize;
 
 use super::paging::Params;
@@ -261,13 +261,14 @@ fn data_of_all(server: &Server, params: &Params) -> Made<Data> {
     };
     for (query, picture) in queries.iter().zip(&pictures) {
         let regions = server.shown_regions(&query.table)?;
+        let layout = layout_of(server, &query.table)?;
         for row in 0..picture.starts.len() {
             let (start, end) = picture.range(row, query);
             let (region, count) = regions_of(&regions, start, end);
             data.rows.push(Row {
                 table: Some(query.table.to_string()),
                 start: escape(start),
-                start_fields: None,
+                start_fields: fields(layout.as_ref(), start),
                 end: escape(end),
                 region: region
                     .map(|region| region.encoded_name.clone())
@@ -288,6 +289,20 @@ fn data_of_all(server: &Server, params: &Params) -> Made<Data> {
     Ok(data)
 }
 
+/// The key layout that a table declares.
+fn layout_of(server: &Server, table: &TableName) -> Result<Option<KeyLayout>, Refusal> {
+    if !server.has_tables() {
+        return Ok(None);
+    }
+    Ok(server.engine().describe_table(table)?.0.key_layout())
+}
+
+/// A key by the fields of its layout; `None` for the first key of a table.
+fn fields(layout: Option<&KeyLayout>, key: &[u8]) -> Option<String> {
+    let layout = layout.filter(|_| !key.is_empty())?;
+    Some(layout.show(key).to_string())
+}
+
 /// The answer to `/api/heat`.
 pub(super) fn data(server: &Server, params: &Params) -> Made<Data> {
     if params.get("table").is_none() && server.load().heat.is_on() {
@@ -295,21 +310,14 @@ pub(super) fn data(server: &Server, params: &Params) -> Made<Data> {
     }
     let asked = asked(server, params)?;
     let (picture, query) = (asked.picture(server), &asked.query);
-    let layout = if server.has_tables() {
-        server.engine().describe_table(&query.table)?.0.key_layout()
-    } else {
-        None
-    };
+    let layout = layout_of(server, &query.table)?;
     let row = |index: usize| {
         let (start, end) = picture.range(index, query);
         let (region, regions) = asked.regions_of(start, end);
         Row {
             table: None,
             start: escape(start),
-            start_fields: layout
-                .as_ref()
-                .filter(|_| !start.is_empty())
-                .map(|layout| layout.show(start).to_string()),
+            start_fields: fields(layout.as_ref(), start),
             end: escape(end),
             region: region
                 .map(|region| region.encoded_name.clone())

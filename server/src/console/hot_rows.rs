@@ -95,7 +95,7 @@ fn of_kind(heading: &str, hot: &HotKind, of: &HotTable, layout: Option<&KeyLayou
                         }
                         td { (show::meter(row.count, hot.total, &show::percent(row.count, hot.total))) }
                         td.n { (show::count(row.count.round() as u64)) }
-                        td.n { (show::rate(row.count / of.seconds())) }
+                        td.n { (show::rate(of.rate(row))) }
                         td.n { (show::count(row.error.round() as u64)) }
                         td { (show::time(row.since_ms)) }
                     }

@@ -79,7 +79,7 @@ pub(super) fn curves(steps: &[Step]) -> Markup {
         (curve::curve("Requests", &html! { (show::rate(per_second(|step| step.calls))) " a second" }, &[rates(|step| step.calls)], show::rate))
         (curve::curve("Errors", &html! { (show::rate(per_second(|step| step.failed))) " a second" }, &[rates(|step| step.failed)], show::rate))
         (curve::curve(
-            "Latency", &html! { "p50 " (shown(p50)) ", p99 " (shown(p99)) }, &[latency(0.5), latency(0.99)],
+            "Latency", &html! { "p50 " (shown(p50)) ", p99 (dashed) " (shown(p99)) }, &[latency(0.5), latency(0.99)],
             |seconds| show::latency(Duration::from_secs_f64(seconds)),
         ))
         (curve::curve(
@@ -198,7 +198,7 @@ fn memory(server: &Server, steps: &[Step]) -> Markup {
     ];
     let (pinned, kept) = (engine.pinned_memstore_bytes(), engine.kept_memstore_bytes());
     html! {
-        table {
+        div.wide { table {
             caption {
                 "Memory" @if let Some(step) = steps.last() { ": " (show::bytes(step.memory_bytes)) " of the process" }
             }
@@ -227,7 +227,7 @@ fn memory(server: &Server, steps: &[Step]) -> Markup {
                     td colspan="3" { "memory of flushed memstores, for the next ones" }
                 } }
             }
-        }
+        } }
     }
 }
 
@@ -324,7 +324,7 @@ fn background(engine: &Engine) -> Markup {
         div {
             @if rows.is_empty() {
                 p.quiet { "No flush or compaction has run yet." }
-            } @else { table {
+            } @else { div.wide { table {
                 caption { "Background work since the start" }
                 thead { tr {
                     th scope="col" { "job" } th.n scope="col" { "waiting or running" } th.n scope="col" { "done" } th.n scope="col" { "failed" }
@@ -337,7 +337,7 @@ fn background(engine: &Engine) -> Markup {
                         }
                     }
                 }
-            } }
+            } } }
             p { a href="/jobs" { "What runs, and what ran last" } }
         }
     }

@@ -252,7 +252,10 @@ fn cells(batch: &CellBatch, layout: Option<&KeyLayout>) -> Markup {
             thead { tr { th scope="col" { "row" } th scope="col" { "column" } th.n scope="col" { "timestamp" } th scope="col" { "value" } } }
             tbody { @for row in &rows { (row) } }
         } }
-        @if all > rows.len() { p.quiet { (show::count((all - rows.len()) as u64)) " more cells of these rows are not shown: ask for a column." } }
+        // A fetch that ended inside a row does not know how many cells the row has.
+        @if batch.rows().last().is_some_and(|row| row.partial) {
+            p.quiet { "The last row has more cells than are shown: ask for a column." }
+        } @else if all > rows.len() { p.quiet { (show::count((all - rows.len()) as u64)) " more cells of these rows are not shown: ask for a column." } }
     }
 }
 

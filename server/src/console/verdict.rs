@@ -6,11 +6,12 @@
 use std::time::Duration;
 
 use basalt_engine::engine::{RegionStats, Work};
+use basalt_engine::schema::TableName;
 use maud::{Markup, html};
 
 use super::{hot_rows, show};
 use crate::observe::rates::Note;
-use crate::observe::recent::{Step, quantile};
+use crate::observe::recent::{Step, quantile, slower};
 use crate::server::Server;
 
 /// Steps of the last minute.
@@ -24,6 +25,9 @@ const ERRORS_MAX: f64 = 0.01;
 
 /// Latency that one of a hundred requests may exceed.
 const P99_MAX: Duration = Duration::from_secs(1);
+
+/// Requests of a minute that may take longer than that beside any number of quick ones.
+const SLOW_MAX: u64 = 10;
 
 /// Part of a table's requests, and requests per second, from which a row or region is hot. Those of the
 /// alerts in grafana/alerts.yml.
@@ -59,8 +63,9 @@ pub(super) fn verdict(server: &Server, stats: &[RegionStats], note: &Note, steps
     let mut problems = of_state(server);
     problems.extend(of_limits(server));
     problems.extend(of_requests(minute(steps)));
-    problems.extend(hot_rows(server));
-    problems.extend(hot_regions(stats, note));
+    let rows = hot_rows(server);
+    problems.extend(hot_regions(stats, note, &rows));
+    problems.extend(rows.into_iter().map(|row| row.problem));
     html! {
         @if problems.is_empty() {
             p #verdict.verdict.healthy role="status" { b { "Healthy." } " No rule finds anything wrong." }
@@ -182,6 +187,18 @@ fn of_requests(minute: &[Step]) -> Vec<Problem> {
         let remedy = html! { a href="/slow" { "Slow requests" } " names them, and where their time went." };
         let text = format!("One of a hundred requests takes {} or more.", show::duration(p99));
         problems.push(problem(text, remedy));
+    } else if let slow = slower(minute.iter(), P99_MAX)
+        && slow > SLOW_MAX
+    {
+        let remedy = html! { a href="/slow" { "Slow requests" } " names them, and where their time went." };
+        let slow = show::of(slow, "request");
+        problems.push(problem(
+            format!(
+                "{slow} of the last minute took longer than {}.",
+                show::duration(P99_MAX)
+            ),
+            remedy,
+        ));
     }
     if stalled > 0 {
         let remedy = html! {
@@ -197,8 +214,15 @@ fn of_requests(minute: &[Step]) -> Vec<Problem> {
     problems
 }
 
-fn hot_rows(server: &Server) -> Vec<Problem> {
-    let mut problems = Vec::new();
+/// A row that takes much of its table's reads or writes.
+struct OneRow {
+    table: TableName,
+    kind: &'static str,
+    problem: Problem,
+}
+
+fn hot_rows(server: &Server) -> Vec<OneRow> {
+    let mut rows = Vec::new();
     for (name, kinds) in server.load().heat.hottest() {
         if name.is_system() || server.engine().describe_table(&name).is_err() {
             continue;
@@ -217,19 +241,26 @@ fn hot_rows(server: &Server) -> Vec<Problem> {
         ] {
             let (share, rate) = HOT_ROW;
             if let Some(hottest) = hottest.filter(|row| row.share > share && row.per_second > rate) {
-                problems.push(Problem {
+                let problem = Problem {
                     what: html! {
                         "One row of table " (name) " takes " (show::percent(hottest.share, 1.0)) " of its " (kind) "."
                     },
                     remedy: html! { a href=(hot_rows::address(&name)) { "Its key" } ". " (cure) },
+                };
+                rows.push(OneRow {
+                    table: name.clone(),
+                    kind,
+                    problem,
                 });
             }
         }
     }
-    problems
+    rows
 }
 
-fn hot_regions(stats: &[RegionStats], note: &Note) -> Vec<Problem> {
+/// Regions that take most of their table's reads or writes, apart from those that one hot row explains: a
+/// split does not help there.
+fn hot_regions(stats: &[RegionStats], note: &Note, rows: &[OneRow]) -> Vec<Problem> {
     let mut problems = Vec::new();
     for regions in stats.chunk_by(|left, right| left.region.table == right.region.table) {
         let rates: Vec<[f64; 2]> = regions
@@ -247,7 +278,10 @@ fn hot_regions(stats: &[RegionStats], note: &Note) -> Vec<Problem> {
             };
             let (share, least) = HOT_REGION;
             let region = &regions[at].region;
-            if all > least && rate[kind] > all * share && !region.table.is_system() {
+            let is_one_row = rows
+                .iter()
+                .any(|row| row.table == region.table && row.kind == name);
+            if all > least && rate[kind] > all * share && !region.table.is_system() && !is_one_row {
                 let of_table = region.table.to_string();
                 problems.push(Problem {
                     what: html! {
@@ -263,4 +297,38 @@ fn hot_regions(stats: &[RegionStats], note: &Note) -> Vec<Problem> {
         }
     }
     problems
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::observe::recent::{Recent, Totals};
+
+    /// Goal: requests that take long are a problem, a hundredth of all or not.
+    #[test]
+    fn slow_requests_are_a_problem_beside_many_quick_ones() {
+        let problems = |quick: u64, slow: u64| {
+            let recent = Recent::new();
+            (0..quick).for_each(|_| recent.took(Duration::from_millis(2)));
+            (0..slow).for_each(|_| recent.took(Duration::from_secs(3)));
+            recent.note(Totals {
+                calls: quick + slow,
+                ..Totals::default()
+            });
+            let problems = of_requests(&recent.steps()).into_iter();
+            problems
+                .map(|problem| problem.what.into_string())
+                .collect::<Vec<_>>()
+        };
+        assert!(problems(10_000, SLOW_MAX).is_empty());
+        assert_eq!(
+            problems(10_000, 20),
+            ["20 requests of the last minute took longer than 1s."]
+        );
+        let many = problems(1_000, 20);
+        assert!(
+            many.len() == 1 && many[0].starts_with("One of a hundred requests takes 3"),
+            "{many:?}"
+        );
+    }
 }

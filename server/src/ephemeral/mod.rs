@@ -40,14 +40,16 @@ pub(crate) struct Template {
     pub(crate) namespaces: Vec<NamespaceDescriptor>,
 }
 
-/// Settings that differ from the defaults in this mode, as arguments of `--set`. Later ones win.
-pub(crate) fn settings() -> Vec<String> {
+/// Settings that differ from the defaults in this mode, as arguments of `--set`. Later ones win. Beside a
+/// command, whose terminal it is, the server logs warnings only.
+pub(crate) fn settings(has_command: bool) -> Vec<String> {
     let settings = [
         "server.listen=127.0.0.1:0",
         "http.listen=127.0.0.1:0",
         "wal.sync=os",
     ];
-    settings.map(str::to_owned).to_vec()
+    let quiet = has_command.then_some("log.filter=warn");
+    settings.into_iter().chain(quiet).map(str::to_owned).collect()
 }
 
 /// The line that says that calls are accepted. With `--secure` it says how to log in.

@@ -81,6 +81,17 @@ pub(crate) fn quantile<'s>(steps: impl Iterator<Item = &'s Step>, part: f64) -> 
     Some(upper_end(at))
 }
 
+/// Calls of these steps that took longer, by up to a quarter.
+pub(crate) fn slower<'s>(steps: impl Iterator<Item = &'s Step>, than: Duration) -> u64 {
+    let of_step = |step: &Step| {
+        step.buckets[bucket(than) + 1..]
+            .iter()
+            .map(|count| u64::from(*count))
+            .sum::<u64>()
+    };
+    steps.map(of_step).sum()
+}
+
 /// Latencies of one part.
 #[repr(align(128))]
 #[derive(Debug)]
@@ -248,6 +259,9 @@ mod tests {
         near(quantile(steps.iter().skip(1), 0.99), 8);
         near(quantile(steps.iter(), 1.0), 2_000);
         assert_eq!(quantile(steps.iter().take(0), 0.5), None);
+        assert_eq!(slower(steps.iter(), Duration::from_millis(1)), 3);
+        assert_eq!(slower(steps.iter(), Duration::from_secs(1)), 1);
+        assert_eq!(slower(steps.iter(), Duration::MAX), 0);
         for _ in 0..STEPS {
             recent.note(totals(200, 3));
         }

@@ -19,7 +19,7 @@ fn power_cuts_lose_nothing() {
         rounds: 1,
         modes: vec![Mode::Strict, Mode::Ext4],
         damage_seeds: 6,
-        stride: 71,
+        stride: 61,
         depth: 3,
         recovery_stride: 61,
         jobs: 2,

@@ -9,9 +9,10 @@
 //!    answers are compared with the model (`measure`). Then writes run.
 //! 4. Tables are dropped, unless they are to be kept.
 //!
-//! The report (`report`, `pages`) has a verdict for each pattern in each layout, and advice; `code` writes
+//! The report (`report`, `pages`) has a verdict for each pattern in each layout, and `advice`; `code` writes
 //! what was measured as programs. `text` and `check` read the model (`file`), and say which line is wrong.
 
+mod advice;
 mod check;
 mod code;
 mod data;
@@ -37,7 +38,7 @@ use basalt_load::error::{During, Error, Result};
 use basalt_load::report::{Head, create_dir, write_all};
 use basalt_load::session::Session;
 use basalt_load::tables::{RegionPlace, Tables};
-use basalt_load::target::{Target, TargetOptions};
+use basalt_load::target::{Target, TargetOptions, TargetSource};
 use basalt_load::{note, say};
 use basalt_types::schema::KEY_LAYOUT;
 use basalt_types::schema::rules_of_thumb::{self, Broken, Contents};
@@ -66,11 +67,14 @@ const CELL_BYTES: f64 = 20.0;
 pub struct Arguments {
     /// The model, in TOML.
     file: PathBuf,
+    // In front of the target, which takes its value out of what was parsed.
+    #[command(flatten)]
+    target_source: TargetSource,
     #[command(flatten)]
     target: TargetOptions,
     /// Start a server of its own that presents itself as the model's cluster (rehearsal.servers), and measure
     /// that: the program `basalt` that BASALT_PROGRAM names, that lies beside this one, or that is in PATH.
-    #[arg(long, conflicts_with = "target")]
+    #[arg(long)]
     rehearse: bool,
     /// Multiplies the model's rates and rows a day.
     #[arg(long, default_value_t = 1.0, value_name = "FACTOR", value_parser = positive)]
@@ -119,6 +123,10 @@ pub async fn run(arguments: Arguments) -> Result<()> {
     let model = check::read(&arguments.file)?;
     let model = chosen(model, &arguments)?;
     if arguments.rehearse {
+        let address = &arguments.target.target;
+        if let Some(ignored) = arguments.target_source.in_rehearsal(address)? {
+            note!("{ignored}");
+        }
         return Err(rehearse(&model));
     }
     create_dir(&arguments.out)?;
@@ -193,6 +201,16 @@ fn rehearsal_settings(model: &Model) -> [String; 4] {
     ]
 }
 
+/// Variables of TLS and the login, which a server of its own has not.
+const LOGIN_VARIABLES: [&str; 6] = [
+    "BASALT_CLIENT_CA",
+    "BASALT_CLIENT_CERTIFICATE",
+    "BASALT_CLIENT_SERVER_NAME",
+    "BASALT_PASSWORD_FILE",
+    "BASALT_TOKEN_FILE",
+    "BASALT_USER",
+];
+
 /// Replaces this process by a server that runs the same command against itself. Returns only if that fails.
 fn rehearse(model: &Model) -> Error {
     let own = match std::env::current_exe() {
@@ -208,7 +226,11 @@ fn rehearse(model: &Model) -> Error {
     let arguments = std::env::args_os()
         .skip(1)
         .filter(|argument| argument != "--rehearse");
-    let error = Command::new(&program)
+    let mut command = Command::new(&program);
+    for variable in LOGIN_VARIABLES {
+        command.env_remove(variable);
+    }
+    let error = command
         .arg("--ephemeral")
         .args(rehearsal_settings(model))
         .arg("--")
@@ -269,7 +291,7 @@ impl Run {
             }
             report.layouts.push(self.finish(index, loaded).await?);
         }
-        report::conclude(&mut report);
+        advice::conclude(&mut report);
         Ok(report)
     }
 
@@ -472,6 +494,7 @@ impl Run {
         let judged = Judged {
             pattern,
             rate: pattern.rate.map(|rate| rate * arguments.scale),
+            seconds: arguments.seconds,
             layout: &loaded.report.name,
             plan: match pattern.kind {
                 PatternKind::Write { .. } => String::new(),

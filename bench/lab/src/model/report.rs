@@ -1,9 +1,7 @@
-//! The report of a model: a verdict for each pattern in each layout, the layouts side by side, and advice.
+//! The report of a model: a verdict for each pattern in each layout, and the layouts side by side.
 //!
-//! Verdicts follow from figures by the rules of [`judge`]; the advice from verdicts, and from the patterns
-//! that were named as important.
-
-#![expect(clippy::format_push_string, reason = "a few texts for people")]
+//! Verdicts follow from figures by the rules of [`judge`](Judged::judge), and the advice from verdicts
+//! (`advice`).
 
 use basalt_load::load::latency::LatencyReport;
 use basalt_load::report::{Head, MeasuredReport, commas, figure};
@@ -112,6 +110,9 @@ pub(super) struct PatternReport {
 pub(super) enum Verdict {
     #[serde(rename = "does not fit")]
     DoesNotFit,
+    /// No operation fell due, so there are no figures; what is known without them is no obstacle.
+    #[serde(rename = "not measured")]
+    NotMeasured,
     #[serde(rename = "fits with care")]
     WithCare,
     #[serde(rename = "fits")]
@@ -124,6 +125,7 @@ impl Verdict {
         match self {
             Verdict::Fits => "fits",
             Verdict::WithCare => "fits with care",
+            Verdict::NotMeasured => "not measured",
             Verdict::DoesNotFit => "does not fit",
         }
     }
@@ -163,6 +165,8 @@ pub(super) struct Judged<'a> {
     pub(super) pattern: &'a Pattern,
     /// Wanted in a second.
     pub(super) rate: Option<f64>,
+    /// Time that the pattern ran.
+    pub(super) seconds: u64,
     pub(super) layout: &'a str,
     pub(super) plan: String,
     /// Writes only.
@@ -177,6 +181,8 @@ impl Judged<'_> {
     /// The verdict by the figures; without figures for a pattern that needs `scans` scans, too many to be
     /// run.
     pub(super) fn judge(self, figures: Option<&Figures>, scans: u64) -> ResultReport {
+        let was_run = figures.is_some();
+        let figures = figures.filter(|figures| !nothing_was_due(figures));
         let mut verdict = Verdict::Fits;
         let mut reasons = Vec::new();
         let mut found = |lower: Verdict, reason: String| {
@@ -203,6 +209,13 @@ impl Judged<'_> {
         let latency = figures.map(|figures| figures.measured.latencies().report());
         let unit = if is_write { "rows" } else { "questions" };
         match (per_second, self.rate) {
+            (None, _) if was_run => found(
+                Verdict::NotMeasured,
+                format!(
+                    "no operation fell due in {} s: raise --scale or --seconds",
+                    self.seconds
+                ),
+            ),
             (None, _) => found(
                 Verdict::DoesNotFit,
                 format!("one question would take {} scans", commas(scans as f64)),
@@ -287,9 +300,18 @@ impl Judged<'_> {
     }
 }
 
+/// Whether the time was too short for the rate: no operation was carried out, and none was missed.
+fn nothing_was_due(figures: &Figures) -> bool {
+    let measured = &figures.measured;
+    let given_up: u64 = measured.kinds.iter().map(|kind| kind.given_up).sum();
+    measured.operations() + given_up + measured.not_begun == 0
+}
+
 impl ResultReport {
+    /// Latencies; `None` if no operation was carried out.
     fn latency(&self) -> Option<&LatencyReport> {
-        self.measured.as_ref().map(|measured| &measured.latency_seconds)
+        let latency = self.measured.as_ref().map(|measured| &measured.latency_seconds);
+        latency.filter(|latency| latency.count > 0)
     }
 
     /// Median in milliseconds.
@@ -312,20 +334,8 @@ pub(super) fn number(value: f64) -> String {
     }
 }
 
-/// Fills in the result and the advice.
-pub(super) fn conclude(report: &mut Report) {
-    for (index, layout) in report.layouts.iter_mut().enumerate() {
-        let results = report.patterns.iter().map(|pattern| &pattern.results[index]);
-        layout.fit = results
-            .filter(|result| result.verdict > Verdict::DoesNotFit)
-            .count();
-    }
-    report.result = result(report);
-    report.advice = advice(report);
-}
-
 /// The result: how many patterns fit each layout, and the greatest difference between two.
-fn result(report: &Report) -> String {
+pub(super) fn result(report: &Report) -> String {
     let count = report.patterns.len();
     let fits = report
         .layouts
@@ -371,8 +381,9 @@ fn greatest_difference(report: &Report) -> Option<String> {
 }
 
 impl ResultReport {
+    /// A rate that others can be compared with: none is a multiple of 0.
     fn rate_reached(&self) -> Option<f64> {
-        self.per_second
+        self.per_second.filter(|rate| *rate > 0.0)
     }
 }
 
@@ -404,121 +415,19 @@ fn compared(
     ))
 }
 
-/// Which layout to take: the one with the better verdicts on the patterns that matter, then on all.
-fn advice(report: &Report) -> String {
-    let [_, _, ..] = &report.layouts[..] else {
-        return one_layout(report);
-    };
-    let score = |layout: usize, is_important: bool| -> usize {
-        let patterns = report
-            .patterns
-            .iter()
-            .filter(|pattern| pattern.is_important == is_important);
-        patterns
-            .map(|pattern| pattern.results[layout].verdict as usize)
-            .sum()
-    };
-    let best = (0..report.layouts.len())
-        .rev()
-        .max_by_key(|layout| (score(*layout, true), score(*layout, false)));
-    let best = best.unwrap_or_default();
-    let name = &report.layouts[best].name;
-    let important: Vec<&PatternReport> = report
-        .patterns
-        .iter()
-        .filter(|pattern| pattern.is_important)
-        .collect();
-    let is_named = important.len() < report.patterns.len();
-    let matter = if is_named {
-        let names: Vec<String> = important
-            .iter()
-            .map(|pattern| format!("\"{}\"", pattern.name))
-            .collect();
-        format!("what matters to you ({})", names.join(", "))
-    } else {
-        "all patterns alike; --important names those that matter more".to_owned()
-    };
-    let equal = (0..report.layouts.len())
-        .all(|layout| (score(layout, true), score(layout, false)) == (score(best, true), score(best, false)));
-    let mut advice = if equal {
-        format!("The layouts get the same verdicts, by {matter}: take the simpler one.")
-    } else {
-        format!("Take {name}, judged by {matter}.")
-    };
-    let prices: Vec<String> = report
-        .patterns
-        .iter()
-        .filter_map(|pattern| price(pattern, best))
-        .collect();
-    if !equal && !prices.is_empty() {
-        advice += &format!(" Its price: {}.", prices.join("; "));
-    }
-    let not_fit = report.patterns.iter().filter_map(|pattern| {
-        let result = &pattern.results[best];
-        let first = result
-            .reasons
-            .first()
-            .filter(|_| result.verdict == Verdict::DoesNotFit)?;
-        Some(format!("{}: {first}", pattern.name))
-    });
-    let not_fit: Vec<String> = not_fit.collect();
-    if !not_fit.is_empty() {
-        advice += &format!(" What it does not solve: {}.", not_fit.join("; "));
-    }
-    advice
-}
-
-/// The price of a layout in a pattern, compared with the best of the others.
-fn price(pattern: &PatternReport, layout: usize) -> Option<String> {
-    let own = &pattern.results[layout];
-    if pattern.kind == "write" {
-        let best = pattern.results.iter().map(|other| other.verdict).max()?;
-        let first = own.reasons.first().filter(|_| best > own.verdict)?;
-        return Some(format!("\"{}\": {first}", pattern.name));
-    }
-    let better = pattern
-        .results
-        .iter()
-        .filter(|other| other.verdict > own.verdict || other.scans < own.scans);
-    let better = better.min_by(|a, b| a.scans.total_cmp(&b.scans))?;
-    let ms = |result: &ResultReport| {
-        result
-            .p50_ms()
-            .map_or("-".to_owned(), |ms| format!("{} ms", number(ms)))
-    };
-    Some(format!(
-        "\"{}\" takes {} scans and {}, against {} and {} in {}",
-        pattern.name,
-        number(own.scans),
-        ms(own),
-        number(better.scans),
-        ms(better),
-        better.layout
-    ))
-}
-
-fn one_layout(report: &Report) -> String {
-    let wrong = report.patterns.iter().filter_map(|pattern| {
-        let result = pattern
-            .results
-            .first()
-            .filter(|result| result.verdict < Verdict::Fits)?;
-        Some(format!("{}: {}", pattern.name, result.reasons.join(", ")))
-    });
-    let wrong: Vec<String> = wrong.collect();
-    if wrong.is_empty() {
-        return "Every pattern fits.".to_owned();
-    }
-    format!("Try another layout beside this one, for: {}.", wrong.join("; "))
-}
-
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use basalt_load::report::REPORT_FORMAT;
 
+    use super::super::advice::conclude;
     use super::*;
 
-    fn result(layout: &str, verdict: Verdict, per_second: f64, scans: f64) -> ResultReport {
+    pub(in crate::model) fn result(
+        layout: &str,
+        verdict: Verdict,
+        per_second: f64,
+        scans: f64,
+    ) -> ResultReport {
         ResultReport {
             layout: layout.to_owned(),
             verdict,
@@ -539,7 +448,7 @@ mod tests {
     }
 
     /// Writes are faster with a salt, and reads take more scans.
-    fn report(important: &str) -> Report {
+    pub(in crate::model) fn report(important: &str) -> Report {
         let layout = |name: &str| LayoutReport {
             name: name.to_owned(),
             fit: 0,
@@ -601,33 +510,6 @@ mod tests {
         assert_eq!(
             all.result,
             "write: 24,866 rows/s in salted against 3,118 in plain: 8.0x. Patterns that fit: 1 of 2 in plain, 2 of 2 in salted."
-        );
-    }
-
-    #[test]
-    fn the_advice_depends_on_what_is_important() {
-        let advised = |important: &str| {
-            let mut report = report(important);
-            conclude(&mut report);
-            report.advice
-        };
-        let all = advised("");
-        assert!(
-            all.starts_with("Take salted, judged by all patterns alike"),
-            "{all}"
-        );
-        assert!(
-            all.contains("Its price: \"read\" takes 16 scans and -, against 1 and - in plain."),
-            "{all}"
-        );
-        let read = advised("read");
-        assert!(
-            read.starts_with("Take plain, judged by what matters to you (\"read\")"),
-            "{read}"
-        );
-        assert!(
-            read.contains("What it does not solve: write: a reason."),
-            "{read}"
         );
     }
 }

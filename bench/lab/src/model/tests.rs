@@ -6,11 +6,15 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use basalt_load::load::Measured;
+
 use super::check;
 use super::code::{self, Layout, Made};
 use super::data::Data;
 use super::file::{Model, PatternKind};
+use super::measure::Figures;
 use super::plan::{Newest, Plan, start_and_stop};
+use super::report::{Judged, ResultReport, Verdict};
 use super::split;
 use super::text::Source;
 use crate::region_load::RegionMap;
@@ -343,4 +347,49 @@ fn code_has_every_pattern() {
             assert_eq!(java.matches('{').count(), java.matches('}').count(), "{java}");
         }
     }
+}
+
+/// A result without a single operation; `not_begun` were due.
+fn judged_without_operations(not_begun: u64, collisions: (u64, u64)) -> ResultReport {
+    let model = parsed(MODELS[1].1);
+    let mut measured = Measured::new(vec!["question".to_owned()]);
+    measured.not_begun = not_begun;
+    let figures = Figures {
+        measured,
+        scans: 0,
+        rows_read: 0,
+        rows_returned: 0,
+        bytes_read: 0,
+        difference: None,
+        checked: 0,
+    };
+    let judged = Judged {
+        pattern: &model.patterns[0],
+        rate: Some(0.001),
+        seconds: 2,
+        layout: "by_time",
+        plan: String::new(),
+        busiest: None,
+        is_cluster: false,
+        collisions,
+    };
+    judged.judge(Some(&figures), 1)
+}
+
+/// Goal: a pattern without an operation is neither said to fit nor given a figure.
+#[test]
+fn a_pattern_without_operations_is_not_measured() {
+    let result = judged_without_operations(0, (0, 10));
+    assert_eq!(result.verdict, Verdict::NotMeasured);
+    assert_eq!(
+        result.reasons,
+        ["no operation fell due in 2 s: raise --scale or --seconds"]
+    );
+    assert!(result.per_second.is_none() && result.measured.is_none());
+    assert!(result.p50_ms().is_none() && result.p99_ms().is_none());
+    let slow = judged_without_operations(3, (0, 10));
+    assert_eq!(slow.verdict, Verdict::DoesNotFit, "operations were due");
+    assert_eq!((slow.per_second, slow.p50_ms()), (Some(0.0), None));
+    let colliding = judged_without_operations(0, (1, 10));
+    assert_eq!(colliding.verdict, Verdict::DoesNotFit, "that is known");
 }

@@ -17,12 +17,12 @@ use basalt_load::tables::Tables;
 use basalt_load::target::{Api, Target, TargetOptions};
 use basalt_load::workload::{pe, ycsb};
 use basalt_load::{note, say};
-use clap::Parser;
+use clap::{Parser, ValueEnum as _};
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::claims::{self, Finding, LabReport, PartReport, Rule, Verdict, Way};
-use crate::hotspot::design_report;
+use crate::hotspot::design_report::{self, Important};
 use crate::{Workload, family, hotspot, ids, orders, twibase};
 use sections::{Run, SectionName, Size};
 
@@ -43,6 +43,9 @@ pub struct Arguments {
     /// How much to run.
     #[arg(long, default_value = "small")]
     size: Size,
+    /// Properties that the advice on row keys is judged by, as hotspot has it. Default: writes,range.
+    #[arg(long, value_delimiter = ',')]
+    important: Vec<Important>,
     /// Drop tables of the run's names (`report_...`) that exist already.
     #[arg(long)]
     replace_tables: bool,
@@ -63,6 +66,8 @@ struct WholeReport {
     not_seen: usize,
     not_measured: usize,
     verdicts: Vec<VerdictReport>,
+    /// The advice on row keys; empty without the section that gives it.
+    advice: String,
     sections: Vec<SectionReport>,
 }
 
@@ -195,8 +200,13 @@ pub async fn run(arguments: Arguments) -> Result<()> {
         Measured::Hotspot(report) => Some(report.result.clone() + " "),
         _ => None,
     });
+    let advice = measured.iter().find_map(|(_, found)| match found {
+        Measured::Hotspot(report) => Some(report.advice.clone()),
+        _ => None,
+    });
     let whole = WholeReport {
         head,
+        advice: advice.unwrap_or_default(),
         result: format!(
             "{}{confirmed} of {} claims that could be measured are confirmed.",
             of_keys.unwrap_or_default(),
@@ -232,6 +242,14 @@ fn command(section: SectionName, run: &Run, arguments: &Arguments) -> Vec<OsStri
     words.extend(arguments.target.security.words());
     if let Some(path) = &arguments.data.input {
         words.extend(["--input".into(), path.into()]);
+    }
+    if section == SectionName::Hotspot && !arguments.important.is_empty() {
+        let names = arguments
+            .important
+            .iter()
+            .filter_map(Important::to_possible_value);
+        let names: Vec<String> = names.map(|name| name.get_name().to_owned()).collect();
+        words.extend(["--important".into(), OsString::from(names.join(","))]);
     }
     if arguments.replace_tables {
         words.push("--replace-tables".into());
@@ -344,6 +362,9 @@ fn write(arguments: &Arguments, whole: &WholeReport, measured: &[(&str, Measured
         whole.not_measured,
         whole.seconds
     );
+    if !whole.advice.is_empty() {
+        say!("{}", whole.advice);
+    }
     let different = measured
         .iter()
         .find_map(|(name, found)| Some(format!("{name}: {}", found.difference()?)));
@@ -380,6 +401,9 @@ fn markdown(title: &str, whole: &WholeReport, measured: &[(&str, Measured)]) -> 
         report::markdown_words(&["section", "command", "seconds"], commands),
         report::markdown_words(&["verdict", "claim", "measurement", "section"], verdicts),
     );
+    if !whole.advice.is_empty() {
+        out.extend(["\n## Advice\n\n", &whole.advice, "\n"]);
+    }
     for (_, found) in measured {
         out.push('\n');
         // One level lower than where they stand alone.
@@ -398,10 +422,8 @@ fn markdown(title: &str, whole: &WholeReport, measured: &[(&str, Measured)]) -> 
 mod tests {
     use std::collections::BTreeSet;
 
-    use basalt_client::security::SecurityArguments;
-    use clap::ValueEnum;
-
     use super::*;
+    use basalt_client::security::SecurityArguments;
 
     fn arguments(size: Size, api: Api, input: Option<&str>) -> Arguments {
         Arguments {
@@ -415,6 +437,7 @@ mod tests {
             },
             sections: SectionName::value_variants().to_vec(),
             size,
+            important: Vec::new(),
             replace_tables: true,
             out: "out".into(),
         }
@@ -440,6 +463,27 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// The option reaches the section that has it, and no other.
+    #[test]
+    fn what_is_important_is_handed_on() {
+        let mut arguments = arguments(Size::Tiny, Api::Thrift2, None);
+        arguments.important = vec![Important::Range, Important::Rows];
+        for (section, run) in runs(&arguments.sections, arguments.size) {
+            let words = command(section, &run, &arguments);
+            assert!(
+                CommandLine::try_parse_from(&words).is_ok(),
+                "{}",
+                shell_line(&words)
+            );
+            let has_option = shell_line(&words).contains(" --important range,rows");
+            assert_eq!(has_option, section == SectionName::Hotspot, "{}", run.name);
+        }
+        arguments.important.clear();
+        let (section, run) = runs(&arguments.sections, arguments.size).next().unwrap();
+        let line = shell_line(&command(section, &run, &arguments));
+        assert!(!line.contains("--important"), "{line}");
     }
 
     /// Without `--sections` none is left out.

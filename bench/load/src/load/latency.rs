@@ -21,7 +21,8 @@ const PERCENTILES: [f64; 12] = [
 /// Reported latencies, in seconds.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LatencyReport {
-    pub(crate) count: u64,
+    /// Operations.
+    pub count: u64,
     pub(crate) mean: f64,
     /// Median.
     pub p50: f64,

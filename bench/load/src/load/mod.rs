@@ -57,6 +57,11 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// From the start to the end of the measured time.
+    fn length(&self) -> Option<Duration> {
+        self.duration.map(|duration| self.warm_up + duration)
+    }
+
     /// Operations that were due within the measured time and not among the `begun` ones; none in a closed
     /// loop.
     fn not_begun(&self, begun: u64) -> u64 {
@@ -65,6 +70,13 @@ impl Plan {
         };
         let due = (requests_per_s * duration.as_secs_f64()) as u64;
         due.min(self.operations.unwrap_or(u64::MAX)).saturating_sub(begun)
+    }
+
+    /// The measured time, if it ended an open loop: fewer operations were begun than planned.
+    fn whole_time(&self, begun: u64) -> Option<Duration> {
+        let is_open = self.pace != Pace::Closed;
+        let is_complete = self.operations.is_some_and(|operations| begun >= operations);
+        self.duration.filter(|_| is_open && !is_complete)
     }
 }
 
@@ -137,8 +149,9 @@ pub struct Measured {
     pub(crate) timeline: Timeline,
     /// Operations that were due in an open loop and that no task got round to: the server was slower than the
     /// rate.
-    pub(crate) not_begun: u64,
-    /// From the end of the warm-up to the last result.
+    pub not_begun: u64,
+    /// From the end of the warm-up to the last result; in an open loop that the time ended, at least to this
+    /// time, since the rate counts the pause behind the last operation too.
     pub elapsed: Duration,
 }
 
@@ -216,7 +229,7 @@ impl Measured {
 
 /// Runs the operations, and returns the figures and the states of the tasks.
 pub async fn run<O: Operations>(plan: Plan, operations: &Arc<O>) -> Result<(Measured, Vec<O::Worker>)> {
-    let (schedule, pacer) = Schedule::start(plan.pace);
+    let (schedule, pacer) = Schedule::start(plan.pace, plan.length());
     let phase = Phase::begin(&schedule);
     let workers: Result<Vec<_>> = (0..plan.connections)
         .map(|number| operations.worker(number, schedule.started()))
@@ -259,7 +272,13 @@ pub async fn run<O: Operations>(plan: Plan, operations: &Arc<O>) -> Result<(Meas
     }
     if !nothing_left {
         let given_up: u64 = measured.kinds.iter().map(|kind| kind.given_up).sum();
-        measured.not_begun = shared.plan.not_begun(measured.operations() + given_up);
+        let begun = measured.operations() + given_up;
+        measured.not_begun = shared.plan.not_begun(begun);
+        if shared.schedule.is_over()
+            && let Some(whole) = shared.plan.whole_time(begun)
+        {
+            measured.elapsed = measured.elapsed.max(whole);
+        }
     }
     if let Some(error) = failed {
         return Err(error);
@@ -346,7 +365,7 @@ async fn operate<O: Operations>(
 ) -> Result<End> {
     let plan = &shared.plan;
     let started = shared.schedule.started();
-    let deadline = plan.duration.map(|duration| plan.warm_up + duration);
+    let deadline = plan.length();
     while shared.schedule.wait().await {
         if deadline.is_some_and(|deadline| started.elapsed() >= deadline) {
             break;

@@ -7,7 +7,8 @@
 //!
 //! Due requests are permits of a semaphore, handed out by a thread of its own: tokio's timer counts
 //! in whole milliseconds, which would be most of a fast server's latency. Only their number is
-//! kept, so a server that falls behind costs no memory.
+//! kept, so a server that falls behind costs no memory. The thread also ends the run in time: at a low
+//! rate the next request may be due long after the end.
 
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -32,7 +33,10 @@ impl Pace {
     pub(crate) fn due(self, index: u64) -> Option<Duration> {
         match self {
             Pace::Closed => None,
-            Pace::Open { requests_per_s } => Some(Duration::from_secs_f64(index as f64 / requests_per_s)),
+            Pace::Open { requests_per_s } => {
+                let seconds = index as f64 / requests_per_s;
+                Some(Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX))
+            }
         }
     }
 }
@@ -42,16 +46,21 @@ impl Pace {
 pub(crate) struct Schedule {
     pace: Pace,
     start: Instant,
+    /// Length of the run; `None` if something else ends it. Only the open loop needs it, since its tasks
+    /// wait.
+    length: Option<Duration>,
     /// Requests that are due and not taken. Closed when the run is over.
     due: Semaphore,
 }
 
 impl Schedule {
-    /// Starts now. The thread that makes requests due ends when the schedule is closed.
-    pub(crate) fn start(pace: Pace) -> (Arc<Schedule>, Option<JoinHandle<()>>) {
+    /// Starts now. The thread that makes requests due ends when the schedule is closed, and closes it after
+    /// `length`.
+    pub(crate) fn start(pace: Pace, length: Option<Duration>) -> (Arc<Schedule>, Option<JoinHandle<()>>) {
         let schedule = Arc::new(Schedule {
             pace,
             start: Instant::now(),
+            length,
             due: Semaphore::new(0),
         });
         let pacer = (pace != Pace::Closed).then(|| {
@@ -86,9 +95,20 @@ impl Schedule {
             .map_or_else(Instant::now, |due| self.start + due)
     }
 
+    /// Whether the run has had its length, and was not ended before by something else.
+    pub(crate) fn is_over(&self) -> bool {
+        self.left(self.start.elapsed()).is_zero()
+    }
+
     /// Ends the run: waiting tasks return.
     pub(crate) fn close(&self) {
         self.due.close();
+    }
+
+    /// The time of the run that is left; `Duration::MAX` if it has no length.
+    fn left(&self, now: Duration) -> Duration {
+        self.length
+            .map_or(Duration::MAX, |length| length.saturating_sub(now))
     }
 
     fn release(&self) {
@@ -97,6 +117,11 @@ impl Schedule {
         let mut released = 0u64;
         while !self.due.is_closed() {
             let now = self.start.elapsed();
+            let left = self.left(now);
+            if left.is_zero() {
+                self.close();
+                return;
+            }
             let mut permits = 0;
             // Bounded, so that the loop goes on at a rate that no machine can reach.
             while permits < 4096 && self.pace.due(released).is_some_and(|due| due <= now) {
@@ -108,7 +133,7 @@ impl Schedule {
                 continue;
             }
             let next = self.pace.due(released).unwrap_or(now);
-            std::thread::sleep(next.saturating_sub(now).min(SLEEP_MAX));
+            std::thread::sleep(next.saturating_sub(now).min(left).min(SLEEP_MAX));
         }
     }
 }
@@ -126,15 +151,22 @@ mod tests {
         assert_eq!(due, [0, 4_000, 8_000, 12_000]);
         assert_eq!(pace.due(900_000), Some(Duration::from_hours(1)));
         assert_eq!(Pace::Closed.due(7), None);
+        let rare = Pace::Open {
+            requests_per_s: 1e-300,
+        };
+        assert_eq!(rare.due(1), Some(Duration::MAX), "longer than a duration can be");
     }
 
     /// Requests are taken late on purpose: the third is still counted from when it was due, not from when it
     /// was taken.
     #[tokio::test]
     async fn latency_counts_from_the_due_time() {
-        let (schedule, pacer) = Schedule::start(Pace::Open {
-            requests_per_s: 1_000.0,
-        });
+        let (schedule, pacer) = Schedule::start(
+            Pace::Open {
+                requests_per_s: 1_000.0,
+            },
+            None,
+        );
         for index in 0..20u64 {
             assert!(schedule.wait().await);
             let due = schedule.started() + Duration::from_millis(index);
@@ -146,9 +178,24 @@ mod tests {
         pacer.unwrap().join().unwrap();
     }
 
+    /// The second request is due after half a minute, and the run is over long before it.
+    #[tokio::test]
+    async fn waiting_ends_with_the_run() {
+        let pace = Pace::Open {
+            requests_per_s: 1.0 / 30.0,
+        };
+        let (schedule, pacer) = Schedule::start(pace, Some(Duration::from_millis(20)));
+        assert!(schedule.wait().await);
+        assert!(!schedule.wait().await);
+        let took = schedule.started().elapsed();
+        assert!(took >= Duration::from_millis(20), "it ended early: {took:?}");
+        assert!(took < Duration::from_secs(15), "it waited: {took:?}");
+        pacer.unwrap().join().unwrap();
+    }
+
     #[tokio::test]
     async fn a_closed_loop_never_waits_and_counts_from_now() {
-        let (schedule, pacer) = Schedule::start(Pace::Closed);
+        let (schedule, pacer) = Schedule::start(Pace::Closed, None);
         assert!(pacer.is_none());
         assert!(schedule.wait().await);
         let before = Instant::now();

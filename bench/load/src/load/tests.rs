@@ -71,7 +71,7 @@ fn tasks_side_by_side_leave_no_operation_out() {
         let shared = Shared {
             plan: plan(Some(OPERATIONS)),
             operations: Arc::new(Noting { end: u64::MAX }),
-            schedule: Schedule::start(Pace::Closed).0,
+            schedule: Schedule::start(Pace::Closed, None).0,
             taken: Mutex::default(),
             bar: ProgressBar::hidden(),
         };
@@ -135,6 +135,53 @@ async fn the_warm_up_is_carried_out_and_does_not_count() {
     assert_eq!(workers.concat().len(), 90);
     let given_up: u64 = measured.kinds.iter().map(|kind| kind.given_up).sum();
     assert_eq!(measured.operations() + given_up, 40);
+}
+
+/// Goal: a run ends with its time, also when the next operation is due long after. The next one would be
+/// after 100 seconds; a rate of one operation in the whole time is right, not one in the microseconds that
+/// it took.
+#[tokio::test]
+async fn an_open_loop_ends_with_its_time() {
+    let duration = Duration::from_millis(100);
+    let plan = Plan {
+        pace: Pace::Open { requests_per_s: 0.01 },
+        duration: Some(duration),
+        ..plan(None)
+    };
+    let started = Instant::now();
+    let (measured, workers) = run(plan, &Arc::new(Noting { end: u64::MAX })).await.unwrap();
+    let took = started.elapsed();
+    assert!(
+        took >= duration && took < Duration::from_secs(50),
+        "it took {took:?}"
+    );
+    assert_eq!(workers.concat(), [0]);
+    assert_eq!((measured.operations(), measured.not_begun), (1, 0));
+    assert_eq!(measured.elapsed, duration);
+}
+
+/// The time of a run that its operations or the workload ended is that of its last result.
+#[tokio::test]
+async fn an_open_loop_that_ends_early_has_a_shorter_time() {
+    let hour = Plan {
+        pace: Pace::Open {
+            requests_per_s: 10_000.0,
+        },
+        duration: Some(Duration::from_hours(1)),
+        ..plan(Some(20))
+    };
+    for (operations, end) in [(Some(20), u64::MAX), (None, 20)] {
+        let plan = Plan {
+            operations,
+            ..hour.clone()
+        };
+        let (measured, _) = run(plan, &Arc::new(Noting { end })).await.unwrap();
+        assert!(
+            measured.elapsed < Duration::from_mins(30),
+            "{:?}",
+            measured.elapsed
+        );
+    }
 }
 
 /// Operations that the server is too slow for are counted.

@@ -71,3 +71,48 @@ pub fn page(title: &str, overview: Option<&impl Serialize>, sections: &[Section]
         })
         .map_err(failed)
 }
+
+#[cfg(test)]
+mod tests {
+    const STYLE: &str = include_str!("../../templates/report.css");
+
+    /// The values of the style's colours: of the light page, or of the dark one.
+    fn color(name: &str, is_dark: bool) -> [f64; 3] {
+        let (light, dark) = STYLE.split_once("prefers-color-scheme: dark").unwrap();
+        let theme = if is_dark { dark } else { light };
+        let (_, behind) = theme.split_once(&format!("--{name}: #")).unwrap();
+        [0, 2, 4].map(|at| f64::from(u8::from_str_radix(&behind[at..at + 2], 16).unwrap()) / 255.0)
+    }
+
+    /// Relative luminance, as WCAG 2 defines it.
+    fn luminance(color: [f64; 3]) -> f64 {
+        let linear = color.map(|part| {
+            if part <= 0.040_45 {
+                part / 12.92
+            } else {
+                ((part + 0.055) / 1.055).powf(2.4)
+            }
+        });
+        0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+    }
+
+    /// Goal: the small text of every verdict can be read: contrast of 4.5 or more (WCAG 2, AA).
+    #[test]
+    fn verdicts_can_be_read() {
+        let of_verdicts = STYLE.lines().filter(|line| line.starts_with(".verdict"));
+        let names: Vec<&str> = of_verdicts
+            .filter_map(|line| Some(line.rsplit_once("color: var(--")?.1.split_once(')')?.0))
+            .collect();
+        assert_eq!(names, ["faint", "good", "bad", "care"]);
+        for (name, is_dark) in names.iter().flat_map(|name| [(name, false), (name, true)]) {
+            for behind in ["card", "page"] {
+                let pair = [color(name, is_dark), color(behind, is_dark)].map(luminance);
+                let contrast = (pair[0].max(pair[1]) + 0.05) / (pair[0].min(pair[1]) + 0.05);
+                assert!(
+                    contrast >= 4.5,
+                    "{name} on {behind}, dark: {is_dark}: {contrast:.2}"
+                );
+            }
+        }
+    }
+}

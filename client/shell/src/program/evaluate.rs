@@ -3,7 +3,7 @@
 use super::super::ShellResult;
 use super::super::syntax::{Expression, MethodCall, Operator, Value};
 use super::checks::{check_size, to_text, wrong};
-use super::{Variables, format, methods};
+use super::{Variables, assign, format, items, methods};
 
 pub(super) fn evaluate_all(expressions: &[Expression], variables: &Variables) -> ShellResult<Vec<Value>> {
     expressions
@@ -15,6 +15,7 @@ pub(super) fn evaluate_all(expressions: &[Expression], variables: &Variables) ->
 /// The value of an expression. The depth of the recursion is that of the parser.
 pub(super) fn evaluate(expression: &Expression, variables: &Variables) -> ShellResult<Value> {
     Ok(match expression {
+        Expression::Literal(Value::Constant(name)) => methods::constant(name),
         Expression::Literal(value) => value.clone(),
         Expression::Variable(name) => match variables.get(name) {
             Some(value) => value.clone(),
@@ -61,7 +62,23 @@ pub(super) fn evaluate(expression: &Expression, variables: &Variables) -> ShellR
             Expression::Literal(Value::Constant(class)) => of_class(class, calls, variables)?,
             base => call_all(evaluate(base, variables)?, calls, variables)?,
         },
+        Expression::Map(base, names, body) => map(evaluate(base, variables)?, names, body, variables)?,
     })
+}
+
+/// The value of an expression for each item, which the names get; they have no meaning behind it.
+fn map(base: Value, names: &[String], body: &Expression, variables: &Variables) -> ShellResult<Value> {
+    let mut items = items(base)?;
+    let mut inner = variables.clone();
+    let (mut values, mut size) = (Vec::new(), 0);
+    while let Some(item) = items.next() {
+        assign(&mut inner, names, item);
+        let value = evaluate(body, &inner)?;
+        size += 1 + to_text(&value).len();
+        check_size(size)?;
+        values.push(value);
+    }
+    Ok(Value::Array(values))
 }
 
 /// Calls methods, each on the value before.
@@ -92,6 +109,12 @@ fn of_class(class: &str, calls: &[MethodCall], variables: &Variables) -> ShellRe
     let Some((method, others)) = calls.split_first() else {
         return Ok(Value::Constant(class.to_owned()));
     };
+    let is_constant = |call: &MethodCall| call.name.starts_with(|letter: char| letter.is_ascii_uppercase());
+    if let Some(last) = calls.last()
+        && calls.iter().all(is_constant)
+    {
+        return Ok(methods::constant(&last.name));
+    }
     methods::check_class(class, &method.name)?;
     let arguments = evaluate_all(&method.arguments, variables)?;
     let value = methods::of_class(class, &method.name, &arguments)?;

@@ -21,6 +21,14 @@ const FILTERS: [&str; 8] = [
     "PrefixFilter",
 ];
 
+/// The value of a constant: its name, or the number that `HConstants` has for it.
+pub(super) fn constant(name: &str) -> Value {
+    match name {
+        "ALL_VERSIONS" => Value::Integer(i32::MAX.into()),
+        _ => Value::Constant(name.to_owned()),
+    }
+}
+
 /// Whether a Java class has methods here.
 pub(crate) fn is_known_class(class: &str) -> bool {
     class == "Bytes" || FILTERS.contains(&class)

@@ -59,7 +59,7 @@ pub enum Step {
 }
 
 /// The variables of a session.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Variables(BTreeMap<String, Value>);
 
 impl Variables {

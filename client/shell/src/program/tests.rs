@@ -183,9 +183,66 @@ fn expressions_are_those_of_ruby() {
     }
 }
 
+/// YCSB's instruction among them: the block of a map whose value is used is an expression.
+#[test]
+fn a_map_makes_an_array() {
+    for (text, expected) in [
+        (
+            "n = 200\ncreate 't', 'f', {SPLITS => (1..n).map {|i| \"user#{1000+i*(9999-1000)/n}\"}[0]}",
+            r#"create "t", "f", {"SPLITS" => "user1044"}"#,
+        ),
+        (
+            "create 't', 'f', SPLITS => (1..3).map { |i| \"u#{-7 * i / 2}\" }",
+            r#"create "t", "f", {"SPLITS" => ["u-4", "u-7", "u-11"]}"#,
+        ),
+        ("x %w(a b).map { |s| s + '!' }", r#"x ["a!", "b!"]"#),
+        (
+            "x ['a', 'b'].each_with_index.collect { |s, i| \"#{s}#{i}\" }.size",
+            "x 2",
+        ),
+        ("y = (1..2).map { |i| i * 2 }", "=> [2, 4]"),
+        ("y = [1, 2]; x y.map { |i| i + 1 }", "x [2, 3]"),
+        ("%w(a b).each { |i| get i }", r#"get "b""#),
+        ("(1..2).map { |i| get i }", "get 2"),
+        ("i = 5; x (1..2).map { |i| i }; x i", "x 5"),
+    ] {
+        assert_eq!(steps(text).last().unwrap(), expected, "{text}");
+    }
+}
+
+#[test]
+fn constants_of_hbase_are_known() {
+    for text in [
+        "org.apache.hadoop.hbase.HConstants::ALL_VERSIONS",
+        "HConstants::ALL_VERSIONS",
+        "ALL_VERSIONS",
+    ] {
+        assert_eq!(
+            steps(&format!("get {{VERSIONS => {text}}}")),
+            [r#"get {"VERSIONS" => 2147483647}"#]
+        );
+    }
+    assert_eq!(
+        steps("x org.apache.hadoop.hbase.HConstants::FOREVER, HConstants::FOREVER"),
+        ["x FOREVER, FOREVER"]
+    );
+}
+
 #[test]
 fn unsupported_ruby_has_a_reason() {
     for (text, why) in [
+        (
+            "x (1..9).map { |i| (1..9).map { |j| j } }",
+            "a block in the block of map",
+        ),
+        (
+            "x (1..9).map { |i| get i }",
+            "the block of a map whose value is used is one expression",
+        ),
+        ("x (1..1000000).map { |i| i }", "at most 100000 rounds"),
+        ("x (1..90000).map { |i| 'a' * 1000 }", "larger than"),
+        ("x 'a'.map { |i| i }", "a loop goes over a range or an array"),
+        ("y = org.apache.X::y", "X would be a Java class"),
         (
             "x = 1 + t.size",
             "'t' is no variable; a table gets one with t = get_table 'name'",
@@ -265,6 +322,8 @@ const PIECES: &[&str] = &[
     ".upto(3)",
     ".to_s",
     ".map ",
+    "%w(",
+    "HConstants::ALL_VERSIONS",
     ".name",
     "\n",
     ";",

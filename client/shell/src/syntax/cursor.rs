@@ -50,6 +50,11 @@ pub(super) struct Cursor<'a> {
     text: &'a str,
     pub(super) at: usize,
     depth: usize,
+    /// Whether the value of what comes next is used: it is an argument, an element, or assigned. The block of
+    /// a `map` is an expression then, and the body of a loop otherwise.
+    pub(super) is_value: bool,
+    /// Whether the block of a `map` is being read, which has no further one in it.
+    pub(super) is_in_map: bool,
 }
 
 impl<'a> Cursor<'a> {
@@ -58,6 +63,8 @@ impl<'a> Cursor<'a> {
             text,
             at: 0,
             depth: 0,
+            is_value: false,
+            is_in_map: false,
         }
     }
 
@@ -169,6 +176,14 @@ impl<'a> Cursor<'a> {
                 break;
             }
         }
+    }
+
+    /// Reads something whose value is used.
+    pub(super) fn as_value<T>(&mut self, inside: impl FnOnce(&mut Self) -> T) -> T {
+        let before = std::mem::replace(&mut self.is_value, true);
+        let result = inside(self);
+        self.is_value = before;
+        result
     }
 
     /// Reads something that may contain itself. Bounds the depth of the recursion.

@@ -10,6 +10,16 @@ const PRODUCTS: [(char, Operator); 3] = [
     ('%', Operator::Modulo),
 ];
 
+/// Whether a call is a `map` whose items a block may follow.
+fn is_map(call: &MethodCall) -> bool {
+    ["map", "collect"].contains(&call.name.as_str()) && call.arguments.is_empty()
+}
+
+/// Whether a call is the name of a Java class, behind those of its packages.
+fn is_class(call: &MethodCall) -> bool {
+    call.name.starts_with(|first: char| first.is_ascii_uppercase())
+}
+
 /// An argument: a value, or a pair.
 type Argument = (Option<Vec<u8>>, Expression);
 
@@ -66,13 +76,59 @@ impl Cursor<'_> {
     }
 
     fn term(&mut self) -> Parsed<Expression> {
-        let value = self.value()?;
-        let calls = self.calls()?;
-        Ok(if calls.is_empty() {
-            value
-        } else {
-            Expression::Calls(Box::new(value), calls)
-        })
+        let mut value = self.value()?;
+        loop {
+            let mut calls = self.calls()?;
+            let block = match calls.last() {
+                Some(call) if self.is_value && is_map(call) => self.map_block()?,
+                _ => None,
+            };
+            if block.is_some() {
+                calls.pop();
+            }
+            if !calls.is_empty() {
+                value = Expression::Calls(Box::new(value), calls);
+            }
+            let Some((names, body)) = block else {
+                return Ok(value);
+            };
+            value = Expression::Map(Box::new(value), names, Box::new(body));
+        }
+    }
+
+    /// The block behind a `map` whose value is used: `{ |i| "row#{i}" }`. It is one expression, without a
+    /// further block, so that a value takes no more rounds than a loop.
+    fn map_block(&mut self) -> Parsed<Option<(Vec<String>, Expression)>> {
+        let end = self.at;
+        self.blanks(false);
+        let begin = self.at;
+        if self.peek() != Some('{') {
+            self.at = end;
+            return Ok(None);
+        }
+        if self.is_in_map {
+            return Err(self.not_ruby(begin, "a block in the block of map"));
+        }
+        self.is_in_map = true;
+        let block = self.nested(|cursor| {
+            cursor.take();
+            let names = cursor.block_variables()?;
+            cursor.blanks(true);
+            let body = cursor.as_value(Self::expression)?;
+            cursor.blanks(true);
+            if cursor.take_if("}") {
+                return Ok(Some((names, body)));
+            }
+            Err(SyntaxError {
+                hint: Some(
+                    "the block of a map whose value is used is one expression: { |i| \"row#{i}\" }"
+                        .to_owned(),
+                ),
+                ..cursor.unexpected("'}'")
+            })
+        });
+        self.is_in_map = false;
+        block
     }
 
     /// Methods and indexes directly behind a value.
@@ -104,6 +160,17 @@ impl Cursor<'_> {
                     Vec::new()
                 };
                 calls.push(MethodCall { name, arguments });
+            } else if rest.starts_with("::") && calls.last().is_some_and(is_class) {
+                // A constant of a Java class: `org.apache.hadoop.hbase.HConstants::ALL_VERSIONS`.
+                self.at += 2;
+                let name = self.word().to_owned();
+                if name.is_empty() {
+                    return Err(self.unexpected("a constant"));
+                }
+                calls.push(MethodCall {
+                    name,
+                    arguments: Vec::new(),
+                });
             } else {
                 return Ok(calls);
             }
@@ -120,6 +187,10 @@ impl Cursor<'_> {
 
     /// Arguments up to the closing bracket, or to the end of the command where there is none.
     pub(super) fn arguments(&mut self, close: Option<char>) -> Parsed<Vec<Expression>> {
+        self.as_value(|cursor| cursor.arguments_up_to(close))
+    }
+
+    fn arguments_up_to(&mut self, close: Option<char>) -> Parsed<Vec<Expression>> {
         let mut arguments = Vec::new();
         let mut pairs = Vec::new();
         loop {
@@ -225,6 +296,7 @@ impl Cursor<'_> {
             }
             Some('0'..='9' | '-' | '+') => Expression::Literal(self.number()?),
             Some(':') => self.symbol()?,
+            Some('%') if self.is_at_words() => self.words()?,
             Some('/') => {
                 return Err(SyntaxError {
                     hint: Some("a regular expression is a string: 'abc.*'".to_owned()),
@@ -252,7 +324,7 @@ impl Cursor<'_> {
     fn parenthesized(&mut self) -> Parsed<Expression> {
         self.take();
         self.blanks(true);
-        let value = self.expression()?;
+        let value = self.as_value(Self::expression)?;
         self.blanks(true);
         if self.take_if(")") {
             Ok(value)

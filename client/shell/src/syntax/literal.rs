@@ -81,9 +81,54 @@ impl Cursor<'_> {
         Ok(Expression::Text(parts))
     }
 
+    /// Whether an array of words comes next: `%w(a b)`.
+    pub(super) fn is_at_words(&self) -> bool {
+        let behind = self.rest().strip_prefix("%w");
+        behind.is_some_and(|behind| behind.starts_with(|open: char| open.is_ascii_punctuation()))
+    }
+
+    /// `%w(a b)`, with any brackets, or any sign on both sides. A backslash keeps the blank behind it.
+    pub(super) fn words(&mut self) -> Parsed<Expression> {
+        let begin = self.at;
+        self.at += 2;
+        let open = self.take().unwrap_or_default();
+        let close = match open {
+            '(' => ')',
+            '[' => ']',
+            '{' => '}',
+            '<' => '>',
+            other => other,
+        };
+        let (mut words, mut word, mut depth) = (Vec::new(), None::<Vec<u8>>, 0usize);
+        loop {
+            let next = self.take().ok_or_else(|| self.unclosed(begin))?;
+            match next {
+                _ if next == close && depth == 0 => break,
+                _ if next.is_whitespace() => {
+                    words.extend(word.take());
+                    continue;
+                }
+                _ if next == close => depth -= 1,
+                _ if next == open => depth += 1,
+                _ => {}
+            }
+            let escaped = |next: char| next.is_whitespace() || next == '\\' || next == close || next == open;
+            let kept = match self.peek() {
+                Some(behind) if next == '\\' && escaped(behind) => self.take().unwrap_or(next),
+                _ => next,
+            };
+            push_char(word.get_or_insert_default(), kept);
+        }
+        words.extend(word);
+        let words = words
+            .into_iter()
+            .map(|word| Expression::Literal(Value::Bytes(word)));
+        Ok(Expression::Array(words.collect()))
+    }
+
     fn interpolation(&mut self) -> Parsed<Expression> {
         self.blanks(true);
-        let value = self.expression()?;
+        let value = self.as_value(Self::expression)?;
         self.blanks(true);
         if self.take_if("}") {
             Ok(value)

@@ -14,7 +14,8 @@
 //! term       = value { call }
 //! call       = "." name [ "(" [ args ] ")" ] | "[" expression "]"      the last one of a statement also: "." name args
 //! value      = string | symbol | number | true | false | nil | CONSTANT | name | "[" ... "]" | "{" pairs "}"
-//!            | "(" expression ")" | "--" name
+//!            | "(" expression ")" | "--" name | "%w(" words ")"
+//! mapped     = value "." ( "map" | "collect" ) "{" [ "|" names "|" ] expression "}"     in place of a term whose value is used
 //! ```
 //!
 //! A newline does not end a statement inside brackets, after a comma, an operator and `=>`. `#`
@@ -96,6 +97,8 @@ pub enum Expression {
     Operations(Box<Expression>, Vec<(Operator, Expression)>),
     /// Methods, each called on the value before.
     Calls(Box<Expression>, Vec<MethodCall>),
+    /// `value.map { |names| expression }`: the expression for each item, which the names get.
+    Map(Box<Expression>, Vec<String>, Box<Expression>),
 }
 
 /// An arithmetic operator; [`Operator::Add`] also joins strings, and [`Operator::Modulo`] formats
@@ -141,15 +144,28 @@ impl fmt::Display for SyntaxError {
 
 impl std::error::Error for SyntaxError {}
 
+impl SyntaxError {
+    /// Adds the way to run all of Ruby: text that this shell cannot read may be right there.
+    fn with_remedy(mut self) -> Self {
+        self.hint = Some(match self.hint.take() {
+            Some(hint) if hint.contains(NOT_RUBY) => hint,
+            Some(hint) => format!("{hint}; {NOT_RUBY}"),
+            None => NOT_RUBY.to_owned(),
+        });
+        self
+    }
+}
+
 type Parsed<T> = Result<T, SyntaxError>;
 
 /// The remedy for all of Ruby that this shell does not run.
 pub(super) const NOT_RUBY: &str = "this shell is not Ruby: it runs commands, variables and simple loops; HBase's own shell is \
                                    Ruby and works with this server unmodified";
 
-/// The statements in a text.
+/// The statements in a text. Every error says that this shell is not Ruby, and which one is.
 pub fn parse(text: &str) -> Parsed<Vec<Statement>> {
-    Cursor::new(text).statements(None)
+    let statements = Cursor::new(text).statements(None);
+    statements.map_err(SyntaxError::with_remedy)
 }
 
 #[cfg(test)]

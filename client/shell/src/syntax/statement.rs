@@ -86,6 +86,7 @@ impl Cursor<'_> {
 
     fn statement(&mut self) -> Parsed<Statement> {
         self.prompt();
+        self.is_value = false;
         let begin = self.at;
         let name = self.word();
         if name == "for" {
@@ -98,7 +99,9 @@ impl Cursor<'_> {
         if variable.is_none() {
             self.at = begin;
         }
+        self.is_value = variable.is_some();
         let (source, calls) = self.source()?;
+        self.is_value = false;
         let may_have_block = !matches!(source, Source::Command(..)) || !calls.is_empty();
         let before = self.at;
         let block = if may_have_block { self.block()? } else { None };
@@ -176,7 +179,7 @@ impl Cursor<'_> {
     fn expression_source(&mut self) -> Parsed<(Source, Vec<MethodCall>)> {
         let begin = self.at;
         match self.peek_word() {
-            "" if self.peek().is_none_or(|c| "}])|=,&*%?!<>.^~".contains(c)) => {
+            "" if !self.is_at_words() && self.peek().is_none_or(|c| "}])|=,&*%?!<>.^~".contains(c)) => {
                 Err(self.unexpected("a command"))
             }
             word if word.starts_with(|first: char| first.is_ascii_uppercase()) => {
@@ -228,6 +231,7 @@ impl Cursor<'_> {
     fn is_at_argument(&self, method: &str) -> bool {
         match self.peek() {
             Some('{') => !LOOPS.contains(&method),
+            Some('%') => self.is_at_words(),
             Some(next) => {
                 let is_value =
                     next.is_alphanumeric() || "'\"[(:-_\u{2018}\u{2019}\u{201c}\u{201d}".contains(next);
@@ -255,7 +259,7 @@ impl Cursor<'_> {
         })
     }
 
-    fn block_variables(&mut self) -> Parsed<Vec<String>> {
+    pub(super) fn block_variables(&mut self) -> Parsed<Vec<String>> {
         self.blanks(false);
         let mut variables = Vec::new();
         if !self.take_if("|") {

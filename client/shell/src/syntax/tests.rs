@@ -1,6 +1,6 @@
 //! Commands as text against their meaning, and what is refused.
 
-use super::{Source, Value, parse};
+use super::{NOT_RUBY, Source, Value, parse};
 use crate::program::command;
 
 fn bytes(text: impl AsRef<[u8]>) -> Value {
@@ -194,9 +194,29 @@ fn mistakes_have_a_place_and_a_hint() {
     ];
     for (text, expected) in table {
         let error = parse(text).unwrap_err();
-        assert_eq!(error.to_string(), expected, "{text}");
+        let shown = error.to_string();
+        assert_eq!(shown.matches(NOT_RUBY).count(), 1, "{text}: {shown}");
+        let own = shown.replace(&format!("; {NOT_RUBY}"), "");
+        let own = own.replace(&format!(" ({NOT_RUBY})"), "");
+        assert_eq!(own, expected, "{text}");
         assert!(!error.incomplete, "{text}");
     }
+}
+
+#[test]
+fn words_are_an_array() {
+    for (text, words) in [
+        ("x %w(a b c)", &["a", "b", "c"][..]),
+        ("x(%w[ a\n b ])", &["a", "b"]),
+        ("x %w<a <b> c>", &["a", "<b>", "c"]),
+        ("x %w|a\\ b c\\|d|", &["a b", "c|d"]),
+        ("x %w()", &[]),
+    ] {
+        let expected = Value::Array(words.iter().map(bytes).collect());
+        assert_eq!(arguments(text), [expected], "{text}");
+    }
+    assert!(parse("x %w(a").unwrap_err().incomplete);
+    assert!(parse("x %W(a)").unwrap_err().to_string().contains(NOT_RUBY));
 }
 
 /// A person at the prompt may go on in the next line.

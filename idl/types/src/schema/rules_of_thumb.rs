@@ -31,7 +31,14 @@ pub struct Broken {
     pub what: String,
     /// The rule, with its reason.
     pub rule: &'static str,
+    /// How a table that is there keeps it.
+    pub cure: &'static str,
 }
+
+const NEW_TABLE: &str = "A new table with the schema that the rule asks for, or none if you know why.";
+const MERGE: &str =
+    "Merge neighbours (merge_region in the shell), and make the next table with fewer splits.";
+const SPLIT: &str = "Split it (split in the shell), or lower region.max_bytes.";
 
 /// Shortest and longest of some row keys, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,6 +82,7 @@ pub fn of_descriptor(table: &TableDescriptor, regions: usize) -> Vec<Broken> {
         broken.push(Broken {
             what: format!("it has {} families", table.families.len()),
             rule: "one to three families: all families of a region are flushed together, so many of them make many small files",
+            cure: NEW_TABLE,
         });
     }
     let long = table
@@ -86,6 +94,7 @@ pub fn of_descriptor(table: &TableDescriptor, regions: usize) -> Vec<Broken> {
         broken.push(Broken {
             what: format!("the names of families are long: {}", long.join(", ")),
             rule: "short names, one letter if possible: each cell has its family's name",
+            cure: NEW_TABLE,
         });
     }
     if let Some(layout) = table.key_layout() {
@@ -93,10 +102,12 @@ pub fn of_descriptor(table: &TableDescriptor, regions: usize) -> Vec<Broken> {
             None => broken.push(Broken {
                 what: "the last field of its row keys has any length".to_owned(),
                 rule: FIXED_LENGTH,
+                cure: NEW_TABLE,
             }),
             Some(bytes) if bytes > ROW_KEY_MAX => broken.push(Broken {
                 what: format!("its row keys have {bytes} bytes"),
                 rule: SHORT_KEYS,
+                cure: NEW_TABLE,
             }),
             Some(_) => {}
         }
@@ -105,6 +116,7 @@ pub fn of_descriptor(table: &TableDescriptor, regions: usize) -> Vec<Broken> {
         broken.push(Broken {
             what: format!("it has {regions} regions"),
             rule: "50 to 100 regions for a table of one or two families: each has a memstore for each family, and many small ones make many small flushes",
+            cure: MERGE,
         });
     }
     broken
@@ -118,12 +130,14 @@ pub fn of_contents(contents: &Contents) -> Vec<Broken> {
         broken.push(Broken {
             what: format!("a region has {} MiB on average", mean >> 20),
             rule: "regions of 10 to 50 GiB: merge small ones, or raise region.max_bytes",
+            cure: MERGE,
         });
     }
     if contents.largest_region_bytes > LARGE_REGION_BYTES {
         broken.push(Broken {
             what: format!("a region has {} GiB", contents.largest_region_bytes >> 30),
             rule: "regions of 10 to 50 GiB: a compaction of a large one takes long",
+            cure: SPLIT,
         });
     }
     if let Some(KeyLengths { shortest, longest }) = contents.row_keys {
@@ -131,12 +145,14 @@ pub fn of_contents(contents: &Contents) -> Vec<Broken> {
             broken.push(Broken {
                 what: format!("row keys have up to {longest} bytes"),
                 rule: SHORT_KEYS,
+                cure: NEW_TABLE,
             });
         }
         if shortest < longest {
             broken.push(Broken {
                 what: format!("row keys have from {shortest} to {longest} bytes"),
                 rule: FIXED_LENGTH,
+                cure: NEW_TABLE,
             });
         }
     }
@@ -144,6 +160,7 @@ pub fn of_contents(contents: &Contents) -> Vec<Broken> {
         broken.push(Broken {
             what: format!("a cell has {} MiB", contents.largest_cell_bytes >> 20),
             rule: "cells of up to 10 MiB: keep larger values as files, and their names in the table",
+            cure: NEW_TABLE,
         });
     }
     broken

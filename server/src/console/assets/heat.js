@@ -1,10 +1,10 @@
 // Draws the key visualizer's maps from /api/heat: keys from top to bottom, time from left to right. Two maps
-// of a page have one scale of brightness.
+// of a page have one scale of brightness, and leave out the same columns, so that equal places are equal times.
 // The address of the data and of the page that a zoom goes to come from the attributes of each .heat.
 "use strict";
 (() => {
-  // The greatest rate of each map, and how each is drawn again.
-  const peaks = [], redraws = [];
+  // Of each map: its greatest rate, how it is drawn again, its data, how that is shown, and its box for silence.
+  const peaks = [], redraws = [], answers = [], shows = [], boxes = [];
 
   document.querySelectorAll(".heat").forEach((box, number) => {
     const canvas = box.querySelector("canvas");
@@ -61,7 +61,9 @@
     // are left out.
     function folded(all) {
       const height = all.rows.length;
-      const silent = (column) => !all.rates.slice(column * height, (column + 1) * height).some((rate) => rate > 0);
+      const has = (rate) => rate > 0;
+      const silentIn = (map, column) => !map.rates.slice(column * map.rows.length, (column + 1) * map.rows.length).some(has);
+      const silent = (column) => answers.every((map) => silentIn(map, column));
       const starts = [], rates = [], folds = [];
       for (let column = 0; column < all.columns;) {
         let end = column;
@@ -297,12 +299,12 @@
       try {
         const answer = await fetch(box.dataset.address);
         if (!answer.ok) throw new Error(await answer.text());
-        received = await answer.json();
+        received = answers[number] = await answer.json();
       } catch (error) {
         cell.textContent = `The map cannot be loaded: ${error.message}`;
         return;
       }
-      show();
+      shows.forEach((shown) => shown());
       box.dataset.loaded = "true";
     }
 
@@ -325,7 +327,12 @@
       draw();
     };
 
-    fold.addEventListener("change", show);
+    shows[number] = show;
+    boxes[number] = fold;
+    fold.addEventListener("change", () => {
+      boxes.forEach((other) => { other.checked = fold.checked; });
+      shows.forEach((shown) => shown());
+    });
     save.addEventListener("click", () => {
       if (!data) return;
       // The canvas is transparent where the page shows through.

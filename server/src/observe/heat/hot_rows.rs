@@ -87,6 +87,12 @@ impl HotTable {
         (self.to_ms.saturating_sub(self.from_ms) as f64 / 1_000.0).max(1.0)
     }
 
+    /// Requests a second to a row, for sure: over the time, or since the row has its counter.
+    pub(crate) fn rate(&self, row: &HotRow) -> f64 {
+        let from_ms = self.from_ms.max(row.since_ms);
+        row.least() / (self.to_ms.saturating_sub(from_ms) as f64 / 1_000.0).max(1.0)
+    }
+
     /// The hot rows of one kind; `None` for bytes, which are not counted by row.
     pub(crate) fn of_kind(&self, kind: Kind) -> Option<&HotKind> {
         let index = KINDS.iter().position(|own| *own == kind)?;
@@ -495,6 +501,10 @@ mod tests {
             [("hot".into(), 18, WINDOW_MS), ("old".into(), 5, WINDOW_MS)]
         );
         assert_eq!(rows(&both, 1), [("hot".into(), 2, 2 * WINDOW_MS)]);
+        // Rates are over the time, or since the row has its counter.
+        let rate = |kind: usize| both.rate(&both.kinds[kind].rows[0]);
+        assert!((rate(0) - 18.0 / 315.0).abs() < 1e-9, "{}", rate(0));
+        assert!((rate(1) - 2.0 / 15.0).abs() < 1e-9, "{}", rate(1));
         // The next window has begun with the open column, which is counted, too.
         let open = [point("hot", 1.0, 0.0)];
         let next = hot.of_table(&name("t"), &open, 3 * WINDOW_MS, 3 * WINDOW_MS + 1_000);

@@ -392,12 +392,11 @@ impl Heat {
         }
         let of = |(table, points): (TableName, Vec<Point>)| {
             let hot = hot_rows.of_table(&table, &points, open_ms, now_ms);
-            let seconds = hot.seconds();
-            let kinds = hot.kinds.map(|kind| {
+            let kinds = hot.kinds.each_ref().map(|kind| {
                 let row = kind.rows.first()?;
                 Some(Hottest {
                     share: row.least() / kind.total,
-                    per_second: row.least() / seconds,
+                    per_second: hot.rate(row),
                 })
             });
             (table, kinds)

@@ -18,8 +18,8 @@ use super::{SMALL, Writer, text};
 /// Restores of a seed, of the newest and to a position each.
 const ROUNDS: u64 = 5;
 
-/// What the names of pieces of the log have in common.
-const PIECES: &str = "/log/";
+/// Begins the names of pieces of the log: their segment in hexadecimal digits.
+const PIECES: &str = "/0000";
 
 /// The faults that are injected while rows are written and restored.
 const FAULTS: Faults = Faults {

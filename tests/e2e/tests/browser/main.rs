@@ -149,9 +149,12 @@ fn pages_work_in_a_browser() {
     for (name, address) in pages {
         browser.open(&format!("{origin}{address}"));
         browser.screenshot(&screenshots().join(format!("{name}-narrow.png")));
-        let wide =
-            browser.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth");
-        assert_eq!(wide, 0, "{address} is wider than its window");
+        for part in ["documentElement", "querySelector('main')"] {
+            let wide = browser.evaluate(&format!(
+                "document.{part}.scrollWidth - document.{part}.clientWidth"
+            ));
+            assert_eq!(wide, 0, "{part} of {address} is wider than its window");
+        }
     }
     server.stop();
 }

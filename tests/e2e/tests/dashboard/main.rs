@@ -64,18 +64,20 @@ fn scrape_under_load() -> Scrape {
     let store = format!("backup.url=\"file:{}/backups\"", dir.path().display());
     let server = Server::start(&data, &["rehearsal.servers=2", &store]);
     Client::connect(server.thrift).burst();
-    // A peer has series of its own.
-    let peer = Server::start(&dir.path().join("peer"), &[]);
-    add_peer(&server, &peer);
-    // A standby has, too.
-    let follow = format!("standby.follow=\"http://{}\"", server.http);
-    let standby = Server::start(&dir.path().join("standby"), &[&follow]);
+    let others = others(dir.path(), &server);
     let mut text = server.http_get("/metrics");
     server.stop();
-    peer.stop();
-    standby.stop();
+    others.into_iter().for_each(Server::stop);
     text.push_str(&metrics_of_tests());
     Scrape::parse(&text)
+}
+
+/// A replication peer and a standby of a server: it has series of each.
+fn others(dir: &Path, server: &Server) -> [Server; 2] {
+    let peer = Server::start(&dir.join("peer"), &[]);
+    add_peer(server, &peer);
+    let follow = format!("standby.follow=\"http://{}\"", server.http);
+    [peer, Server::start(&dir.join("standby"), &[&follow])]
 }
 
 /// Makes a server a replication peer of another.
@@ -370,6 +372,7 @@ fn every_query_has_a_result_in_prometheus() {
             "not run: the dashboard's queries in Prometheus, since it is not installed (Debian: prometheus)"
         );
     };
+    let others = others(dir.path(), &server);
     let mut client = Client::connect(server.thrift);
     let mut pending = all_queries();
     let deadline = Instant::now() + Duration::from_secs(90);
@@ -402,4 +405,5 @@ fn every_query_has_a_result_in_prometheus() {
         });
     }
     server.stop();
+    others.into_iter().for_each(Server::stop);
 }

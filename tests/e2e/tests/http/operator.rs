@@ -285,6 +285,112 @@ fn rows_are_browsed() {
     has(&page(&server, "/tables/t"), &["salt=7 user=&lt;script&gt;"]);
     let heat = page(&server, "/api/heat?table=t&axis=keys&kind=writes");
     has(&heat, &["\"start_fields\":\"salt=1 user=<script>"]);
+    let heat = page(&server, "/api/heat?kind=writes");
+    has(&heat, &["\"start_fields\":\"salt=1 user=<script>"]);
+    server.stop();
+}
+
+/// Goal: a row with more cells than a page has is not shown as one that ends there.
+#[test]
+fn a_row_that_does_not_fit_says_so() {
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
+    let server = Server::start(&dir.path().join("data"), &[]);
+    runtime().block_on(async {
+        let client = connect(&server).await;
+        client.create_table(schema("t")).await.expect("a table");
+        let cell = |put: Put, number: usize| put.cell("f", format!("q{number:04}"), vec![b'v'; 100]);
+        let wide = (0..3_000).fold(Put::new("wide"), cell);
+        client
+            .table("t")
+            .expect("a name")
+            .put(wide)
+            .await
+            .expect("written");
+    });
+    let text = page(&server, "/tables/t/rows");
+    has(
+        &text,
+        &["The last row has more cells than are shown: ask for a column."],
+    );
+    assert!(!text.contains("more cells of these rows"), "{text}");
+    server.stop();
+}
+
+/// Goal: load on one row is explained by the row, not by its region, whose split would not help; the list of
+/// the key visualizer names it.
+#[test]
+fn a_hot_row_is_no_hot_region() {
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
+    let server = Server::start(&dir.path().join("data"), &[]);
+    let (stop, stopped) = std::sync::mpsc::channel::<()>();
+    let address = server.thrift.to_string();
+    let writer = std::thread::spawn(move || {
+        runtime().block_on(async {
+            let client = Client::connect(&address).await.expect("a connection");
+            let splits = ["b", "c", "d"].map(|key| key.as_bytes().to_vec());
+            client
+                .create_table_split(schema("t"), splits.to_vec())
+                .await
+                .expect("a table");
+            let table = client.table("t").expect("a name");
+            let puts = || (0..50).map(|_| Put::new("celebrity").cell("f", "q", "v"));
+            while stopped.try_recv() == Err(std::sync::mpsc::TryRecvError::Empty) {
+                table.put_multiple(puts()).await.expect("written");
+            }
+        });
+    });
+    until("the row is a problem", || {
+        page(&server, "/").contains("One row of table t takes")
+    });
+    let text = page(&server, "/");
+    assert!(!text.contains("regions of table t takes"), "{text}");
+    let heat = page(&server, "/heat");
+    has(&heat, &["of the writes of the last minutes to", "celebrity"]);
+    let refused = get(&server, "/heat?compare=3600000");
+    assert_eq!(refused.status, 400, "{}", refused.text());
+    stop.send(()).expect("it runs");
+    writer.join().expect("it ends");
+    server.stop();
+}
+
+/// Goal: a scrape of a server with 48 regions whose clients call twenty methods has at most 100 KB.
+#[test]
+fn a_scrape_is_small() {
+    let dir = basalt_test_support::tempdir().expect("a temporary folder");
+    let server = Server::start(&dir.path().join("data"), &[]);
+    runtime().block_on(async {
+        let client = connect(&server).await;
+        let splits: Vec<_> = (1..48)
+            .map(|number| format!("{number:02}").into_bytes())
+            .collect();
+        client
+            .create_table_split(schema("t"), splits)
+            .await
+            .expect("a table");
+        let table = client.table("t").expect("a name");
+        let put = |number: usize| Put::new(format!("{number:02}")).cell("f", "q", "v");
+        table.put_multiple((0..48).map(put)).await.expect("written");
+        table.put(put(1)).await.expect("written");
+        table.get(Get::new("01")).await.expect("read");
+        table.delete(Delete::row("01")).await.expect("deleted");
+    });
+    let text = server.http_get("/metrics");
+    let methods = text
+        .lines()
+        .filter(|line| line.starts_with("basalt_requests_total{"))
+        .count();
+    // A method that is called has 22 series, of some 2,000 bytes.
+    let of_twenty = text.len() + 20_usize.saturating_sub(methods) * 2_000;
+    println!("{} bytes with {methods} methods", text.len());
+    assert!(
+        of_twenty <= 100_000,
+        "{} bytes, {methods} methods:\n{text}",
+        text.len()
+    );
+    assert!(
+        text.contains("basalt_failed_requests_total{api=\"thrift2\",method=\"get\"} 0"),
+        "{text}"
+    );
     server.stop();
 }
 
