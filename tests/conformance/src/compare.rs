@@ -103,7 +103,7 @@ fn hide_region_id(name: &mut Vec<u8>) {
 }
 
 /// Methods that list everything on the server.
-const LISTS: [&str; 7] = [
+const LISTS: [&str; 8] = [
     "listTables",
     "getTableNames",
     "getTableNamesWithIsTableEnabled",
@@ -111,6 +111,7 @@ const LISTS: [&str; 7] = [
     "getTableDescriptorsByPattern",
     "listNamespaces",
     "listNamespaceDescriptors",
+    "listNamespaceTables",
 ];
 
 fn keep_own_names(value: &mut Value) {
