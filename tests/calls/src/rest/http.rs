@@ -82,28 +82,28 @@ impl Http {
     }
 
     fn encoded(&self, request: &Request) -> std::io::Result<Vec<u8>> {
-        let mut head = format!(
-            "{} {} HTTP/1.1\r\nHost: {}\r\n",
-            request.method, request.path, self.server
-        );
+        let mut head = Vec::new();
+        let (method, path, server) = (&request.method, &request.path, &self.server);
+        write!(head, "{method} {path} HTTP/1.1\r\nHost: {server}\r\n")?;
         for (name, value) in &request.headers {
-            head.push_str(&format!("{name}: {value}\r\n"));
-        }
-        if request.gzip {
-            head.push_str("Accept-Encoding: gzip\r\n");
+            write!(head, "{name}: {value}\r\n")?;
         }
         let mut body = request.body.clone();
-        if let (Some(plain), true) = (&body, request.gzip) {
-            let mut packed = Vec::new();
-            GzEncoder::new(&plain[..], Compression::fast()).read_to_end(&mut packed)?;
-            head.push_str("Content-Encoding: gzip\r\n");
-            body = Some(packed);
+        if request.gzip {
+            write!(head, "Accept-Encoding: gzip\r\n")?;
+            if let Some(plain) = &body {
+                let mut packed = Vec::new();
+                GzEncoder::new(&plain[..], Compression::fast()).read_to_end(&mut packed)?;
+                write!(head, "Content-Encoding: gzip\r\n")?;
+                body = Some(packed);
+            }
         }
         if let Some(body) = &body {
-            head.push_str(&format!("Content-Length: {}\r\n", body.len()));
+            write!(head, "Content-Length: {}\r\n", body.len())?;
         }
-        head.push_str("\r\n");
-        Ok([head.into_bytes(), body.unwrap_or_default()].concat())
+        write!(head, "\r\n")?;
+        head.extend(body.unwrap_or_default());
+        Ok(head)
     }
 }
 

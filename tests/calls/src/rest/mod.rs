@@ -11,9 +11,9 @@
 //! | [`cells`], [`schema`], [`listings`] | bodies in each media type |
 //! | [`messages`], [`xml`] | protobuf and XML of bodies |
 //!
-//! Both servers are called by the same code. A reply keeps status, media type, `Cache-Control` and the path of
-//! `Location`, and the body as the values that it stands for: two bodies with other spaces or another order
-//! of attributes are the same.
+//! Both servers are called by the same code. A reply keeps status, media type, `Cache-Control` and the path
+//! of `Location`, and the body as the values that it stands for: two bodies with other spaces or another
+//! order of attributes are the same.
 
 mod cells;
 mod http;

@@ -86,7 +86,7 @@ fn body(method: &str, response: &Response) -> Option<Result<(&'static str, Value
         ("getSchema", media) => named("schema", schema::decode(bytes, media)),
         ("listTables" | "listNamespaceTables", media) => named("names", listings::names(bytes, media, false)),
         ("listNamespaces", media) => named("names", listings::names(bytes, media, true)),
-        ("getRegions", Media::Text) | ("getNamespace", Media::Text) => None,
+        ("getRegions" | "getNamespace", Media::Text) => None,
         ("getRegions", media) => named("regions", listings::regions(bytes, media)),
         ("getNamespace", media) => named("properties", listings::properties(bytes, media)),
         // The body is the address of the namespace.

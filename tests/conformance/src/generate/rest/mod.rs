@@ -45,6 +45,7 @@ impl Generator {
     }
 
     /// A header Accept for cells; rarely one that nothing can answer.
+    #[expect(clippy::unnecessary_wraps, reason = "as all arguments of calls")]
     fn rest_accept(&mut self) -> Option<Value> {
         match self.int(0..=99) {
             0 => Some("text/html".into()),
@@ -78,7 +79,7 @@ impl Generator {
     fn rest_row(&mut self, encoded: bool) -> Vec<u8> {
         loop {
             let row = self.row_bytes();
-            let is_text = row.iter().all(|byte| byte.is_ascii_graphic());
+            let is_text = row.iter().all(u8::is_ascii_graphic);
             if encoded || is_text {
                 return row;
             }

@@ -64,8 +64,8 @@ impl Generator {
         ])
     }
 
-    /// Writes rows: the key of the only one may be in the path. In protobuf a key or column that is not there is
-    /// an empty one in HBase.
+    /// Writes rows: the key of the only one may be in the path. In protobuf a key or column that is not there
+    /// is an empty one in HBase.
     fn rest_write_rows(
         &mut self,
         rows: Vec<Value>,
