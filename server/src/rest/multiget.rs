@@ -2,6 +2,7 @@
 
 use basalt_engine::cell::CellBatch;
 use basalt_engine::op::ReadSpec;
+use basalt_rest::encoding::Encoding;
 use basalt_rest::media::Media;
 use basalt_rest::model::writer::CellSetWriter;
 use basalt_rest::row_path::{self, RowPath};
@@ -18,7 +19,8 @@ pub(super) async fn get(asked: &mut Request, name: &[u8], columns: &str) -> Resu
     let table = table(name)?;
     let media = asked.accepted(Media::SCANNED)?;
     let encoding = asked.encoding()?;
-    let common = row_path::columns(columns.as_bytes(), encoding)?;
+    // As in HBase these are text, whatever the encoding of the rows.
+    let common = row_path::columns(columns.as_bytes(), Encoding::Plain)?;
     let filter = scan::language_filter(asked).await?;
     let mut wanted = Vec::new();
     for path in asked.query.all("row") {

@@ -67,6 +67,7 @@ fn range(rows: Rows) -> Scan {
             ..Scan::default()
         },
         Rows::Range { start, stop } => Scan {
+            include_stop: super::scan::is_one_row(&start, &stop),
             start_row: start,
             stop_row: stop,
             ..Scan::default()

@@ -152,6 +152,11 @@ pub(super) fn prefix_range(prefix: &[u8], reversed: bool) -> Scan {
     }
 }
 
+/// Whether a scan means one row, as in HBase: it begins at the row that it ends before.
+pub(super) fn is_one_row(start: &[u8], stop: &[u8]) -> bool {
+    !start.is_empty() && start == stop
+}
+
 /// A scan from a start row to a stop row, both inside of its own bounds. Empty ones mean the scan's.
 fn within(mut scan: Scan, (start, stop): (Vec<u8>, Vec<u8>), reversed: bool) -> Scan {
     let is_ahead = |row: &[u8], of: &[u8]| if reversed { row < of } else { row > of };
@@ -161,7 +166,7 @@ fn within(mut scan: Scan, (start, stop): (Vec<u8>, Vec<u8>), reversed: bool) -> 
     }
     if !stop.is_empty() && (scan.stop_row.is_empty() || is_ahead(&scan.stop_row, &stop)) {
         scan.stop_row = stop;
-        scan.include_stop = false;
+        scan.include_stop = is_one_row(&scan.start_row, &scan.stop_row);
     }
     scan
 }
@@ -264,6 +269,9 @@ mod tests {
         assert_eq!(bounds("p", "pd", "pb", true), expected("pd", "pb"));
         assert_eq!(bounds("p", "z", "a", true), expected("q", "p"));
         assert!(bounds("p", "r", "", false).2);
-        assert!(bounds("", "d", "b", false).2 && bounds("", "b", "b", false).2);
+        assert!(bounds("", "d", "b", false).2);
+        for reversed in [false, true] {
+            assert!(!bounds("", "b", "b", reversed).2, "one row");
+        }
     }
 }

@@ -16,7 +16,7 @@ use basalt_rest::model::scanner::ScannerModel;
 use super::answer::Reply;
 use super::faults::Refusal;
 use super::request::{Request, Result, table, unsupported_media};
-use super::scan::check_times;
+use super::scan::{check_times, is_one_row};
 use super::{cells, value};
 use crate::limits::admission::Class;
 use crate::service::admin::tables;
@@ -78,13 +78,16 @@ async fn scan_of(asked: &Request, model: ScannerModel) -> Result<Scan> {
         max: model.end_time.unwrap_or(i64::MAX),
     };
     check_times(time_range)?;
+    // In this order, as HBase has them, a family before its columns means only these.
+    let mut columns = model.columns;
+    columns.sort();
     Ok(Scan {
-        start_row: model.start_row,
         include_start: !model.excludes_start,
+        include_stop: model.includes_end || is_one_row(&model.start_row, &model.end_row),
+        start_row: model.start_row,
         stop_row: model.end_row,
-        include_stop: model.includes_end,
         spec: ReadSpec {
-            families: cells::select(&model.columns),
+            families: cells::select(&columns),
             time_range,
             max_versions: model.max_versions.unwrap_or(i32::MAX).max(1),
             cache_blocks: model.keeps_blocks,

@@ -4,13 +4,15 @@
 //! 1. The scan is taken out of its session for the whole fetch ([`Lent`]), so that no other fetch comes
 //!    between its steps.
 //! 2. Cells that an earlier fetch has read too many come first ([`Unreturned`]).
-//! 3. While cells are missing, further rows are read, fewer than are likely needed, so that little is left.
+//! 3. While cells are missing, further rows are read, fewer than are likely needed, so that little is left. A
+//!    fetch without a number of cells goes on behind a region while its answer is small.
 //! 4. What is left goes back into the session with the scan.
 //!
 //! Invariant: a cell that was read is returned or is in the session, also when a step fails.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use basalt_engine::cell::CellBatch;
 use tokio::sync::oneshot;
@@ -23,10 +25,13 @@ use crate::server::sessions::{Fetching, OpenScan, Unreturned};
 /// Cells that a row is taken to have before one was read.
 const CELLS_OF_ROW: usize = 8;
 
+/// An answer of whole rows with fewer bytes goes on with the next region.
+const SMALL_BYTES: usize = 1 << 20;
+
 /// Bounds of an answer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bounds {
-    /// Most cells; `None` for a page of whole rows.
+    /// Most cells; `None` for whole rows, within the bytes and the time of a page.
     pub(crate) cells: Option<usize>,
     /// Most rows, of which the first and the last may be pieces.
     pub(crate) rows: Option<usize>,
@@ -76,6 +81,9 @@ pub(crate) async fn fetch(
     let mut scan = server.sessions().fetch(id, call.caller().owner())?;
     let mut answer = call.take_batch();
     let mut cells_of_row = CELLS_OF_ROW;
+    let page = &server.config().scanner;
+    let small_bytes = page.fetch_max_bytes.min(SMALL_BYTES);
+    let page_end = Instant::now() + Duration::from_millis(page.fetch_max_ms);
     loop {
         if let Some(left) = scan.unreturned.take() {
             match move_cells(left, &mut answer, bounds) {
@@ -88,8 +96,10 @@ pub(crate) async fn fetch(
             }
         }
         let missing = match bounds.cells {
-            // A page is one step.
-            None if answer.is_empty() => usize::MAX,
+            // A step ends with its region.
+            None if answer.is_empty() || answer.data_bytes() < small_bytes && Instant::now() < page_end => {
+                usize::MAX
+            }
             None => 0,
             Some(cells) => cells.saturating_sub(answer.cell_count()),
         };

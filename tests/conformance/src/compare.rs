@@ -13,7 +13,7 @@ use basalt_calls::{Answer, Value};
 use basalt_idl::call::MethodDescriptor;
 
 /// Fields whose values belong to one server.
-const OWN: [&str; 10] = [
+const OWN: [&str; 11] = [
     "id",
     "name",
     "serverName",
@@ -24,6 +24,7 @@ const OWN: [&str; 10] = [
     "version",
     "message",
     "tags",
+    "location",
 ];
 
 /// Milliseconds since 1970 that a clock may show: after 2001 and before 5138.
@@ -102,13 +103,15 @@ fn hide_region_id(name: &mut Vec<u8>) {
 }
 
 /// Methods that list everything on the server.
-const LISTS: [&str; 6] = [
+const LISTS: [&str; 8] = [
+    "listTables",
     "getTableNames",
     "getTableNamesWithIsTableEnabled",
     "getTableNamesByPattern",
     "getTableDescriptorsByPattern",
     "listNamespaces",
     "listNamespaceDescriptors",
+    "listNamespaceTables",
 ];
 
 fn keep_own_names(value: &mut Value) {
@@ -122,6 +125,11 @@ fn keep_own_names(value: &mut Value) {
             values.sort();
         }
         Value::Map(pairs) => pairs.retain(|(key, _)| own(key)),
+        // A reply of REST.
+        Value::Struct(fields) => {
+            let names = fields.iter_mut().filter(|(name, _)| *name == "names");
+            names.for_each(|(_, names)| keep_own_names(names));
+        }
         _ => {}
     }
 }

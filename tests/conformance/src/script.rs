@@ -18,9 +18,9 @@
 //! < = [{row="r", columnValues=[], stale=false, partial=false}]
 //! ```
 //!
-//! A line is a step: `1.` and `2.` call a method of a service, `flush`, `compact`, `major_compact`
-//! and `split tbl0 "row"` are operations for which HBase has no Thrift call. Behind a call may
-//! stand HBase's answer: `=` a result, `!` an exception that the method declares, `!!` another one.
+//! A line is a step: `1.`, `2.`, `n.` and `r.` call a method of a service, `flush`, `compact`,
+//! `major_compact` and `split tbl0 "row"` are operations for which HBase has no Thrift call. Behind a call
+//! may stand HBase's answer: `=` a result, `!` an exception that the method declares, `!!` another one.
 //! `~ rule` before a call says that Basalt's answer differs by this rule of [`super::explained`].
 //! `~ known` marks an intended difference that generated scripts avoid: then `<` and Basalt's
 //! answer follow.

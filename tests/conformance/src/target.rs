@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use basalt_calls::connection::NoAnswer;
-use basalt_calls::{Answer, Api, Connection, Value, native};
+use basalt_calls::{Answer, Api, Connection, Value, native, rest};
 use basalt_idl::call::MethodDescriptor;
 use basalt_test_support::Oracle;
 
@@ -34,6 +34,7 @@ pub struct Basalt {
     one: Connection,
     two: Connection,
     native: native::Client,
+    rest: rest::Client,
 }
 
 impl Basalt {
@@ -43,6 +44,7 @@ impl Basalt {
             one: Connection::open(server)?,
             two: Connection::open(server)?,
             native: native::Client::new(server),
+            rest: rest::Client::new(server),
         })
     }
 
@@ -96,6 +98,7 @@ impl Target for Basalt {
             Api::One => self.one.call(method, args),
             Api::Two | Api::Admin => self.two.call(method, args),
             Api::Native => self.native.call(method, args),
+            Api::Rest => self.rest.call(method, args),
         }
     }
 
@@ -144,6 +147,8 @@ pub struct HBase {
     one: Connection,
     two: Connection,
     native: native::Client,
+    /// Its REST server starts at the first call: most scripts have none.
+    rest: Option<rest::Client>,
     /// Control channel of HBase.
     pub oracle: Oracle,
 }
@@ -156,8 +161,17 @@ impl HBase {
             one: Connection::open(oracle.thrift1)?,
             two: Connection::open(oracle.thrift2)?,
             native: native::Client::new(region_server),
+            rest: None,
             oracle,
         })
+    }
+
+    fn rest(&mut self) -> Result<&mut rest::Client, NoAnswer> {
+        if self.rest.is_none() {
+            let server = self.oracle.rest().map_err(std::io::Error::other)?;
+            self.rest = Some(rest::Client::new(server));
+        }
+        Ok(self.rest.as_mut().expect("started above"))
     }
 }
 
@@ -172,6 +186,7 @@ impl Target for HBase {
             Api::One | Api::Admin => self.one.call(method, args),
             Api::Two => self.two.call(method, args),
             Api::Native => self.native.call(method, args),
+            Api::Rest => self.rest()?.call(method, args),
         }
     }
 

@@ -4,8 +4,8 @@
 //! Each is played to Basalt, and every answer has to be HBase's, or to differ by the rule that the
 //! script names, or to be the one that the script has for Basalt. The scripts with names were
 //! differences once, or are rules; those that begin with `known` show intended differences of
-//! Basalt, which generated scripts avoid; `seed-*` and `native-*` are generated ones, the latter
-//! with native calls.
+//! Basalt, which generated scripts avoid; `seed-*`, `native-*` and `rest-*` are generated ones, the latter
+//! with native calls and those of REST.
 //!
 //! To record a script again: `cargo run -p basalt-conformance --bin basalt-differ -- --keep DIR
 //! DIR/NAME.script`, where DIR is `tests/conformance/cases`.
@@ -93,7 +93,7 @@ fn basalt_answers_as_hbase_did() {
 fn every_rule_is_shown_and_documented() {
     let page = std::fs::read_to_string(workspace().join("docs/compatibility.md")).expect("the page");
     let scripts = scripts();
-    for rule in explained::RULES {
+    for rule in explained::rules() {
         let shown = scripts
             .iter()
             .flat_map(|(_, script)| &script.lines)
@@ -153,7 +153,7 @@ fn scripts_survive_a_round_trip() {
 /// could not be played.
 #[test]
 fn generated_scripts_survive_a_round_trip() {
-    for apis in [Apis::Thrift, Apis::Native] {
+    for apis in [Apis::Thrift, Apis::Native, Apis::Rest] {
         let text = (1..=20).map(|seed| generate::script(seed, 200, apis).to_string());
         for text in text {
             let again = Script::parse(&text).unwrap_or_else(|error| panic!("{error}:\n{text}"));
@@ -164,5 +164,12 @@ fn generated_scripts_survive_a_round_trip() {
     for call in ["n.get(", "n.mutate(", "n.multi(", "n.scan(", "1.", "2."] {
         let calls = native.lines().filter(|line| line.starts_with(call));
         assert!(calls.count() > 3, "few calls {call}");
+    }
+    let rest: String = (1..=20)
+        .map(|seed| generate::script(seed, 400, Apis::Rest).to_string())
+        .collect();
+    for method in basalt_calls::rest::service::SERVICE.methods {
+        let call = format!("r.{}(", method.name);
+        assert!(rest.contains(&call), "no call {call}");
     }
 }

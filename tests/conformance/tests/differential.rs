@@ -1,7 +1,7 @@
 //! Basalt beside a real HBase: the same calls, the same answers. Not run without Java and Maven.
 //!
 //! Longer runs: `cargo run -p basalt-conformance --bin basalt-differ -- --seeds 1..200 --steps 500`, with
-//! `--api native` for native calls.
+//! `--api native` for native calls and `--api rest` for those of REST.
 
 use basalt_conformance::generate::{self, Apis};
 use basalt_conformance::run::Pair;
@@ -11,6 +11,7 @@ use basalt_test_support::{Oracle, Server};
 /// Seeds and steps of a run that is short enough for every test run. Other seeds than those in `cases/`.
 const THRIFT_SEEDS: std::ops::RangeInclusive<u64> = 1001..=1012;
 const NATIVE_SEEDS: std::ops::RangeInclusive<u64> = 2001..=2006;
+const REST_SEEDS: std::ops::RangeInclusive<u64> = 3001..=3006;
 const STEPS: usize = 250;
 
 #[test]
@@ -26,7 +27,8 @@ fn generated_calls_have_hbases_answers() {
     let mut played = 0;
     let thrift = THRIFT_SEEDS.map(|seed| (seed, Apis::Thrift));
     let native = NATIVE_SEEDS.map(|seed| (seed, Apis::Native));
-    for (seed, apis) in thrift.chain(native) {
+    let rest = REST_SEEDS.map(|seed| (seed, Apis::Rest));
+    for (seed, apis) in thrift.chain(native).chain(rest) {
         let script = generate::script(seed, STEPS, apis);
         let run = pair
             .run(&script)

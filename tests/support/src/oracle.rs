@@ -1,4 +1,5 @@
-//! The oracle: a real HBase with both of its Thrift servers, to compare Basalt's answers with.
+//! The oracle: a real HBase with both of its Thrift servers and its REST server, to compare Basalt's answers
+//! with.
 //!
 //! `tests/support/oracle` is the Java program around it, [`Oracle`] the process. Operations that HBase's
 //! Thrift services lack (flush, compaction, split, a clean slate) go over the process's standard
@@ -146,6 +147,16 @@ impl Oracle {
         let wrong = || format!("not an address: {answer}");
         let mut addresses = answer.trim().to_socket_addrs().map_err(|_| wrong())?;
         addresses.next().ok_or_else(wrong)
+    }
+
+    /// The address of its REST server, which starts at the first call.
+    pub fn rest(&mut self) -> Result<SocketAddr, String> {
+        let answer = self.process.command("rest")?;
+        let port = answer
+            .trim()
+            .parse()
+            .map_err(|_| format!("not a port: {answer}"))?;
+        Ok(SocketAddr::from((Ipv4Addr::LOCALHOST, port)))
     }
 
     /// Stops HBase's master and region servers in good order. ZooKeeper and the Thrift servers go on.

@@ -29,11 +29,12 @@ use basalt_idl::call::MethodDescriptor;
 use basalt_idl::native::messages::{GetRequest, GetResponse, MutateRequest, MutateResponse};
 
 use crate::connection::NoAnswer;
+use crate::fields::Fields;
 use crate::{Answer, Value};
 
 use connection::{Connection, Reply};
 use regions::Regions;
-use request::{CellsOut, Fields};
+use request::CellsOut;
 use service::ClientKind;
 
 /// A client of one server, with a connection for each [`ClientKind`] that scripts use.

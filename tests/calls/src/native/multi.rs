@@ -12,8 +12,9 @@ use crate::connection::NoAnswer;
 use super::Outcome;
 use super::connection::{Connection, Reply};
 use super::regions::{Region, Regions};
-use super::request::{self, CellsOut, Fields};
+use super::request::{self, CellsOut};
 use super::response::CellsIn;
+use crate::fields::Fields;
 
 /// Sends a Multi.
 pub(super) fn call(connection: &mut Connection, regions: &Regions, args: Fields<'_>) -> Outcome {

@@ -7,83 +7,20 @@ use basalt_idl::native::messages::{
     Action, Column, ColumnFamilyTimeRange, Comparator, Condition, Filter, Get, MutationProto, NameBytesPair,
     Scan, TimeRange,
 };
-use bytes::Bytes;
 use prost::Message;
 
 use crate::Value;
 use crate::connection::NoAnswer;
+use crate::fields::Fields;
 
 use super::service::ClientKind;
 
 /// HBase's comparator of conditions that name a value.
 const BINARY_COMPARATOR: &str = "org.apache.hadoop.hbase.filter.BinaryComparator";
 
-/// A struct of a script, whose fields are read by name and type.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Fields<'a>(pub(super) &'a Value);
-
 type Made<T> = Result<T, NoAnswer>;
 
-impl<'a> Fields<'a> {
-    /// The error for a field that is missing or does not fit the message.
-    pub(super) fn wrong(self, name: &str) -> NoAnswer {
-        NoAnswer::Script(format!("field {name} of {}", self.0))
-    }
-
-    /// The struct in a field that may be absent.
-    pub(super) fn optional(self, name: &str) -> Option<Fields<'a>> {
-        self.0.field(name).map(Fields)
-    }
-
-    /// The struct in a field.
-    pub(super) fn message(self, name: &str) -> Made<Fields<'a>> {
-        self.optional(name).ok_or_else(|| self.wrong(name))
-    }
-
-    /// The bytes of a field.
-    pub(super) fn bytes(self, name: &str) -> Made<Bytes> {
-        self.optional_bytes(name)?.ok_or_else(|| self.wrong(name))
-    }
-
-    fn optional_bytes(self, name: &str) -> Made<Option<Bytes>> {
-        match self.0.field(name) {
-            None => Ok(None),
-            Some(Value::Bytes(bytes)) => Ok(Some(bytes.clone().into())),
-            Some(_) => Err(self.wrong(name)),
-        }
-    }
-
-    fn int<T: TryFrom<i64>>(self, name: &str) -> Made<Option<T>> {
-        match self.0.field(name) {
-            None => Ok(None),
-            Some(Value::Int(value)) => T::try_from(*value).map(Some).map_err(|_| self.wrong(name)),
-            Some(_) => Err(self.wrong(name)),
-        }
-    }
-
-    /// The integer in a field.
-    pub(super) fn u32(self, name: &str) -> Made<Option<u32>> {
-        self.int(name)
-    }
-
-    /// The flag in a field.
-    pub(super) fn flag(self, name: &str) -> Made<Option<bool>> {
-        match self.0.field(name) {
-            None => Ok(None),
-            Some(Value::Bool(value)) => Ok(Some(*value)),
-            Some(_) => Err(self.wrong(name)),
-        }
-    }
-
-    /// The structs of a list; none if it is absent.
-    pub(super) fn list(self, name: &str) -> Made<Vec<Fields<'a>>> {
-        match self.0.field(name) {
-            None => Ok(Vec::new()),
-            Some(Value::List(values)) => Ok(values.iter().map(Fields).collect()),
-            Some(_) => Err(self.wrong(name)),
-        }
-    }
-
+impl Fields<'_> {
     fn encoded<M: Message + Default>(self, name: &str) -> Made<Option<M>> {
         let bytes = self.optional_bytes(name)?;
         let decoded = bytes.map(M::decode).transpose();

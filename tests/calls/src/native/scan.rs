@@ -15,9 +15,10 @@ use crate::connection::NoAnswer;
 use super::Outcome;
 use super::connection::{Connection, Reply};
 use super::regions::{Region, Regions};
-use super::request::{self, Fields};
+use super::request;
 use super::response::{CellsIn, record};
 use super::service::{ClientKind, Probe};
+use crate::fields::Fields;
 
 /// Calls of a scan, whatever a script says.
 const CALLS_MAX: u32 = 1000;

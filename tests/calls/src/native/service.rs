@@ -11,12 +11,10 @@
 //!
 //! Filters and comparators are encoded protobuf messages: `hbase.pb.Filter`, `hbase.pb.Comparator`.
 
-use basalt_idl::call::{MethodClass, MethodDescriptor, ServiceDescriptor, ThrowsDescriptor};
-use basalt_idl::schema::{
-    EnumDescriptor, FieldDescriptor, Requiredness, StructDescriptor, StructKind, TypeDescriptor,
-};
-use basalt_idl::wire::{Protocol, WireError};
-use bytes::Bytes;
+use basalt_idl::call::ServiceDescriptor;
+use basalt_idl::schema::{EnumDescriptor, TypeDescriptor};
+
+use crate::described::{message, method};
 
 use TypeDescriptor::{Binary, Bool, Enum, I32, I64, List, Map, String, Struct};
 
@@ -57,67 +55,6 @@ impl Probe {
         Probe::WrongSequence,
         Probe::UseAfterClose,
     ];
-}
-
-macro_rules! requiredness {
-    () => {
-        Requiredness::Optional
-    };
-    (required) => {
-        Requiredness::Required
-    };
-}
-
-macro_rules! message {
-    ($(#[$doc:meta])* $constant:ident $name:literal $kind:ident {
-        $($field:literal: $ty:expr $(, $required:ident)?;)*
-    }) => {
-        $(#[$doc])*
-        const $constant: StructDescriptor = StructDescriptor {
-            name: $name,
-            kind: StructKind::$kind,
-            fields: &[$(FieldDescriptor {
-                id: 0,
-                name: $field,
-                ty: $ty,
-                requiredness: requiredness!($($required)?),
-                default: None,
-            },)*],
-            memory: 0,
-            recode: unchanged,
-        };
-    };
-}
-
-macro_rules! method {
-    ($constant:ident $class:ident $name:literal($args:ident) -> $returns:expr) => {
-        const $constant: MethodDescriptor = MethodDescriptor {
-            service: "ClientService",
-            name: $name,
-            args: &$args,
-            returns: $returns,
-            throws: &[ThrowsDescriptor {
-                id: 1,
-                name: "rpc",
-                exception: &EXCEPTION,
-            }],
-            class: MethodClass::$class,
-            idempotent: false,
-            inline: false,
-            legacy: false,
-            recode_result: unchanged,
-        };
-    };
-}
-
-/// These structs are never on the wire in one of Thrift's protocols.
-#[expect(
-    clippy::needless_pass_by_value,
-    clippy::unnecessary_wraps,
-    reason = "descriptors want functions of this type"
-)]
-fn unchanged(_: Protocol, bytes: Bytes) -> Result<Vec<u8>, WireError> {
-    Ok(bytes.to_vec())
 }
 
 const MUTATION_TYPE: EnumDescriptor = EnumDescriptor {
@@ -396,10 +333,10 @@ message! {
     }
 }
 
-method!(GET_METHOD Read "get"(GET_ARGS) -> Struct(&RESULT));
-method!(MUTATE_METHOD Write "mutate"(MUTATE_ARGS) -> Struct(&MUTATED));
-method!(MULTI_METHOD Write "multi"(MULTI_ARGS) -> Struct(&MULTI_RESULT));
-method!(SCAN_METHOD Read "scan"(SCAN_ARGS) -> List(&Struct(&FETCHED)));
+method!("ClientService" GET_METHOD Read "get"(GET_ARGS) -> Struct(&RESULT), "rpc" EXCEPTION);
+method!("ClientService" MUTATE_METHOD Write "mutate"(MUTATE_ARGS) -> Struct(&MUTATED), "rpc" EXCEPTION);
+method!("ClientService" MULTI_METHOD Write "multi"(MULTI_ARGS) -> Struct(&MULTI_RESULT), "rpc" EXCEPTION);
+method!("ClientService" SCAN_METHOD Read "scan"(SCAN_ARGS) -> List(&Struct(&FETCHED)), "rpc" EXCEPTION);
 
 /// The data calls of ClientService.
 pub const SERVICE: ServiceDescriptor = ServiceDescriptor {

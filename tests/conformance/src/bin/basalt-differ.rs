@@ -28,7 +28,8 @@ struct Arguments {
     /// Steps of each script.
     #[arg(long, default_value_t = 250)]
     steps: usize,
-    /// `native`: most calls about data go over native RPC, the others over Thrift.
+    /// `native`: most calls about data go over native RPC, the others over Thrift. `rest`: most calls go over
+    /// REST, the others over Thrift.
     #[arg(long, value_enum, default_value_t = Api::Thrift)]
     api: Api,
     /// Scripts to play instead.
@@ -55,6 +56,7 @@ struct Arguments {
 enum Api {
     Thrift,
     Native,
+    Rest,
 }
 
 impl From<Api> for Apis {
@@ -62,6 +64,7 @@ impl From<Api> for Apis {
         match api {
             Api::Thrift => Apis::Thrift,
             Api::Native => Apis::Native,
+            Api::Rest => Apis::Rest,
         }
     }
 }
@@ -160,6 +163,7 @@ fn sources(arguments: &Arguments) -> Result<Vec<(String, Script)>, String> {
         let name = match arguments.api {
             Api::Thrift => "seed",
             Api::Native => "native",
+            Api::Rest => "rest",
         };
         let apis = arguments.api.into();
         let script = |seed| {

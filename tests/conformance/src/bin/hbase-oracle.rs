@@ -46,6 +46,10 @@ fn main() -> ExitCode {
         Ok(port) => println!("Native, by ZooKeeper      on 127.0.0.1:{port}"),
         Err(error) => eprintln!("{error}"),
     }
+    match oracle.rest() {
+        Ok(address) => println!("REST                     on {address}"),
+        Err(error) => eprintln!("{error}"),
+    }
     println!("Enter stops it.");
     let mut line = String::new();
     match std::io::stdin().read_line(&mut line) {

@@ -2,8 +2,9 @@
 //! difference is a defect.
 
 mod native_scan;
+mod rest;
 
-use basalt_calls::{Answer, Value};
+use basalt_calls::{Answer, Api, Value};
 
 use super::compare;
 use super::script::Call;
@@ -23,7 +24,12 @@ pub struct Rule {
 }
 
 /// All of them.
-pub const RULES: &[Rule] = &[
+pub fn rules() -> impl Iterator<Item = &'static Rule> {
+    RULES.iter().chain(rest::RULES)
+}
+
+/// Those of Thrift and native RPC.
+const RULES: &[Rule] = &[
     Rule {
         name: "declared-errors",
         why: "HBase answers bad input with INTERNAL_ERROR and no reason; Basalt throws what the method declares and says what is wrong",
@@ -181,5 +187,6 @@ fn has_filter(call: &Call) -> bool {
 
 /// The rule by which HBase's and Basalt's answers to this call differ, if there is one.
 pub fn rule(call: &Call, hbase: &Answer, basalt: &Answer) -> Option<&'static Rule> {
-    RULES.iter().find(|rule| (rule.applies)(call, hbase, basalt))
+    let rules = if call.api == Api::Rest { rest::RULES } else { RULES };
+    rules.iter().find(|rule| (rule.applies)(call, hbase, basalt))
 }

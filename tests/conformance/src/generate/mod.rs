@@ -3,7 +3,7 @@
 //! Everything is chosen from small sets ([`universe`]): few rows, columns, values and timestamps, so that
 //! calls meet each other's data. [`tables`], [`families`] and [`namespaces`] make the schema, [`writes`] and
 //! [`reads`] the calls, [`filters`] filter strings and [`filter_bytes`] filters in protobuf, [`system`] reads
-//! the system tables, [`native`] makes native calls.
+//! the system tables, [`native`] makes native calls, [`rest`] those of the REST interface.
 //!
 //! Every method of both services is called, but for those whose answers two servers cannot have in common:
 //!
@@ -22,6 +22,7 @@ mod namespaces;
 mod native;
 mod protobuf;
 mod reads;
+mod rest;
 mod system;
 mod tables;
 mod universe;
@@ -51,6 +52,8 @@ pub enum Apis {
     /// Both Thrift services, and native RPC for most calls about data, so that the three meet each
     /// other's data.
     Native,
+    /// Both Thrift services, and REST for most calls.
+    Rest,
 }
 
 /// A script of this many steps, tables included.
@@ -69,6 +72,7 @@ pub fn script(seed: u64, steps: usize, apis: Apis) -> Script {
         empty_qualifiers: seed.is_multiple_of(4),
         in_while: false,
         native: apis == Apis::Native,
+        rest: apis == Apis::Rest,
         nonces: 0,
     };
     generator.create_tables();
@@ -119,12 +123,17 @@ struct Generator {
     in_while: bool,
     /// Whether most calls about data are native.
     native: bool,
+    /// Whether most calls are those of REST.
+    rest: bool,
     /// Nonces used so far.
     nonces: i64,
 }
 
 /// The share of native calls among calls about data, in a script that has them.
 const NATIVE_SHARE: f64 = 0.7;
+
+/// The share of REST calls among all calls, in a script that has them.
+const REST_SHARE: f64 = 0.85;
 
 impl Generator {
     /// True with this probability.
@@ -221,6 +230,11 @@ impl Generator {
         self.native && self.chance(NATIVE_SHARE)
     }
 
+    /// Whether the next call is one of REST.
+    fn rest_next(&mut self) -> bool {
+        self.rest && self.chance(REST_SHARE)
+    }
+
     /// Adds one step, or a few that belong together.
     fn step(&mut self) {
         let choice = self.int(0..=99);
@@ -230,8 +244,10 @@ impl Generator {
         }
         match choice {
             0..=39 if self.native_next() => self.native_write(),
+            0..=39 if self.rest_next() => self.rest_write(),
             0..=39 => self.write(),
             40..=89 if self.native_next() => self.native_read(),
+            40..=89 if self.rest_next() => self.rest_read(),
             40..=89 => self.read(),
             90..=93 => {
                 let table = self.one_of(&[TABLES[0], TABLES[0], TABLES[1]]).to_owned();
@@ -249,8 +265,11 @@ impl Generator {
                 self.lines.push(step.into());
             }
             96 if self.native_next() => self.native_system(),
+            96 if self.rest_next() => self.rest_other(),
             96 => self.system(),
+            97 if self.rest_next() => self.rest_namespaces(),
             97 => self.namespaces(),
+            98 if self.rest_next() => self.rest_tables(),
             _ => self.admin(),
         }
     }

@@ -19,7 +19,7 @@
 
 use basalt_calls::native::service::{ClientKind, Probe};
 use basalt_calls::{Api, Value};
-use basalt_engine::filter::FilterSpec;
+use basalt_types::filter::FilterSpec;
 
 use super::super::script::Line;
 use super::universe::{COUNTERS, TABLES};

@@ -258,13 +258,14 @@ impl Generator {
     }
 
     /// A few calls on an open scanner.
-    fn fetch_or_close(&mut self) {
+    pub(super) fn fetch_or_close(&mut self) {
         for _ in 0..self.int(1..=3) {
             let Some(&(number, api)) = self.scanners.last() else {
                 return;
             };
             let id = Value::Scanner(number);
             match (api, self.int(0..=9)) {
+                (Api::Rest, _) => self.rest_fetch_or_close(number),
                 (Api::One, 0..=4) => {
                     let args = [("id", id), ("nbRows", self.int(1..=8).into())];
                     self.call(Api::One, "scannerGetList", args);
@@ -290,16 +291,16 @@ impl Generator {
     pub(super) fn close_scanners(&mut self) {
         for (number, api) in std::mem::take(&mut self.scanners) {
             let id = Value::Scanner(number);
-            if api == Api::One {
-                self.call(api, "scannerClose", [("id", id)]);
-            } else {
-                self.call(api, "closeScanner", [("scannerId", id)]);
+            match api {
+                Api::One => self.call(api, "scannerClose", [("id", id)]),
+                Api::Rest => self.call(api, "closeScanner", [("scanner", id)]),
+                _ => self.call(api, "closeScanner", [("scannerId", id)]),
             }
         }
     }
 
     /// A closed scanner is mostly not used again; the error for one that is, is the same for all of them.
-    fn drop_closed_scanner(&mut self) {
+    pub(super) fn drop_closed_scanner(&mut self) {
         if self.chance(0.9) {
             self.scanners.pop();
         }

@@ -53,7 +53,7 @@ impl Generator {
         }
     }
 
-    fn some_table(&mut self) -> &'static str {
+    pub(super) fn some_table(&mut self) -> &'static str {
         self.one_of(&[TABLES[0], TABLES[1], "tblx"])
     }
 
@@ -238,7 +238,9 @@ impl Generator {
                 2 => self.call(Api::Two, "isTableAvailable", [("tableName", two.clone())]),
                 3 => self.change_family(table),
                 4 => self.call(Api::One, "getTableNamesWithIsTableEnabled", []),
+                5 if self.rest_next() => self.rest_write(),
                 5 => self.write(),
+                6 if self.rest_next() => self.rest_read(),
                 6 => self.read(),
                 _ => self.regions(),
             }

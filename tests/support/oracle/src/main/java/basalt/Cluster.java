@@ -11,6 +11,7 @@ import org.apache.hadoop.hbase.LocalHBaseCluster;
 import org.apache.hadoop.hbase.client.Connection;
 import org.apache.hadoop.hbase.client.ConnectionFactory;
 import org.apache.hadoop.hbase.regionserver.HRegionServer;
+import org.apache.hadoop.hbase.rest.RESTServer;
 import org.apache.hadoop.hbase.thrift.ThriftServer;
 import org.apache.hadoop.hbase.zookeeper.MiniZooKeeperCluster;
 import org.apache.hadoop.metrics2.lib.DefaultMetricsSystem;
@@ -25,6 +26,7 @@ final class Cluster {
   private final Connection connection;
   private final int thrift1Port;
   private final int thrift2Port;
+  private RESTServer rest;
 
   private Cluster(
       Configuration conf, LocalHBaseCluster hbase, Connection connection, int thrift1Port, int thrift2Port) {
@@ -113,6 +115,15 @@ final class Cluster {
     try (ServerSocket socket = new ServerSocket(0, 1, InetAddress.getByName("127.0.0.1"))) {
       return socket.getLocalPort();
     }
+  }
+
+  /** The port of the REST server, which starts when somebody asks for it first. */
+  int restPort() throws Exception {
+    if (rest == null) {
+      rest = new RESTServer(new Configuration(conf));
+      rest.run();
+    }
+    return rest.getPort();
   }
 
   int thrift1Port() {

@@ -76,6 +76,8 @@ final class Control {
         return admin.getConfiguration().get("hbase.zookeeper.property.clientPort");
       case "region_server":
         return cluster.regionServer().getServerName().getAddress().toString();
+      case "rest":
+        return String.valueOf(cluster.restPort());
       case "stop_hbase":
         cluster.stopHBase();
         return "";

@@ -51,6 +51,9 @@ final class Settings {
       conf.setInt("hbase." + server + ".info.port", -1);
     }
     conf.setInt("hbase.thrift.info.port", -1);
+    conf.set("hbase.rest.host", "127.0.0.1");
+    conf.setInt("hbase.rest.port", 0);
+    conf.setInt("hbase.rest.info.port", -1);
     // Without these names, HBase asks DNS for the name of the machine, which may not answer.
     conf.set("hbase.master.hostname", "localhost");
     conf.set("hbase.unsafe.regionserver.hostname", "localhost");
