@@ -124,7 +124,7 @@ impl ObjectServer {
         *locked(&self.shared.faults) = faults;
     }
 
-    /// Refuses to take objects with this part in their names, after so many more.
+    /// Takes `count` more objects with this part in their names, and refuses the others.
     pub fn limit(&self, part: &str, count: u64) {
         *locked(&self.shared.limit) = Some((part.to_owned(), count));
     }

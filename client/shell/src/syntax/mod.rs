@@ -15,7 +15,7 @@
 //! call       = "." name [ "(" [ args ] ")" ] | "[" expression "]"      the last one of a statement also: "." name args
 //! value      = string | symbol | number | true | false | nil | CONSTANT | name | "[" ... "]" | "{" pairs "}"
 //!            | "(" expression ")" | "--" name | "%w(" words ")"
-//! mapped     = value "." ( "map" | "collect" ) "{" [ "|" names "|" ] expression "}"     in place of a term whose value is used
+//! mapped     = value "." ( "map" | "collect" ) "{" [ "|" names "|" ] expression "}"     a term, where its value is used
 //! ```
 //!
 //! A newline does not end a statement inside brackets, after a comma, an operator and `=>`. `#`

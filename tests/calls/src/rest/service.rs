@@ -266,7 +266,7 @@ message! {
 }
 
 message! {
-    /// Any request. Of a success only status and type are looked at.
+    /// Any request. A success is compared by its status and media type only.
     SEND_ARGS "Send" Struct {
         "method": Binary, required;
         "path": Binary, required;
