@@ -175,11 +175,9 @@ fn put_value(call: Fields<'_>) -> Made<Request> {
         .headers
         .extend(timestamp.map(|time| ("X-Timestamp", time.to_string())));
     request.body = Some(call.bytes("value")?.into());
-    if call.flag("untyped")? != Some(true) {
-        request
-            .headers
-            .push(("Content-Type", Media::header("binary").to_owned()));
-    }
+    request
+        .headers
+        .push(("Content-Type", Media::header("binary").to_owned()));
     Ok(request)
 }
 

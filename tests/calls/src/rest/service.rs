@@ -169,7 +169,6 @@ message! {
         "xRow": Binary;
         "xColumn": Binary;
         "xTimestamp": I64;
-        "untyped": Bool;
         "post": Bool;
         "encoding": Binary;
     }

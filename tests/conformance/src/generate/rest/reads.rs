@@ -75,11 +75,10 @@ impl Generator {
         } else {
             self.maybe(0.5, |this| this.rest_columns(1..=3))
         };
-        let accept = match (is_binary, self.int(0..=2)) {
-            (true, 0) => None,
-            (true, 1) => Some("any".into()),
-            (true, _) => Some("binary".into()),
-            (false, _) => self.rest_accept(),
+        let accept = if is_binary {
+            Some("binary".into())
+        } else {
+            self.rest_accept()
         };
         let path = self.rest_row_path(encoding.is_some(), columns);
         let args = [
@@ -158,7 +157,6 @@ impl Generator {
                 self.maybe(0.3, |this| Value::Bytes(this.rest_row(false))),
             ),
             ("columns", self.maybe(0.4, |this| this.rest_columns(1..=3))),
-            ("limit", self.maybe(0.2, |this| this.int(1..=6).into())),
             ("batchSize", batch),
             ("maxVersions", self.maybe(0.5, |this| this.int(1..=5).into())),
             ("startTime", range.map(|(from, _)| from.into())),

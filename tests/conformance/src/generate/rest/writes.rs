@@ -144,7 +144,6 @@ impl Generator {
             ("xRow", self.maybe(0.1, |this| Value::Bytes(this.rest_row(false)))),
             ("xColumn", self.maybe(0.1, Self::column)),
             ("xTimestamp", self.maybe(0.7, Self::timestamp)),
-            ("untyped", self.maybe(0.1, |_| true.into())),
             ("post", self.maybe(0.3, |_| true.into())),
             ("encoding", encoding),
         ];
