@@ -17,6 +17,8 @@ use crate::server::Server;
 const GROUPS: usize = 20;
 /// Thresholds that are listed.
 const METHODS: usize = 12;
+/// Characters of a region's encoded name that are shown; all of them are 32.
+const REGION_CHARS: usize = 8;
 
 pub(super) fn page(server: &Server, params: &Params) -> Made {
     let config = &server.settings().in_force().slow_log;
@@ -105,9 +107,9 @@ pub(super) fn page(server: &Server, params: &Params) -> Made {
             div.wide { table {
                 caption { "Requests, the newest first" }
                 thead { tr {
-                    th.n scope="col" { "request" } th.n scope="col" { "took" } th scope="col" { "method" } th scope="col" { "table" } th scope="col" { "arguments" }
-                    th.n scope="col" { "waited" } th.n scope="col" { "from disk" } th.n scope="col" { "rows read" } th.n scope="col" { "returned" }
-                    th.n scope="col" { "answer" } th scope="col" { "began" } th scope="col" { "client, user" } th scope="col" { "region" }
+                    th.n scope="col" { "request" } th.n scope="col" { "took" } th scope="col" { "method" } th scope="col" { "table" } th scope="col" { "region" }
+                    th scope="col" { "client, user" } th.n scope="col" { "waited" } th.n scope="col" { "from disk" } th.n scope="col" { "rows read" }
+                    th.n scope="col" { "returned" } th.n scope="col" { "answer" } th scope="col" { "began" } th scope="col" { "arguments" }
                 } }
                 tbody { @for record in &records[part.first..part.end] { (row(server, record)) } }
             } }
@@ -145,27 +147,26 @@ fn row(server: &Server, record: &Record) -> Markup {
             td.n { (show::duration(record.took)) }
             th scope="row" { (record.method) }
             td { @if let Some(table) = &record.table { (table_link(server, table)) } }
-            td { code.long { (record.arguments) } }
+            td { @if let Some(region) = &record.encoded_name { (region_link(server, region)) } }
+            td { (record.client) @if !record.user.is_empty() { ", " (record.user) } }
             td.n { (show::duration(record.waited)) }
             td.n { (show::bytes(record.disk_bytes)) }
             td.n { @if let Some(rows) = record.rows { (show::count(rows.looked_at)) } }
             td.n { @if let Some(rows) = record.rows { (show::count(rows.returned)) } }
             td.n { (show::bytes(record.answer_bytes)) }
             td.when { (show::time(began_ms)) }
-            td { (record.client) @if !record.user.is_empty() { ", " (record.user) } }
-            td { @if let Some(region) = &record.encoded_name { (region_link(server, region)) } }
+            td { code.long { (record.arguments) } }
         }
     }
 }
 
-/// A region by its encoded name, with a link to its page while there is one.
+/// The beginning of a region's encoded name, with a link to its page while there is one.
 fn region_link(server: &Server, name: &str) -> Markup {
-    if !server.has_tables() {
-        return html! { code { (name) } };
-    }
-    let is_there = server.engine().region_view(name).is_some();
+    let short = html! { code title=(name) { (name.get(..REGION_CHARS).unwrap_or(name)) } };
+    let is_there = server.has_tables() && server.engine().region_view(name).is_some();
     html! {
-        @if is_there { a href=(show::path(&["regions", name])) { code { (name) } } } @else { code { (name) } " " span.quiet { "(gone)" } }
+        @if is_there { a href=(show::path(&["regions", name])) { (short) } } @else { (short) }
+        @if server.has_tables() && !is_there { " " span.quiet { "(gone)" } }
     }
 }
 
