@@ -9,9 +9,9 @@
 //! - `DELETE` with `check=`, with times `a,b`, or of `prefix*`;
 //! - keys that are not UTF-8 without `e=`.
 //!
-//! `limit` of a stateless scan is left out, too: HBase's REST server forgets the scanner behind the limit, whose
-//! read point then keeps versions and tombstones through flushes and compactions until its lease ends
-//! (`known_rest_limit_keeps_versions`).
+//! `limit` of a stateless scan in protobuf is left out, too: HBase's REST server forgets the scanner behind
+//! the limit, whose read point then keeps versions and tombstones through flushes and compactions until its
+//! lease ends (`known_rest_limit_keeps_versions`).
 //!
 //! Left out, because HBase's answer is not the same on all machines: a value without `Content-Type`, and a
 //! GET of a row whose `Accept` does not decide between a value and cells. HBase has two methods for each, and

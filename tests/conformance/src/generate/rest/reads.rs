@@ -3,6 +3,7 @@
 use basalt_calls::Value;
 
 use super::super::{Generator, record};
+use super::CELLS;
 
 impl Generator {
     /// A REST call that reads, or a whole scan.
@@ -118,13 +119,22 @@ impl Generator {
             ("columns", self.maybe(0.4, |this| this.rest_columns(1..=3))),
             ("rows", Some(rows.into())),
             ("versions", self.rest_versions()),
-            ("filterEncoded", filter.is_some().then(|| self.chance(0.4).into())),
+            ("filterEncoded", self.rest_filter_encoding(filter.as_ref())),
             ("filter", filter),
             ("encoding", encoding),
             ("accept", self.rest_accept()),
             ("gzip", self.rest_gzip()),
         ];
         self.rest_call("getRows", args);
+    }
+
+    /// Whether a filter is sent in base64. HBase makes other bytes of those that are not UTF-8 otherwise.
+    fn rest_filter_encoding(&mut self, filter: Option<&Value>) -> Option<Value> {
+        let is_text = match filter? {
+            Value::Bytes(bytes) => std::str::from_utf8(bytes).is_ok(),
+            _ => true,
+        };
+        Some((!is_text || self.chance(0.4)).into())
     }
 
     fn rest_scan(&mut self) {
@@ -145,6 +155,9 @@ impl Generator {
             None => self.maybe(0.2, |this| this.int(1..=3).into()),
             Some(_) => None,
         };
+        let accept = self.one_of(&CELLS);
+        // In protobuf, HBase's scanner stays open behind a limit (`super`).
+        let limits = if accept.starts_with("protobuf") { 0.0 } else { 0.3 };
         let args = [
             ("table", Some(self.table())),
             ("prefix", Some(Value::Bytes(prefix))),
@@ -157,15 +170,16 @@ impl Generator {
                 self.maybe(0.3, |this| Value::Bytes(this.rest_row(false))),
             ),
             ("columns", self.maybe(0.4, |this| this.rest_columns(1..=3))),
+            ("limit", self.maybe(limits, |this| this.int(1..=6).into())),
             ("batchSize", batch),
             ("maxVersions", self.maybe(0.5, |this| this.int(1..=5).into())),
             ("startTime", range.map(|(from, _)| from.into())),
             ("endTime", range.map(|(_, to)| to.into())),
             ("cacheBlocks", self.maybe(0.1, |this| this.chance(0.5).into())),
             ("reversed", reversed.map(Value::Bool)),
-            ("filterEncoded", filter.is_some().then(|| self.chance(0.4).into())),
+            ("filterEncoded", self.rest_filter_encoding(filter.as_ref())),
             ("filter", filter),
-            ("accept", Some(self.rest_body())),
+            ("accept", Some(accept.into())),
             ("gzip", self.rest_gzip()),
         ];
         self.rest_call("scan", args);
