@@ -160,13 +160,15 @@ pub(super) fn is_one_row(start: &[u8], stop: &[u8]) -> bool {
 /// A scan from a start row to a stop row, both inside of its own bounds. Empty ones mean the scan's.
 fn within(mut scan: Scan, (start, stop): (Vec<u8>, Vec<u8>), reversed: bool) -> Scan {
     let is_ahead = |row: &[u8], of: &[u8]| if reversed { row < of } else { row > of };
+    // The row that was asked for counts: a prefix between it and the stop row makes no range one row.
+    let includes_stop = is_one_row(if start.is_empty() { &scan.start_row } else { &start }, &stop);
     if !start.is_empty() && (scan.start_row.is_empty() || is_ahead(&start, &scan.start_row)) {
         scan.start_row = start;
         scan.include_start = true;
     }
     if !stop.is_empty() && (scan.stop_row.is_empty() || is_ahead(&scan.stop_row, &stop)) {
         scan.stop_row = stop;
-        scan.include_stop = is_one_row(&scan.start_row, &scan.stop_row);
+        scan.include_stop = includes_stop;
     }
     scan
 }

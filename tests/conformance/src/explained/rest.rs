@@ -9,13 +9,14 @@ use crate::script::Call;
 pub(super) const RULES: &[Rule] = &[
     Rule {
         name: "rest-status",
-        why: "HBase answers malformed input and what is missing with 500 or 503, a disabled table with 500, and parameters that are no numbers or \
-              not positive with 404; Basalt answers 400 or 404, 503, and 400",
+        why: "HBase answers malformed input and what is missing with 500 or 503, a disabled table with 500 or 404, and parameters that are no \
+              numbers or not positive with 404; Basalt answers 400 or 404, 503, and 400",
         applies: |call, hbase, basalt| {
             let statuses = statuses(hbase, basalt);
             let wrong = matches!(statuses, Some((500 | 503, 400 | 404) | (500, 503)));
             let number = has_bad_number(call) && statuses == Some((404, 400));
-            (wrong || number) && is_failure(hbase) && is_failure(basalt)
+            let disabled = statuses == Some((404, 503)) && is_of_disabled_table(basalt);
+            (wrong || number || disabled) && is_failure(hbase) && is_failure(basalt)
         },
     },
     Rule {
@@ -96,6 +97,10 @@ fn statuses(hbase: &Answer, basalt: &Answer) -> Option<(i64, i64)> {
 
 fn is_failure(answer: &Answer) -> bool {
     matches!(answer, Answer::Thrown(..))
+}
+
+fn is_of_disabled_table(answer: &Answer) -> bool {
+    matches!(field(answer, "message"), Some(Value::Bytes(text)) if text.ends_with(b" state is DISABLED"))
 }
 
 /// Whether a number of the call is not positive, or none at all.
