@@ -346,10 +346,21 @@ impl Server {
 
     /// The value of the first series in the metrics that begins so, rounded down.
     pub fn metric(&self, series: &str) -> u64 {
+        self.find_metric(series)
+            .unwrap_or_else(|page| panic!("{series} is not in\n{page}"))
+    }
+
+    /// A count of calls of a method, by its series. Methods that were never called have none.
+    pub fn calls(&self, series: &str) -> u64 {
+        self.find_metric(series).unwrap_or_default()
+    }
+
+    /// The value of a series, or the page that lacks it.
+    fn find_metric(&self, series: &str) -> Result<u64, String> {
         let page = self.http_get("/metrics");
         let line = page.lines().find(|line| line.starts_with(series));
         let value = line.and_then(|line| line.rsplit(' ').next()?.parse::<f64>().ok());
-        value.unwrap_or_else(|| panic!("{series} is not in\n{page}")) as u64
+        value.map(|value| value as u64).ok_or(page)
     }
 
     /// Status and body of a POST of JSON to the HTTP port.

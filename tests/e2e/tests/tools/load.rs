@@ -637,7 +637,7 @@ fn ctrl_c_ends_a_run_with_its_figures() {
             running.try_wait().expect("ours").is_none(),
             "it runs until Ctrl-C"
         );
-        server.metric("basalt_requests_total{api=\"thrift2\",method=\"get\"}") > 0
+        server.calls("basalt_requests_total{api=\"thrift2\",method=\"get\"}") > 0
     });
     signal(running.id(), "INT");
     let output = running.wait_with_output().expect("it ends");

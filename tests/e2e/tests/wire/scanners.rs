@@ -175,12 +175,12 @@ fn a_fetch_whose_connection_dies_leaks_no_scanner() {
         num_rows: 1,
     };
     let failed = "basalt_failed_requests_total{api=\"thrift2\",method=\"getScannerRows\"}";
-    let (before, failed_before) = (rows_read(), server.metric(failed));
+    let (before, failed_before) = (rows_read(), server.calls(failed));
     client.send(&written(Protocol::BinaryStrict, 8, &fetch));
     until("the fetch runs", || rows_read() > before);
     drop(client);
     until("the fetch has been given up", || {
-        server.metric(failed) > failed_before
+        server.calls(failed) > failed_before
     });
     assert_eq!(open_scanners(&server), 1);
     let mut other = connect(&server, Transport::Http);
@@ -248,7 +248,7 @@ fn scans_that_match_nothing_hold_no_worker() {
     drop(scanning);
     let failed = "basalt_failed_requests_total{api=\"thrift2\",method=\"getScannerResults\"}";
     until("the scans are given up", || {
-        server.metric(failed) as usize + answered >= SCANS
+        server.calls(failed) as usize + answered >= SCANS
     });
     server.stop();
 }
