@@ -93,7 +93,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=int, default=10, help="of each timed phase")
-    parser.add_argument("--warm-up", type=int, default=20, help="seconds of each kind of call before the first round")
+    parser.add_argument("--warm-up", type=int, default=60, help="seconds of each kind of call before the first round")
     parser.add_argument("--rows", type=int, default=100_000)
     parser.add_argument("--connections", type=int, default=64)
     parser.add_argument("--dir", help="where the databases go (default: a new directory of the system)")

@@ -158,6 +158,9 @@ pub struct Target {
     pub name: String,
 }
 
+/// How a gateway refuses Basalt's own calls about tables: those are in its cluster.
+const NOT_HERE: &str = "java.lang.UnsupportedOperationException";
+
 impl Target {
     /// Connects, with room for `connections` connections, and detects the server.
     pub async fn connect(options: &TargetOptions, connections: usize) -> Result<Target> {
@@ -175,6 +178,9 @@ impl Target {
         let (is_basalt, name) = match admin.status().await {
             Ok(status) => (true, basalt_name(&status)),
             Err(error) if error.is_unknown_method() => (false, format!("HBase {}", options.api.name())),
+            Err(basalt_client::Error::Server { message, .. }) if message.starts_with(NOT_HERE) => {
+                (false, format!("Basalt gateway {}", options.api.name()))
+            }
             // A cluster's ZooKeeper does not answer Thrift calls.
             Err(error @ basalt_client::Error::Login { .. }) => return Err(error).during(connecting),
             Err(_) if cluster.is_some() => (false, format!("HBase {}", options.api.name())),
