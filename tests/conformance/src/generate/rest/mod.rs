@@ -13,9 +13,9 @@
 //! the limit, whose read point then keeps versions and tombstones through flushes and compactions until its
 //! lease ends (`known_rest_limit_keeps_versions`).
 //!
-//! Left out, because HBase's answer is not the same on all machines: a value without `Content-Type`, which was
-//! 200 on one and 415 on another. Two methods fit it, and the JVM lists them in an order of its own. A GET of a
-//! row whose `Accept` fits a value and cells has two methods, too, and is left out with it.
+//! Left out, because HBase's answer is not the same on all machines: a value without `Content-Type`, which
+//! was 200 on one and 415 on another. Two methods fit it, and the JVM lists them in an order of its own. A
+//! GET of a row whose `Accept` fits a value and cells has two methods, too, and is left out with it.
 //!
 //! Left out for what holds over Thrift, too (`super`): several rows of one call name families that exist,
 //! one increment or append names no column twice, a scan has a batch or a filter.
