@@ -1,8 +1,6 @@
 //! Lines that people paste from HBase's documentation: each runs, or is refused with its reason.
 
-use std::io::Write;
 use std::path::Path;
-use std::sync::{Arc, Mutex};
 
 use basalt_client::native::{BASE_ZNODE, Cluster, ClusterOptions, Registry, ZOOKEEPER_PORT};
 use basalt_client::{Client, PoolOptions};
@@ -10,6 +8,10 @@ use basalt_shell::backend::{Api, Backend};
 use basalt_shell::output::{Output, Style};
 use basalt_shell::{Session, ShellResult, parse};
 use basalt_test_support::Server;
+
+mod printed;
+
+use printed::Printed;
 
 /// The lines, and how each ends.
 const PASTED: &str = include_str!("pasted.txt");
@@ -27,25 +29,6 @@ fn lines() -> impl Iterator<Item = (Option<&'static str>, &'static str)> {
         }
         _ => panic!("{line}: neither + nor -"),
     })
-}
-
-#[derive(Clone, Default)]
-struct Printed(Arc<Mutex<Vec<u8>>>);
-
-impl Write for Printed {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().expect("no writer panics").write(bytes)
-    }
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
-
-impl Printed {
-    fn take(&self) -> String {
-        let bytes = std::mem::take(&mut *self.0.lock().expect("no writer panics"));
-        String::from_utf8(bytes).expect("output is text")
-    }
 }
 
 /// A session with a server, and its output.

@@ -1,8 +1,5 @@
 //! `whoami`: the user as whom the calls of a session are made. It asks no server.
 
-use std::io::Write;
-use std::sync::{Arc, Mutex};
-
 use basalt_client::native::{BASE_ZNODE, Cluster, ClusterOptions, Registry, ZOOKEEPER_PORT};
 use basalt_client::security::{Login, Secret, Security};
 use basalt_client::{Client, PoolOptions};
@@ -10,17 +7,9 @@ use basalt_shell::Session;
 use basalt_shell::backend::{Api, Backend};
 use basalt_shell::output::Output;
 
-#[derive(Clone, Default)]
-struct Printed(Arc<Mutex<Vec<u8>>>);
+mod printed;
 
-impl Write for Printed {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().expect("no writer panics").write(bytes)
-    }
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
+use printed::Printed;
 
 async fn whoami(security: Security) -> String {
     let target = "127.0.0.1:1";
@@ -37,8 +26,7 @@ async fn whoami(security: Security) -> String {
     let printed = Printed::default();
     let mut session = Session::new(backend, Output::new(Box::new(printed.clone())), false);
     session.execute("whoami").await.expect("it asks no server");
-    let bytes = printed.0.lock().expect("no writer panics").clone();
-    String::from_utf8(bytes).expect("output is text")
+    printed.take()
 }
 
 #[tokio::test]
