@@ -101,7 +101,11 @@ fn the_page_lists_the_metrics() {
         client.table("missing").unwrap().get(Get::new("r")).await
     });
     failed.map(drop).expect_err("there is no such table");
-    let scrape = pair.gateway.http_get("/metrics");
+    let mut scrape = String::new();
+    until("the gateway has looked at its cluster", || {
+        scrape = pair.gateway.http_get("/metrics");
+        scrape.contains("\nbasalt_cluster_servers{")
+    });
     let names = scrape.lines().filter_map(|line| line.strip_prefix("# TYPE "));
     let names: BTreeSet<&str> = names.filter_map(|line| line.split(' ').next()).collect();
     let own = |name: &&str| name.starts_with("basalt_cluster_");
