@@ -19,6 +19,8 @@ const GROUPS: usize = 20;
 const METHODS: usize = 12;
 /// Characters of a region's encoded name that are shown; all of them are 32.
 const REGION_CHARS: usize = 8;
+/// Columns of the table of requests.
+const COLUMNS: usize = 12;
 
 pub(super) fn page(server: &Server, params: &Params) -> Made {
     let config = &server.settings().in_force().slow_log;
@@ -109,12 +111,12 @@ pub(super) fn page(server: &Server, params: &Params) -> Made {
                 thead { tr {
                     th.n scope="col" { "request" } th.n scope="col" { "took" } th scope="col" { "method" } th scope="col" { "table" } th scope="col" { "region" }
                     th scope="col" { "client, user" } th.n scope="col" { "waited" } th.n scope="col" { "from disk" } th.n scope="col" { "rows read" }
-                    th.n scope="col" { "returned" } th.n scope="col" { "answer" } th scope="col" { "began" } th scope="col" { "arguments" }
+                    th.n scope="col" { "returned" } th.n scope="col" { "answer" } th scope="col" { "began" }
                 } }
-                tbody { @for record in &records[part.first..part.end] { (row(server, record)) } }
+                @for record in &records[part.first..part.end] { (row(server, record)) }
             } }
             p.quiet {
-                "Waited: held back by a limit, or until a thread was free. From disk: blocks that were not in the block cache. Rows read: also those that a filter left out."
+                "Below each request: its arguments. Waited: held back by a limit, or until a thread was free. From disk: blocks that were not in the block cache. Rows read: also those that a filter left out."
             }
         }
     };
@@ -139,10 +141,11 @@ fn thresholds(server: &Server) -> Vec<(String, Duration)> {
     thresholds
 }
 
+/// Two rows: the arguments are long, and would push columns out of the window.
 fn row(server: &Server, record: &Record) -> Markup {
     let began_ms = u64::try_from(record.began_ms).unwrap_or_default();
     html! {
-        tr {
+        tbody.pair { tr {
             td.n { (record.request) }
             td.n { (show::duration(record.took)) }
             th scope="row" { (record.method) }
@@ -155,8 +158,7 @@ fn row(server: &Server, record: &Record) -> Markup {
             td.n { @if let Some(rows) = record.rows { (show::count(rows.returned)) } }
             td.n { (show::bytes(record.answer_bytes)) }
             td.when { (show::time(began_ms)) }
-            td { code.long { (record.arguments) } }
-        }
+        } tr { td {} td colspan=(COLUMNS - 1) { code.long { (record.arguments) } } } }
     }
 }
 
