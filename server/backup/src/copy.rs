@@ -25,7 +25,7 @@ use crate::digest::Digest;
 use crate::error::{Error, Result};
 use crate::limit::Limit;
 use crate::marks::{Mark, Work};
-use crate::object::{HEAD_BYTES, Kind, buffer};
+use crate::object::{HEAD_BYTES, Kind, buffer, digest_of};
 use crate::point::{Point, PointFile};
 use crate::progress::Progress;
 use crate::vault::Vault;
@@ -251,7 +251,7 @@ impl Transfer<'_> {
     async fn copy_piece(&self, file: &PointFile, at: usize) -> Result<(Digest, u32)> {
         let offset = at as u64 * CHUNK_BYTES;
         let bytes = CHUNK_BYTES.min(file.bytes - offset);
-        let source = file.source.clone();
+        let (source, key) = (file.source.clone(), self.vault.key.clone());
         let read = move || {
             let mut filled = buffer(usize::try_from(bytes).unwrap_or(usize::MAX));
             filled.resize(HEAD_BYTES + usize::try_from(bytes).unwrap_or(usize::MAX), 0);
@@ -259,10 +259,10 @@ impl Transfer<'_> {
             file.read_exact_at(&mut filled[HEAD_BYTES..], offset)
                 .map_err(|error| Error::io("reading", &source, error))?;
             let checksum = crc32c::crc32c(&filled[HEAD_BYTES..]);
-            Ok::<_, Error>((filled, checksum))
+            let digest = digest_of(key.as_deref(), Kind::Chunk, &filled[HEAD_BYTES..]);
+            Ok::<_, Error>((filled, digest, checksum))
         };
-        let (filled, checksum) = on_pool(read).await??;
-        let digest = self.vault.digest(Kind::Chunk, &filled[HEAD_BYTES..]);
+        let (filled, digest, checksum) = on_pool(read).await??;
         self.write(digest, filled).await?;
         self.progress.done(bytes);
         Ok((digest, checksum))
@@ -285,7 +285,7 @@ impl Transfer<'_> {
         if self.there.contains(&digest) || !self.written.lock().chunks.insert(digest) {
             return Ok(());
         }
-        let object = self.vault.seal(Kind::Chunk, &digest, filled)?;
+        let object = self.vault.seal(Kind::Chunk, digest, filled).await?;
         let bytes = object.len() as u64;
         self.limit.pass(bytes).await;
         self.vault.store.put(&Vault::chunk_name(&digest), object).await?;

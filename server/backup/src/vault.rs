@@ -12,12 +12,14 @@
 //! written before anything else; another server's is refused.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::catalogue::{Catalogue, FOLDER};
+use crate::copy::on_pool;
 use crate::digest::Digest;
 use crate::error::{Error, Result};
 use crate::key::Key;
@@ -45,7 +47,7 @@ struct Owner {
 #[derive(Debug)]
 pub struct Vault {
     pub(crate) store: Store,
-    pub(crate) key: Option<Key>,
+    pub(crate) key: Option<Arc<Key>>,
     cluster_id: String,
 }
 
@@ -109,7 +111,7 @@ impl Vault {
         }
         Ok(Self {
             store,
-            key,
+            key: key.map(Arc::new),
             cluster_id: owner.cluster_id,
         })
     }
@@ -150,14 +152,15 @@ impl Vault {
     }
 
     /// Makes the object of a payload that stands behind `object::HEAD_BYTES` bytes in `buffer`.
-    pub(crate) fn seal(&self, kind: Kind, digest: &Digest, buffer: Vec<u8>) -> Result<Bytes> {
-        let sealed = object::seal(self.key.as_ref(), kind, digest, buffer);
+    pub(crate) async fn seal(&self, kind: Kind, digest: Digest, buffer: Vec<u8>) -> Result<Bytes> {
+        let key = self.key.clone();
+        let sealed = on_pool(move || object::seal(key.as_deref(), kind, &digest, buffer)).await?;
         sealed.ok_or_else(|| Error::Refused("the key cannot encrypt".into()))
     }
 
     /// The digest of a chunk's content.
     pub(crate) fn digest(&self, kind: Kind, payload: &[u8]) -> Digest {
-        object::digest_of(self.key.as_ref(), kind, payload)
+        object::digest_of(self.key.as_deref(), kind, payload)
     }
 
     /// Reads and checks a chunk of this size.
@@ -171,10 +174,12 @@ impl Vault {
         Ok(payload)
     }
 
-    /// Reads and checks an object.
+    /// Reads and checks an object. The check is on the pool, so that several are checked at a time.
     pub(crate) async fn open_object(&self, kind: Kind, name: &str) -> Result<(Bytes, Digest)> {
         let object = self.store.get(name).await?;
-        object::open(self.key.as_ref(), kind, object).map_err(|what| self.damaged(name, what))
+        let key = self.key.clone();
+        let opened = on_pool(move || object::open(key.as_deref(), kind, object)).await?;
+        opened.map_err(|what| self.damaged(name, what))
     }
 
     /// Reads an object whose payload is a line of JSON and bytes.
@@ -210,7 +215,7 @@ impl Vault {
         let digest = self.digest(kind, payload);
         let mut buffer = object::buffer(payload.len());
         buffer.extend_from_slice(payload);
-        let object = self.seal(kind, &digest, buffer)?;
+        let object = self.seal(kind, digest, buffer).await?;
         let bytes = object.len() as u64;
         self.store.put(name, object).await?;
         Ok(bytes)
