@@ -11,7 +11,7 @@
 //! by its deadline or because its future is dropped, takes its registration along, so that its response is
 //! discarded; a call that opens a scanner leaves a note, so that the scanner of a late response is closed.
 //! When a whole [`ClusterOptions::call_timeout`] passes without a byte from the server, the connection counts
-//! as lost.
+//! as lost. It is also lost with the runtime in which it was opened, where its tasks run.
 //!
 //! Bounds: [`ClusterOptions::calls_in_flight`] calls, a queue of frames of the same length, and
 //! [`ClusterOptions::reply_bytes_max`] for a response. The receive buffer grows with the received
@@ -483,6 +483,15 @@ struct Reader {
     reply_bytes_max: usize,
     idle_timeout: Duration,
     observer: Option<Arc<dyn Observer>>,
+}
+
+/// A reader that is dropped with its runtime leaves nobody who could answer. After [`Reader::run`] the
+/// connection has ended already.
+impl Drop for Reader {
+    fn drop(&mut self) {
+        let runtime_ended = Lost::closed("the runtime in which it was opened has ended");
+        self.shared.fail(&runtime_ended);
+    }
 }
 
 impl Reader {

@@ -239,6 +239,20 @@ async fn a_plain_put_is_repeated_after_a_lost_connection() {
     table.put(Put::new("r").cell("f", "q", "v")).await.unwrap();
 }
 
+/// Goal: calls of other runtimes do not wait for the tasks of a connection that ended with its runtime.
+#[test]
+fn a_connection_ends_with_its_runtime() {
+    let runtime = || tokio::runtime::Runtime::new().unwrap();
+    let (lasting, short) = (runtime(), runtime());
+    let fakes = lasting.block_on(one_region(vec![found("r", "1"), found("r", "2")]));
+    let table = lasting.block_on(async { fakes.cluster(|_| {}).table("t").unwrap() });
+    let value = |row: Option<crate::Row>| row.unwrap().value("f", "q").unwrap().clone();
+    assert_eq!(value(short.block_on(table.get(Get::new("r"))).unwrap()), "1");
+    drop(short);
+    let get = async { tokio::time::timeout(Duration::from_secs(20), table.get(Get::new("r"))).await };
+    assert_eq!(value(lasting.block_on(get).unwrap().unwrap()), "2");
+}
+
 #[tokio::test]
 async fn retries_end_with_the_last_failure() {
     let fakes = Fakes::start(&[("", "", 0)], |_| {
