@@ -171,6 +171,8 @@ fn rights_and_proxy_rules_are_those_of_the_short_name() {
     assert!(eve.contains("get t r -> throws"), "{eve}");
     server.until_audited(&["authentication-failed", "unknown user"]);
     server.basalt(&["user", "proxy", "ada", "--users", "bob", "--hosts", "127.0.0.1"]);
+    // The server reads its files every few seconds.
+    server.until_audited(&["user-change", r#""subject":"ada""#]);
     let answers = ada(&["as bob get t r", "grant bob t READ", "as bob get t r", "get t r"]);
     let lines: Vec<&str> = answers.lines().collect();
     assert!(
