@@ -68,12 +68,18 @@ pub enum Reason {
     UnknownToken,
     /// The token's signature, or the proof of knowing it, is wrong.
     WrongSignature,
-    /// The token has expired.
+    /// The token or ticket has expired.
     Expired,
     /// The token was revoked.
     Revoked,
     /// The certificate names no user, or several.
     NoName,
+    /// No rule makes a user of the Kerberos principal.
+    NoRule,
+    /// The Kerberos ticket is not for this server, was used before, or was changed.
+    WrongTicket,
+    /// The clocks of the client and of this machine differ too much for Kerberos.
+    ClockSkew,
     /// No proxy rule lets the user act for the other one.
     Impersonation,
 }
@@ -88,9 +94,12 @@ impl Reason {
             Self::WrongPassword => "wrong password",
             Self::UnknownToken => "unknown token",
             Self::WrongSignature => "wrong signature",
-            Self::Expired => "token has expired",
+            Self::Expired => "token or ticket has expired",
             Self::Revoked => "token was revoked",
             Self::NoName => "certificate names no user",
+            Self::NoRule => "no rule of kerberos.auth_to_local names a user",
+            Self::WrongTicket => "ticket is not accepted",
+            Self::ClockSkew => "clocks of client and server differ too much",
             Self::Impersonation => "impersonation is not allowed",
         }
     }

@@ -9,6 +9,7 @@
 //! | [`token`] | HBase's delegation tokens: identifier, signature, token file |
 //! | [`users`] | users, token keys, issued tokens, proxy rules, and their file |
 //! | [`sasl`] | DIGEST-MD5, PLAIN, EXTERNAL: message in, message out |
+//! | [`kerberos`] | rules of principals; with the feature `kerberos`, logins with tickets |
 //! | [`certificate`] | own certificate authority, names in certificates, TLS settings |
 //! | [`rights`] | HBase's permissions: entries, index, checks, and their file |
 //! | [`delay`] | growing delay after failed logins |
@@ -26,6 +27,7 @@ pub mod certificate;
 pub mod delay;
 pub mod error;
 pub mod file;
+pub mod kerberos;
 pub mod password;
 pub mod rights;
 pub mod sasl;

@@ -90,6 +90,7 @@ impl Config {
             memory::check(self),
             rehearsal::check(&self.rehearsal),
             hosts::check(&self.http.allowed_hosts),
+            secure::check_kerberos(self),
         ];
         ranges
             .chain(checks.into_iter().filter_map(Result::err))
@@ -363,6 +364,47 @@ mod tests {
         ] {
             let refused = load(&[set]).unwrap().validate().unwrap_err().to_string();
             assert!(refused.contains(limit), "{set}: {refused}");
+        }
+    }
+
+    #[test]
+    fn kerberos_needs_its_settings_and_a_build_that_has_it() {
+        load(&["kerberos.protection=[\"privacy\"]"])
+            .unwrap()
+            .validate()
+            .unwrap();
+        let both = ["kerberos.keytab=/k", "kerberos.principal=hbase/db@R"];
+        let refused = |set: &[&str]| load(set).unwrap().validate().unwrap_err().to_string();
+        if !basalt_security::kerberos::IS_BUILT_IN {
+            for set in [&both[..], &both[..1], &both[1..]] {
+                let text = refused(set);
+                assert!(
+                    text.contains("kerberos.keytab") && text.contains("--features kerberos"),
+                    "{text}"
+                );
+            }
+            return;
+        }
+        load(&both).unwrap().validate().unwrap();
+        for (set, words) in [
+            (&both[..1], "kerberos.principal: is empty"),
+            (&both[1..], "kerberos.keytab: is empty"),
+            (&[both[0], "kerberos.principal=hbase@R"], "principal of a service"),
+            (
+                &[both[0], both[1], "kerberos.auth_to_local=[\"x\"]"],
+                "\"x\" is no rule",
+            ),
+            (
+                &[both[0], both[1], "kerberos.protection=[\"auth\"]"],
+                "\"auth\" is no protection",
+            ),
+            (
+                &[both[0], both[1], "kerberos.http_principal=HTTP"],
+                "kerberos.http_principal",
+            ),
+        ] {
+            let text = refused(set);
+            assert!(text.contains(words), "{text}");
         }
     }
 

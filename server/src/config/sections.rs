@@ -364,6 +364,25 @@ settings! {
         user_from: UserFrom = UserFrom::Cn,
     }
 
+    /// Logins with Kerberos, in programs that were built with it: docs/security.md.
+    kerberos: Kerberos {
+        /// File with the keys of the service. Empty: no logins with Kerberos.
+        keytab: PathBuf = PathBuf::new(),
+        /// Principal of the service for native RPC and Thrift: `service/host@REALM`. Its realm is the
+        /// default realm of the rules.
+        principal: String = String::new(),
+        /// Principal of the service for HTTP (SPNEGO): `HTTP/host@REALM`. Empty: that of the same host
+        /// and realm, if the keytab has it.
+        http_principal: String = String::new(),
+        /// Rules that make a user of a principal, as Hadoop's: `DEFAULT` takes the first part of
+        /// principals of the default realm, `RULE:[N:FORMAT](REGEX)s/FROM/TO/gL` others. The first rule
+        /// that matches decides.
+        auth_to_local: Vec<String> = vec!["DEFAULT".to_owned()],
+        /// Protections that clients may choose (`hbase.rpc.protection`, Thrift's QOP): authentication,
+        /// integrity, privacy.
+        protection: Vec<String> = ["authentication", "integrity", "privacy"].map(str::to_owned).to_vec(),
+    }
+
     /// Users and rights: docs/security.md.
     security: Security {
         /// Whether users must prove who they are, and do what they have rights to: auto (once

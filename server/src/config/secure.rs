@@ -5,14 +5,58 @@ use std::path::{Path, PathBuf};
 use basalt_security::certificate::authority::{CA_CERTIFICATE, SERVER_CERTIFICATE, SERVER_KEY};
 use basalt_security::certificate::{self, Files, NameFrom};
 
-use super::{Authenticate, ClientCertificates, Config, UserFrom};
+use basalt_security::kerberos::{IS_BUILT_IN, NOT_BUILT_IN, Service};
+
+use super::{Authenticate, ClientCertificates, Config, ConfigError, UserFrom};
 
 /// Directory of users, rights and certificates in a data directory.
 pub fn security_dir(data_dir: &Path) -> PathBuf {
     data_dir.join("security")
 }
 
+/// Refuses settings of Kerberos that are incomplete or wrong, and all of them in a program without it.
+pub(super) fn check_kerberos(config: &Config) -> Result<(), ConfigError> {
+    let settings = &config.kerberos;
+    let refuse = |key: &str, message: &str| Err(ConfigError::new(format!("kerberos.{key}"), message));
+    match (
+        settings.keytab.as_os_str().is_empty(),
+        settings.principal.is_empty(),
+    ) {
+        (true, true) if settings.http_principal.is_empty() => return Ok(()),
+        _ if !IS_BUILT_IN => return refuse("keytab", NOT_BUILT_IN),
+        (true, _) => {
+            return refuse(
+                "keytab",
+                "is empty, and must name the file with the keys of kerberos.principal",
+            );
+        }
+        (false, true) => {
+            return refuse(
+                "principal",
+                "is empty, and must name the service whose keys kerberos.keytab has, such as hbase/db.example.org@EXAMPLE.ORG",
+            );
+        }
+        (false, false) => {}
+    }
+    let checked = config.kerberos_service().map(|service| service.check().map(drop));
+    checked
+        .unwrap_or(Ok(()))
+        .map_err(|error| ConfigError::new("kerberos", error))
+}
+
 impl Config {
+    /// The service that clients with Kerberos log in to, if there is one.
+    pub fn kerberos_service(&self) -> Option<Service<'_>> {
+        let settings = &self.kerberos;
+        (!settings.keytab.as_os_str().is_empty()).then_some(Service {
+            keytab: &settings.keytab,
+            principal: &settings.principal,
+            http_principal: &settings.http_principal,
+            rules: &settings.auth_to_local,
+            protections: &settings.protection,
+        })
+    }
+
     /// Directory of users, rights and certificates.
     pub fn security_dir(&self) -> PathBuf {
         security_dir(&self.data.dir)

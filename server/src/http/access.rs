@@ -5,8 +5,8 @@
 //! calls and the streams of changes, each of which asks by itself.
 //!
 //! A request is of the user in its header `Authorization` (`Basic` with password or token, `Bearer` with
-//! a token; inside TLS or on this machine), or of the certificate of its connection. A wrong login is
-//! refused whatever it asks for.
+//! a token; inside TLS or on this machine; `Negotiate` with a Kerberos ticket), or of the certificate of its
+//! connection. A wrong login is refused whatever it asks for.
 //!
 //! Invariant: [`authorize`] is a layer around all routes, the fallback included. A refused request learns
 //! nothing, not even whether its path exists.
@@ -18,6 +18,7 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use basalt_security::sasl::http::{is_negotiate, negotiate_answer};
 
 use crate::console::Site;
 use crate::security::{Caller, Login, Owner, Registered, Security, Stranger};
@@ -50,75 +51,114 @@ const CHALLENGE: &str = "Basic realm=\"basalt\", charset=\"UTF-8\"";
 /// Adds the [`Caller`] to a request as an extension, and refuses the request if its sender may not
 /// see what it asks for.
 pub(super) async fn authorize(State(site): State<Site>, mut request: Request, next: Next) -> Response {
-    let caller = match caller_of(&site.server, &request).await {
-        Ok(caller) => caller,
-        Err(text) => return unauthorized(&text),
+    let security = Arc::clone(site.server.security());
+    let (caller, answer) = match caller_of(&site.server, &request).await {
+        Ok(admitted) => admitted,
+        Err(text) => return unauthorized(&security, &text),
     };
     let is_anonymous = caller.user().is_none();
     if is_anonymous && site.server.security().authenticates() && is_of_changes(request.uri().path()) {
-        return unauthorized("Authentication is required");
+        return unauthorized(&security, "Authentication is required");
     }
     if !is_open(request.method(), request.uri().path())
         && let Err(refused) = pipeline::may_operate(&site.server, &caller)
     {
         let text = refused.with_class();
         if is_anonymous && site.server.security().authenticates() {
-            return unauthorized(&text);
+            return unauthorized(&security, &text);
         }
         return (StatusCode::FORBIDDEN, format!("{text}\n")).into_response();
     }
     request.extensions_mut().insert(caller);
-    next.run(request).await
+    answer.on(next.run(request).await)
 }
 
-/// The caller of a request, by its login. Fails with a text if the login is wrong.
+/// The answer to a ticket: a header of the response. Without a ticket there is none.
+#[derive(Debug, Default)]
+pub(crate) struct TicketAnswer(Option<HeaderValue>);
+
+impl TicketAnswer {
+    /// The answer to a token, which may be empty.
+    fn new(token: Option<&[u8]>) -> Self {
+        Self(HeaderValue::from_str(&negotiate_answer(token)).ok())
+    }
+
+    /// Adds the header. A ticket is for one request: clients are told so, because some take it for the
+    /// login of the connection.
+    pub(crate) fn on(self, mut response: Response) -> Response {
+        if let Some(value) = self.0 {
+            let headers = response.headers_mut();
+            headers.insert(header::WWW_AUTHENTICATE, value);
+            headers.insert("persistent-auth", HeaderValue::from_static("false"));
+        }
+        response
+    }
+}
+
+/// The caller of a request, by its login, and the answer to its ticket. Fails with a text if the login is
+/// wrong.
 pub(crate) fn caller_of<'s>(
     server: &'s Server,
     request: &Request,
-) -> impl Future<Output = Result<Arc<Caller>, String>> + use<'s> {
+) -> impl Future<Output = Result<(Arc<Caller>, TicketAnswer), String>> + use<'s> {
     let sender = request.extensions().get::<Sender>().cloned();
     let header = request.headers().get(header::AUTHORIZATION).cloned();
     let peer = request.extensions().get::<SocketAddr>().copied();
     async move {
-        let login = login(server.security(), sender, header).await?;
+        let (login, answer) = login(server.security(), sender, header).await?;
         let owner = login
             .as_ref()
             .map_or(Owner::Http, |login| server.security().http_owner(login));
-        Ok(Caller::of_login(owner, peer, login))
+        Ok((Caller::of_login(owner, peer, login), answer))
     }
 }
 
-/// The login of a request; `None` without one, and on a server without logins.
+/// The login of a request, with the answer to its ticket; `None` without one, and on a server without
+/// logins.
 async fn login(
     security: &Arc<Security>,
     sender: Option<Sender>,
     header: Option<HeaderValue>,
-) -> Result<Option<Login>, String> {
+) -> Result<(Option<Login>, TicketAnswer), String> {
     if !security.authenticates() {
-        return Ok(None);
+        return Ok((None, TicketAnswer::default()));
     }
     let Some(header) = header else {
-        return Ok(sender.and_then(|sender| sender.login));
+        let login = sender.and_then(|sender| sender.login);
+        return Ok((login, TicketAnswer::default()));
     };
     let is_encrypted = sender.as_ref().is_some_and(|sender| sender.is_encrypted);
     let peer = sender.as_ref().map(|sender| sender.peer);
-    if !Security::is_private(is_encrypted, peer.map(|peer| peer.ip())) {
+    let ip = peer.map(|peer| peer.ip());
+    let has_ticket = is_negotiate(header.as_bytes());
+    if !has_ticket && !Security::is_private(is_encrypted, ip) {
         return Err("a password or token is accepted inside TLS only: use https".to_owned());
     }
-    let login = security
-        .http_login(header.as_bytes(), peer.map(|peer| peer.ip()))
-        .await;
+    let login = if has_ticket {
+        let negotiated = security.http_ticket(header.as_bytes(), ip).await;
+        negotiated.map(|(login, token)| (login, TicketAnswer::new(token.as_deref())))
+    } else {
+        let login = security.http_login(header.as_bytes(), ip).await;
+        login.map(|login| (login, TicketAnswer::default()))
+    };
     match &login {
         Ok(_) => sender.iter().for_each(|sender| sender.stranger.logged_in()),
         Err(failed) => security.note_login("http", peer, is_encrypted, Err(*failed)),
     }
-    login.map(Some).map_err(|failed| failed.to_string())
+    login
+        .map(|(login, answer)| (Some(login), answer))
+        .map_err(|failed| failed.to_string())
 }
 
 /// Asks for a login.
-pub(crate) fn unauthorized(text: &str) -> Response {
+pub(crate) fn unauthorized(security: &Security, text: &str) -> Response {
     let challenge = [(header::WWW_AUTHENTICATE, CHALLENGE)];
-    (StatusCode::UNAUTHORIZED, challenge, format!("{text}\n")).into_response()
+    let mut response = (StatusCode::UNAUTHORIZED, challenge, format!("{text}\n")).into_response();
+    if security.negotiates() {
+        let challenge = HeaderValue::from_static("Negotiate");
+        response.headers_mut().append(header::WWW_AUTHENTICATE, challenge);
+    }
+    response
 }
 
 /// Whether the request needs no right of its own.

@@ -1,6 +1,7 @@
 //! The way of a request, from its login to its answer.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Instant;
 
 use axum::extract::Request as HttpRequest;
@@ -18,6 +19,7 @@ use super::request::{About, Request, Result};
 use super::{Gateway, body, changes, multiget, namespaces, rows, scan, scanners, schema, status};
 use crate::http::{self, Closing};
 use crate::limits::admission::{MemoryPermit, Purpose};
+use crate::security::Caller;
 use crate::service::pipeline::{self, End};
 use crate::service::{Kept, Sender, Told};
 
@@ -31,15 +33,23 @@ const SMALL_BYTES: u64 = 16 << 10;
 pub(super) async fn answer(gateway: Gateway, request: HttpRequest) -> Response {
     let began = Instant::now();
     let server = gateway.server.clone();
-    let caller = match http::caller_of(&server, &request).await {
-        Ok(caller) if caller.user().is_none() && server.security().authenticates() => {
+    let (caller, ticket) = match http::caller_of(&server, &request).await {
+        Ok((caller, _)) if caller.user().is_none() && server.security().authenticates() => {
             return http::unauthorized(
-                "the request has no login: Basic with user and password, Bearer with a token, or a client certificate",
+                server.security(),
+                "the request has no login: Basic with user and password, Bearer with a token, a Kerberos ticket where \
+                 kerberos.keytab is set, or a client certificate",
             );
         }
-        Ok(caller) => caller,
-        Err(text) => return http::unauthorized(&text),
+        Ok(admitted) => admitted,
+        Err(text) => return http::unauthorized(server.security(), &text),
     };
+    ticket.on(answer_of(gateway, request, caller, began).await)
+}
+
+/// Answers a request of this caller.
+async fn answer_of(gateway: Gateway, request: HttpRequest, caller: Arc<Caller>, began: Instant) -> Response {
+    let server = gateway.server.clone();
     let path = request.uri().path();
     let path = path.strip_prefix(gateway.prefix).unwrap_or(path).to_owned();
     let route = Route::of(&path);

@@ -40,6 +40,7 @@ impl Authentication {
             Self::Simple => "simple",
             Self::Locating => "locating",
             Self::Proven(Credential::Certificate) => "certificate",
+            Self::Proven(Credential::Kerberos) => "kerberos",
             Self::Proven(Credential::Password) => "password",
             Self::Proven(Credential::Token(_)) => "token",
         }
@@ -170,11 +171,11 @@ impl Caller {
         self.authentication
     }
 
-    /// Whether the user that sends the calls has shown a certificate.
-    pub(crate) fn has_certificate(&self) -> bool {
+    /// Whether the user that sends the calls has shown a certificate or a Kerberos ticket.
+    pub(crate) fn has_certificate_or_ticket(&self) -> bool {
         matches!(
             self.authentication,
-            Authentication::Proven(Credential::Certificate)
+            Authentication::Proven(Credential::Certificate | Credential::Kerberos)
         )
     }
 
@@ -185,6 +186,7 @@ impl Caller {
         match self.authentication {
             Authentication::Proven(_) if acts_for_another => "PROXY",
             Authentication::Proven(Credential::Certificate) => "CERTIFICATE",
+            Authentication::Proven(Credential::Kerberos) => "KERBEROS",
             Authentication::Proven(Credential::Token(_) | Credential::Password) => "TOKEN",
             Authentication::Anonymous | Authentication::Simple | Authentication::Locating => "SIMPLE",
         }

@@ -22,6 +22,6 @@ mod strangers;
 
 pub(crate) use access::Access;
 pub(crate) use caller::{Caller, Login, Owner, User};
-pub(crate) use guard::{CLUSTER_ID_FILE, Registered, Security};
+pub(crate) use guard::{CLUSTER_ID_FILE, Next, Registered, Security, Ticket};
 pub(crate) use request::{Action, Columns, Refused, Target, Visit, narrow, visit_spec};
 pub(crate) use strangers::{Stranger, Strangers};

@@ -1,7 +1,8 @@
-//! The socket of a connection, in clear or under TLS.
+//! The socket of a connection, in clear or under TLS, and wrapped after a login with Kerberos.
 //!
-//! Protocols read and write the two halves of a [`Socket`], and do not know whether TLS is below
-//! them. In clear, a call is that of the TCP socket. Under TLS ([`tls`]):
+//! Protocols read and write the two halves of a [`Socket`], and do not know whether TLS is below them, or
+//! wrapping ([`wrapped`]), for which the same holds as for TLS. In clear, a call is that of the TCP socket.
+//! Under TLS ([`tls`]):
 //!
 //! - A read returns plaintext that has been decrypted already, and otherwise takes records off the
 //!   TCP socket.
@@ -30,9 +31,11 @@ use tokio_util::sync::CancellationToken;
 
 mod outgoing;
 mod tls;
+mod wrapped;
 
 pub(crate) use outgoing::{http_client, with_causes};
 use tls::Tls;
+pub(crate) use wrapped::{Reserve, Wrapped};
 
 /// Room for one read of discarded bytes.
 const DISCARD_BYTES: usize = 16 << 10;
@@ -53,10 +56,15 @@ impl Socket {
     pub(crate) fn new(tcp: TcpStream) -> Self {
         let (read, write) = tcp.into_split();
         Self {
-            read: ReadHalf { tcp: read, tls: None },
+            read: ReadHalf {
+                tcp: read,
+                tls: None,
+                wrapped: None,
+            },
             write: WriteHalf {
                 tcp: write,
                 tls: None,
+                wrapped: None,
             },
         }
     }
@@ -91,7 +99,14 @@ impl Socket {
         }
     }
 
-    /// Whether the connection is encrypted.
+    /// Wraps all further bytes of both sides.
+    pub(crate) fn wrap(&mut self, wrapped: Wrapped) {
+        let wrapped = Arc::new(wrapped);
+        self.read.wrap(Arc::clone(&wrapped));
+        self.write.wrap(wrapped);
+    }
+
+    /// Whether the connection is encrypted by TLS.
     pub(crate) fn is_encrypted(&self) -> bool {
         self.read.tls.is_some()
     }
@@ -123,9 +138,15 @@ impl Socket {
 pub(crate) struct ReadHalf {
     tcp: OwnedReadHalf,
     tls: Option<Arc<Tls>>,
+    wrapped: Option<Arc<Wrapped>>,
 }
 
 impl ReadHalf {
+    /// Unwraps all further bytes.
+    pub(crate) fn wrap(&mut self, wrapped: Arc<Wrapped>) {
+        self.wrapped = Some(wrapped);
+    }
+
     /// The client's address; missing only if the client has gone already.
     pub(crate) fn address(&self) -> Option<IpAddr> {
         self.tcp.peer_addr().ok().map(|address| address.ip())
@@ -133,6 +154,13 @@ impl ReadHalf {
 
     /// Ready when a read is likely to return bytes, the end, or an error.
     pub(crate) fn poll_read_ready(&self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if self
+            .wrapped
+            .as_ref()
+            .is_some_and(|wrapped| wrapped.has_plaintext())
+        {
+            return Poll::Ready(Ok(()));
+        }
         match &self.tls {
             Some(tls) if tls.has_plaintext() => Poll::Ready(Ok(())),
             _ => self.tcp.as_ref().poll_read_ready(context),
@@ -148,13 +176,17 @@ impl ReadHalf {
         context: &mut Context<'_>,
         into: &mut BytesMut,
     ) -> Poll<io::Result<usize>> {
-        match &self.tls {
-            None => pin!(self.tcp.read_buf(into)).poll(context),
-            Some(tls) => {
+        let Self { tcp, tls, wrapped } = self;
+        match wrapped {
+            None => poll_below(tcp, tls.as_deref(), context, into),
+            Some(wrapped) => {
                 let most = into.capacity() - into.len();
-                tls.poll_read(&mut self.tcp, context, most, &mut |plaintext| {
-                    into.put_slice(plaintext);
-                })
+                wrapped.poll_read(
+                    context,
+                    most,
+                    &mut |bytes| into.put_slice(bytes),
+                    |context, arrived| poll_below(tcp, tls.as_deref(), context, arrived),
+                )
             }
         }
     }
@@ -216,28 +248,60 @@ impl ReadHalf {
     }
 }
 
+/// Reads what has arrived at the TCP socket, or under TLS, into the room of `into`.
+fn poll_below(
+    tcp: &mut OwnedReadHalf,
+    tls: Option<&Tls>,
+    context: &mut Context<'_>,
+    into: &mut BytesMut,
+) -> Poll<io::Result<usize>> {
+    match tls {
+        None => pin!(tcp.read_buf(into)).poll(context),
+        Some(tls) => {
+            let most = into.capacity() - into.len();
+            tls.poll_read(tcp, context, most, &mut |plaintext| {
+                into.put_slice(plaintext);
+            })
+        }
+    }
+}
+
 /// The half that is written.
 #[derive(Debug)]
 pub(crate) struct WriteHalf {
     tcp: OwnedWriteHalf,
     tls: Option<Arc<Tls>>,
+    wrapped: Option<Arc<Wrapped>>,
 }
 
 impl WriteHalf {
+    /// Wraps all further bytes. REQUIRES: the last write did not block.
+    pub(crate) fn wrap(&mut self, wrapped: Arc<Wrapped>) {
+        self.wrapped = Some(wrapped);
+    }
+
     /// Writes as much as the socket accepts. After an error of kind `WouldBlock`, the next write must
     /// begin with the same bytes.
     pub(crate) fn try_write(&self, bytes: &[u8]) -> io::Result<usize> {
-        match &self.tls {
-            None => self.tcp.try_write(bytes),
-            Some(tls) => tls.try_write(self.tcp.as_ref(), &[IoSlice::new(bytes)]),
+        match &self.wrapped {
+            None => self.try_write_below(bytes),
+            Some(wrapped) => wrapped.write(&[IoSlice::new(bytes)], |bytes| self.try_write_below(bytes)),
         }
     }
 
     /// Like [`Self::try_write`], for the concatenation of some buffers.
     pub(crate) fn try_write_vectored(&self, pieces: &[IoSlice<'_>]) -> io::Result<usize> {
+        match (&self.wrapped, &self.tls) {
+            (Some(wrapped), _) => wrapped.write(pieces, |bytes| self.try_write_below(bytes)),
+            (None, None) => self.tcp.try_write_vectored(pieces),
+            (None, Some(tls)) => tls.try_write(self.tcp.as_ref(), pieces),
+        }
+    }
+
+    fn try_write_below(&self, bytes: &[u8]) -> io::Result<usize> {
         match &self.tls {
-            None => self.tcp.try_write_vectored(pieces),
-            Some(tls) => tls.try_write(self.tcp.as_ref(), pieces),
+            None => self.tcp.try_write(bytes),
+            Some(tls) => tls.try_write(self.tcp.as_ref(), &[IoSlice::new(bytes)]),
         }
     }
 
@@ -249,9 +313,13 @@ impl WriteHalf {
     /// Sends as much of `bytes` as the socket accepts now, also if the runtime does not know yet that
     /// it does. The same rule as for [`Self::try_write`] holds when that is nothing.
     pub(crate) fn send_now(&self, bytes: &[u8]) -> io::Result<usize> {
-        let sent = match &self.tls {
+        let send = |bytes: &[u8]| match &self.tls {
             None => SockRef::from(self.tcp.as_ref()).send(bytes),
             Some(tls) => tls.send_now(self.tcp.as_ref(), bytes),
+        };
+        let sent = match &self.wrapped {
+            None => send(bytes),
+            Some(wrapped) => wrapped.write(&[IoSlice::new(bytes)], send),
         };
         match sent {
             Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(0),
@@ -297,15 +365,21 @@ impl AsyncRead for Socket {
         context: &mut Context<'_>,
         into: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        let ReadHalf { tcp, tls } = &mut self.read;
-        match tls {
-            None => Pin::new(tcp).poll_read(context, into),
-            Some(tls) => {
-                let most = into.remaining();
-                let read = tls.poll_read(tcp, context, most, &mut |plaintext| into.put_slice(plaintext));
-                read.map_ok(drop)
+        let ReadHalf { tcp, tls, wrapped } = &mut self.read;
+        let most = into.remaining();
+        let read = match (wrapped, tls) {
+            (None, None) => return Pin::new(tcp).poll_read(context, into),
+            (None, Some(tls)) => {
+                tls.poll_read(tcp, context, most, &mut |plaintext| into.put_slice(plaintext))
             }
-        }
+            (Some(wrapped), tls) => wrapped.poll_read(
+                context,
+                most,
+                &mut |bytes| into.put_slice(bytes),
+                |context, arrived| poll_below(tcp, tls.as_deref(), context, arrived),
+            ),
+        };
+        read.map_ok(drop)
     }
 }
 
@@ -320,7 +394,7 @@ impl AsyncWrite for Socket {
         context: &mut Context<'_>,
         pieces: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        if self.write.tls.is_none() {
+        if self.write.tls.is_none() && self.write.wrapped.is_none() {
             return Pin::new(&mut self.write.tcp).poll_write_vectored(context, pieces);
         }
         loop {
@@ -343,7 +417,7 @@ impl AsyncWrite for Socket {
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let WriteHalf { tcp, tls } = &mut self.write;
+        let WriteHalf { tcp, tls, .. } = &mut self.write;
         if let Some(tls) = tls {
             tls.end(tcp.as_ref());
         }

@@ -3,25 +3,31 @@
 //! ```text
 //! frame  = status u8 | length u32 | payload
 //! client: START (mechanism), then OK or COMPLETE with its message
-//! server: COMPLETE, or BAD with a text; further messages follow for no mechanism offered here
+//! server: COMPLETE, or BAD with a text; OK with a message of GSSAPI, to which the client answers
 //! ```
 //!
 //! PLAIN takes a password or the text of a token, inside TLS or on this machine; EXTERNAL takes the
-//! certificate of the connection. Afterwards each message of the connection is framed.
+//! certificate of the connection; GSSAPI takes a Kerberos ticket. Afterwards each message of the connection
+//! is framed. If a client of GSSAPI has chosen integrity or privacy, the frames are wrapped pieces of a
+//! stream.
 
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use basalt_security::kerberos::{TOKEN_BYTES_MAX, Wrap};
 use basalt_security::sasl::{MESSAGE_BYTES_MAX, external, plain};
 use basalt_security::{Reason, Refused};
 use bytes::{Buf, BytesMut};
 use tokio::time::timeout;
 
-use crate::security::{Login, Security};
+use crate::limits::admission::MemoryPermit;
+use crate::security::{Login, Next, Security};
 use crate::server::Server;
-use crate::socket::Socket;
+use crate::socket::{Socket, Wrapped};
 
+/// The mechanism of Kerberos.
+const GSSAPI: &[u8] = b"GSSAPI";
 const START: u8 = 1;
 const OK: u8 = 2;
 const BAD: u8 = 3;
@@ -65,10 +71,24 @@ async fn negotiate(
 ) -> Result<Login, End> {
     let address = socket.peer_addr().ok();
     let is_encrypted = socket.is_encrypted();
-    let (_, mechanism) = next(socket, received, &[START]).await?;
-    let (_, message) = next(socket, received, &[OK, COMPLETE]).await?;
+    let (_, mechanism) = next(socket, received, &[START], MESSAGE_BYTES_MAX).await?;
+    let has_tickets = server.security().kerberos().is_some() && &mechanism[..] == GSSAPI;
+    let most = if has_tickets {
+        TOKEN_BYTES_MAX
+    } else {
+        MESSAGE_BYTES_MAX
+    };
+    let (_, message) = next(socket, received, &[OK, COMPLETE], most).await?;
     let ip = address.map(|address| address.ip());
-    let attempt = attempt(server, &mechanism, &message, is_encrypted, ip, certificate).await;
+    let (attempt, wrap) = if has_tickets {
+        match by_ticket(server, socket, received, message, ip).await? {
+            Ok((login, wrap)) => (Ok(login), wrap),
+            Err(failed) => (Err(Attempt::Failed(failed)), None),
+        }
+    } else {
+        let attempt = attempt(server, &mechanism, &message, is_encrypted, ip, certificate).await;
+        (attempt, None)
+    };
     let text = match attempt {
         Err(Attempt::Unavailable(text)) => text,
         Err(Attempt::Failed(failed)) => {
@@ -82,12 +102,53 @@ async fn negotiate(
                 .security()
                 .note_login("thrift", address, is_encrypted, Ok(&login));
             send(socket, COMPLETE, b"").await?;
+            if let Some(wrap) = wrap {
+                let permit = MemoryPermit::empty(server.admission().memory());
+                let most = server.config().server.max_message_bytes;
+                let arrived = std::mem::take(received);
+                socket.wrap(Wrapped::new(wrap, arrived, most, Box::new(permit)));
+            }
             return Ok(login);
         }
     };
     server.load().connections.protocol_errors.increment(1);
     send(socket, BAD, text.as_bytes()).await?;
     Err(End::Refused(text))
+}
+
+/// A login by Kerberos ticket, whose first message is `message`.
+async fn by_ticket(
+    server: &Arc<Server>,
+    socket: &mut Socket,
+    received: &mut BytesMut,
+    mut message: BytesMut,
+    ip: Option<IpAddr>,
+) -> Result<Result<(Login, Option<Box<dyn Wrap>>), Refused>, End> {
+    let Some(acceptor) = server.security().kerberos() else {
+        return Ok(Err(Refused(Reason::Malformed)));
+    };
+    let mut exchange = acceptor.exchange();
+    loop {
+        match server.security().kerberos_step(exchange, message, ip).await {
+            Ok(Next::Challenge(next_exchange, challenge)) => {
+                send(socket, OK, &challenge).await?;
+                exchange = next_exchange;
+            }
+            // The gateway of HBase has no impersonation here either.
+            Ok(Next::Complete(ticket)) => {
+                return Ok(match &ticket.peer.acts_for {
+                    Some(other)
+                        if server.security().named_user(other).ok().as_ref() != Some(&ticket.login.user) =>
+                    {
+                        Err(Refused(Reason::Impersonation))
+                    }
+                    _ => Ok((ticket.login, ticket.peer.wrap)),
+                });
+            }
+            Err(failed) => return Ok(Err(failed)),
+        }
+        (_, message) = next(socket, received, &[OK, COMPLETE], TOKEN_BYTES_MAX).await?;
+    }
 }
 
 enum Attempt {
@@ -130,14 +191,19 @@ async fn attempt(
         other => {
             let shown = String::from_utf8_lossy(&other[..other.len().min(32)]).into_owned();
             Err(Attempt::Unavailable(format!(
-                "the mechanism {shown:?} is not supported: PLAIN (inside TLS) and EXTERNAL are"
+                "the mechanism {shown:?} is not supported: PLAIN (inside TLS) and EXTERNAL are, and GSSAPI where Kerberos is set up (kerberos.keytab)"
             )))
         }
     }
 }
 
 /// The next frame, whose status must be one of these.
-async fn next(socket: &mut Socket, received: &mut BytesMut, expected: &[u8]) -> Result<(u8, BytesMut), End> {
+async fn next(
+    socket: &mut Socket,
+    received: &mut BytesMut,
+    expected: &[u8],
+    most: usize,
+) -> Result<(u8, BytesMut), End> {
     loop {
         if let Some((&status, rest)) = received.split_first() {
             if !expected.contains(&status) {
@@ -145,9 +211,9 @@ async fn next(socket: &mut Socket, received: &mut BytesMut, expected: &[u8]) -> 
             }
             if let Some(length) = rest.first_chunk::<4>() {
                 let length = u32::from_be_bytes(*length) as usize;
-                if length > MESSAGE_BYTES_MAX {
+                if length > most {
                     return Err(End::Refused(format!(
-                        "a message of {length} bytes; the limit is {MESSAGE_BYTES_MAX}"
+                        "a message of {length} bytes; the limit is {most}"
                     )));
                 }
                 if received.len() >= HEADER_BYTES + length {

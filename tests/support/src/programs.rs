@@ -86,6 +86,9 @@ fn built(kind: &str, name: &str, program: &Path) -> PathBuf {
                 "basalt-engine/seeded-bugs,basalt-test-support/seeded-bugs",
             ]);
         }
+        if cfg!(feature = "kerberos") {
+            cargo.args(["--features", "basalt/kerberos,basalt-test-support/kerberos"]);
+        }
         let status = cargo.status().expect("cargo runs: it started this test");
         assert!(status.success(), "building {name} failed");
     }

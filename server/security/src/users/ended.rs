@@ -11,8 +11,10 @@ pub enum Credential {
     Password,
     /// The token with this sequence number.
     Token(u64),
-    /// A client certificate, or Kerberos.
+    /// A client certificate.
     Certificate,
+    /// A Kerberos ticket.
+    Kerberos,
 }
 
 /// The difference between two versions of the users, as far as it ends connections.
@@ -66,7 +68,7 @@ impl Ended {
             || match credential {
                 Credential::Password => self.passwords.contains(user),
                 Credential::Token(sequence) => self.tokens.contains(&sequence),
-                Credential::Certificate => false,
+                Credential::Certificate | Credential::Kerberos => false,
             }
     }
 }

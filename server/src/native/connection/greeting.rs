@@ -11,11 +11,13 @@ use basalt_idl::native::exception::ExceptionClass;
 use basalt_idl::native::frame::{
     CONNECTION_CALL_ID, begin_response, decode_connection_header, put_exception,
 };
-use basalt_idl::native::messages::GetConnectionRegistryResponse;
+use basalt_idl::native::messages::{GetConnectionRegistryResponse, SecurityPreamableResponse};
 use basalt_idl::native::preamble::{
     Authentication, EXPECTED_HEADER, PREAMBLE_BYTES, Preamble, SWITCH_TO_SIMPLE,
 };
+use basalt_security::kerberos::Peer as TicketPeer;
 use basalt_security::sasl::MESSAGE_BYTES_MAX;
+use basalt_security::users::Credential;
 
 use super::sasl::Greeted;
 use super::{End, Input, sasl};
@@ -64,6 +66,7 @@ async fn read_greeting(
     mut greeted: Greeted,
 ) -> Result<Option<(Peer, Identity)>, End> {
     let authenticates = server.security().authenticates();
+    let mut ticket = None;
     loop {
         let Some(preamble) = input.bytes::<PREAMBLE_BYTES>().await? else {
             return Ok(None);
@@ -78,8 +81,19 @@ async fn read_greeting(
                 greeted.login = Some(login);
                 break;
             }
+            Preamble::Rpc(Authentication::Kerberos)
+                if authenticates && let Some(acceptor) = server.security().kerberos() =>
+            {
+                let Some(by) = sasl::by_ticket(server, acceptor, input, write, &greeted).await? else {
+                    return Ok(None);
+                };
+                greeted.login = Some(by.login);
+                ticket = Some(by.peer);
+                break;
+            }
             Preamble::Rpc(Authentication::Kerberos) if authenticates => {
-                let text = "Kerberos is not built into this server: use a token (basalt token create) or a client certificate";
+                let text = "Kerberos is not set up on this server (kerberos.keytab): use a token (basalt token create) or a \
+                            client certificate";
                 return sasl::refuse(write, sasl::SASL_EXCEPTION, text)
                     .await
                     .map(|()| None);
@@ -105,6 +119,12 @@ async fn read_greeting(
                 write.write_all(&out).await?;
                 write.shutdown().await?;
                 return Ok(None);
+            }
+            Preamble::Security if authenticates && let Some(acceptor) = server.security().kerberos() => {
+                let server_principal = acceptor.principal().to_owned();
+                let answer = SecurityPreamableResponse { server_principal };
+                begin_response(CONNECTION_CALL_ID, &answer, 0, &mut out);
+                write.write_all(&out).await?;
             }
             Preamble::Security => {
                 let refusal = ExceptionClass::SecurityNotEnabled.response("security is not enabled");
@@ -146,7 +166,8 @@ async fn read_greeting(
         // Each of its calls is refused: the client shows that, and not the end of its connection.
         None => Identity::Named(None),
         Some(login) => {
-            let acts_for = acts_for(server.security(), &login, user, greeted.address)?;
+            let wanted = wanted(user, ticket.as_ref());
+            let acts_for = acts_for(server.security(), &login, wanted, greeted.address)?;
             Identity::Proven { login, acts_for }
         }
     };
@@ -157,21 +178,36 @@ fn denied(message: String) -> End {
     End::refused(ExceptionClass::AccessDenied, message)
 }
 
-/// The user that a client acts for, if its header names two users: the rules of impersonation decide. A
-/// lone user is the login name of the client's machine, which proves nothing.
+/// The user that a client asks to act for. A header with two users asks for the first. A lone user is the
+/// login name of the client's machine, which proves nothing, except beside a Kerberos ticket: then it is
+/// the client's principal, or the user to act for. The last message of GSSAPI may name one, too.
+fn wanted(user: Option<User>, ticket: Option<&TicketPeer>) -> Option<String> {
+    let Some(peer) = ticket else {
+        return user.and_then(|user| user.real.is_some().then_some(user.effective));
+    };
+    let of_header = user.map(|user| user.effective);
+    of_header
+        .filter(|name| *name != peer.principal)
+        .or_else(|| peer.acts_for.clone())
+}
+
+/// Lets the rules of impersonation decide whether a client may act for another user.
 fn acts_for(
     security: &Security,
     login: &Login,
-    user: Option<User>,
+    wanted: Option<String>,
     address: Option<SocketAddr>,
 ) -> Result<Option<String>, End> {
-    let Some(User {
-        effective,
-        real: Some(_),
-    }) = user
-    else {
+    let Some(wanted) = wanted else {
         return Ok(None);
     };
+    let effective = match login.credential {
+        Credential::Kerberos => security.named_user(&wanted).unwrap_or(wanted),
+        _ => wanted,
+    };
+    if effective == login.user {
+        return Ok(None);
+    }
     let users = security.users();
     let ip = address.map(|address| address.ip());
     if users.may_impersonate(&login.user, &effective, ip).is_ok() {

@@ -8,6 +8,7 @@ use std::time::Duration;
 use basalt_idl::native::exception::ExceptionClass;
 use basalt_idl::native::frame::{CallHeader, Request, put_exception};
 use basalt_idl::native::messages::AdminServiceMethod;
+use basalt_security::kerberos::Wrap;
 use bytes::{Buf, Bytes, BytesMut};
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
@@ -15,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 use super::End;
 use crate::limits::admission::{MemoryPermit, SlowClient, UNCOUNTED_BYTES, dropped};
 use crate::server::Server;
-use crate::socket::ReadHalf;
+use crate::socket::{ReadHalf, Wrapped};
 
 /// Least buffer of one read: the frames of about a hundred small calls. An idle connection has none.
 const READ_BYTES: usize = 16 << 10;
@@ -92,6 +93,15 @@ impl Input {
     /// Says that the greeting is over: reads may take more memory from now on.
     pub(super) fn end_greeting(&mut self) {
         self.greets = false;
+    }
+
+    /// Unwraps all further bytes, those that have arrived among them.
+    pub(super) fn wrap(&mut self, wrap: Box<dyn Wrap>) -> Arc<Wrapped> {
+        let arrived = std::mem::take(&mut self.received);
+        let permit = MemoryPermit::empty(self.server.admission().memory());
+        let wrapped = Arc::new(Wrapped::new(wrap, arrived, self.max, Box::new(permit)));
+        self.read.wrap(Arc::clone(&wrapped));
+        wrapped
     }
 
     /// Says that the connection is for AdminService.

@@ -8,19 +8,22 @@
 //!
 //! | mechanism | code of the preamble | clients |
 //! | --- | --- | --- |
+//! | GSSAPI | 81 | every Java client with Kerberos, asynchbase |
 //! | DIGEST-MD5 with a token | 82 | every Java client from 1.7 on, the shell, MapReduce |
 //! | PLAIN | 15 | Java 2.3 to 2.6 with the provider of HBase's examples (`ShadeSaslClientAuthenticationProvider`) |
 //!
-//! Java's clients before 3.0 read nothing after PLAIN, so nothing is sent.
+//! Java's clients before 3.0 read nothing after PLAIN, so nothing is sent. Nor is after GSSAPI, whose last
+//! message is the client's. If the client has chosen integrity or privacy, everything behind that is wrapped.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use basalt_security::kerberos::{Acceptor, TOKEN_BYTES_MAX};
 use basalt_security::sasl::{MESSAGE_BYTES_MAX, digest, plain};
 use basalt_security::{Reason, Refused};
 
 use super::{End, Input};
-use crate::security::{Login, Security};
+use crate::security::{Login, Next, Security, Ticket};
 use crate::server::Server;
 use crate::socket::WriteHalf;
 
@@ -107,6 +110,41 @@ pub(super) async fn by_password(
             Ok(None)
         }
     }
+}
+
+/// A login by Kerberos ticket; `None` when the client leaves, or is refused. Afterwards both halves are
+/// wrapped, if the client has chosen that.
+pub(super) async fn by_ticket(
+    server: &Arc<Server>,
+    acceptor: &Acceptor,
+    input: &mut Input,
+    write: &mut WriteHalf,
+    greeted: &Greeted,
+) -> Result<Option<Ticket>, End> {
+    let ip = greeted.address.map(|address| address.ip());
+    let mut exchange = acceptor.exchange();
+    let failed = loop {
+        let Some(message) = input.frame("a SASL message", TOKEN_BYTES_MAX).await? else {
+            return Ok(None);
+        };
+        match server.security().kerberos_step(exchange, message, ip).await {
+            Ok(Next::Challenge(next, challenge)) => {
+                reply(write, &challenge).await?;
+                exchange = next;
+            }
+            Ok(Next::Complete(mut ticket)) => {
+                note(server.security(), greeted, Ok(&ticket.login));
+                if let Some(wrap) = ticket.peer.wrap.take() {
+                    write.wrap(input.wrap(wrap));
+                }
+                return Ok(Some(ticket));
+            }
+            Err(failed) => break failed,
+        }
+    };
+    note(server.security(), greeted, Err(failed));
+    refuse(write, SASL_EXCEPTION, &failed.to_string()).await?;
+    Ok(None)
 }
 
 fn note(security: &Security, greeted: &Greeted, login: Result<&Login, Refused>) {

@@ -10,6 +10,7 @@
 //! | module | contents |
 //! | --- | --- |
 //! | `decide` | HBase's table of rights |
+//! | `kerberos` | logins with Kerberos |
 //! | `changes` | changes of rights and tokens by calls, with their audit lines |
 //!
 //! Without users ([`Security::authenticates`]) all callers may do everything; certificates work as well.
@@ -35,6 +36,8 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use self::decide::decide;
+use self::kerberos::Kerberos;
+pub(crate) use self::kerberos::{Next, Ticket};
 use super::live::Live;
 use super::{Action, Caller, Login, Owner, Refused, Strangers, Target};
 use crate::config::{Config, Plaintext};
@@ -42,6 +45,7 @@ use crate::observe::metrics::names;
 
 mod changes;
 mod decide;
+mod kerberos;
 
 /// File with the id of the database, for `basalt token create`.
 pub(crate) const CLUSTER_ID_FILE: &str = "cluster-id";
@@ -69,6 +73,7 @@ pub(crate) struct Security {
     /// Whether allowed calls go to the audit log, too.
     audits_allowed: bool,
     verifying: Semaphore,
+    kerberos: Option<Kerberos>,
     /// HTTP logins by the fingerprint of their header, and until when they are remembered.
     remembered: Mutex<HashMap<[u8; 32], (Login, Instant)>>,
     fingerprints: Fingerprints,
@@ -121,6 +126,10 @@ impl Security {
             audit: audit.map(|path| AuditLog::open(&path, AUDIT_QUEUE)).transpose()?,
             audits_allowed: config.security.audit_allowed,
             verifying: Semaphore::new(VERIFIED_AT_A_TIME),
+            kerberos: config
+                .kerberos_service()
+                .map(|service| Kerberos::open(&service))
+                .transpose()?,
             remembered: Mutex::default(),
             fingerprints: Fingerprints::new()?,
             connections: Mutex::default(),
@@ -284,7 +293,7 @@ impl Security {
             Credential::Token(sequence) => !users
                 .tokens()
                 .any(|(number, record)| number == sequence && !record.revoked),
-            Credential::Password | Credential::Certificate => false,
+            Credential::Password | Credential::Certificate | Credential::Kerberos => false,
         };
         !is_revoked && users.active_user(&login.user).is_ok()
     }
@@ -397,6 +406,8 @@ impl Security {
             return Ok(login.clone());
         }
         let login = match basalt_security::sasl::http::parse(header)? {
+            // Tickets have a way of their own (`http_ticket`): each is good for one request.
+            Authorization::Negotiate(_) => return Err(Failed(Reason::Malformed)),
             Authorization::Basic(plain) => self.plain_login(plain, address).await?,
             Authorization::Bearer(token) => {
                 let used = self.with_users(|users| users.verify_token(&token, SystemTime::now()))?;

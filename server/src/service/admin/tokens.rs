@@ -39,10 +39,13 @@ pub(crate) fn caller(call: &AdminCall) -> Result<Itself, Failure> {
 pub(crate) fn issue(call: &AdminCall) -> Result<Token, Failure> {
     run_admin(call, Action::Connect, Target::Server, |_| {
         let caller = call.caller();
-        let Some(user) = caller.proven_user().filter(|_| caller.has_certificate()) else {
+        let Some(user) = caller
+            .proven_user()
+            .filter(|_| caller.has_certificate_or_ticket())
+        else {
             return Err(Failure::access_denied(
-                "Token generation only allowed for clients that log in with a certificate; an operator makes tokens for \
-                 others with basalt token create",
+                "Token generation only allowed for clients that log in with a certificate or with Kerberos; an operator makes \
+                 tokens for others with basalt token create",
             ));
         };
         let issued = call

@@ -9,6 +9,7 @@
 //! parsers accept has the same value when it is written and parsed again.
 
 use basalt_security::certificate::{NameFrom, expires, user_of};
+use basalt_security::kerberos::TOKEN_BYTES_MAX;
 use basalt_security::sasl::{MESSAGE_BYTES_MAX, digest, external, http, plain};
 use basalt_security::token::{Token, TokenFile, TokenIdentifier, digest_password, identifier_of_digest_user};
 use basalt_security::users::NAME_BYTES_MAX;
@@ -115,6 +116,12 @@ fn authorization(header: &[u8]) {
             assert!(plain.acts_for.is_none());
         }
         Ok(http::Authorization::Bearer(token)) => is_same(&token),
+        Ok(http::Authorization::Negotiate(token)) => {
+            assert!((1..=TOKEN_BYTES_MAX).contains(&token.len()));
+            let again = http::negotiate_answer(Some(&token));
+            let again = http::parse(again.as_bytes()).expect("it is one");
+            assert!(matches!(again, http::Authorization::Negotiate(again) if again == token));
+        }
         Err(_) => {}
     }
 }

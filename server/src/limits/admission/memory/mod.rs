@@ -38,6 +38,7 @@ use tokio::time::timeout;
 use super::Busy;
 use super::queue::Waiting;
 use super::slow::{SlowClient, SlowClients};
+use crate::socket::Reserve;
 
 /// Bytes of a connection's buffers that are not counted.
 pub(crate) const FREE_BYTES: usize = 16 << 10;
@@ -438,6 +439,17 @@ impl MemoryPermit {
     /// Takes over all bytes that `other` holds.
     pub(crate) fn join(&mut self, other: &mut Self) {
         self.bytes += std::mem::take(&mut other.bytes);
+    }
+}
+
+/// For wrapped pieces of a connection.
+impl Reserve for MemoryPermit {
+    fn try_raise(&mut self, bytes: usize) -> bool {
+        self.try_raise(bytes)
+    }
+
+    fn lower(&mut self, bytes: usize) {
+        self.set(bytes);
     }
 }
 

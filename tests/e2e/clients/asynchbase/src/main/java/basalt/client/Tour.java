@@ -10,6 +10,7 @@ import org.hbase.async.AppendRequest;
 import org.hbase.async.AtomicIncrementRequest;
 import org.hbase.async.BinaryComparator;
 import org.hbase.async.CompareFilter.CompareOp;
+import org.hbase.async.Config;
 import org.hbase.async.DeleteRequest;
 import org.hbase.async.GetRequest;
 import org.hbase.async.GetResultOrException;
@@ -23,7 +24,7 @@ import org.hbase.async.ValueFilter;
 /**
  * Makes the requests that asynchbase has, and prints each with its reply on one line.
  *
- * <p>Arguments: {@code zookeeper}, host and port. The table {@code at} with the family {@code f} and the split keys
+ * <p>Arguments: {@code zookeeper}, host, port, and a file of properties if there is one. The table {@code at} with the family {@code f} and the split keys
  * {@code g} and {@code n} exists and is empty: asynchbase has no calls for tables.
  */
 public final class Tour {
@@ -41,7 +42,9 @@ public final class Tour {
   }
 
   public static void main(String[] arguments) throws Exception {
-    HBaseClient client = new HBaseClient(arguments[1] + ":" + arguments[2]);
+    Config config = arguments.length > 3 ? new Config(arguments[3]) : new Config();
+    config.overrideConfig("hbase.zookeeper.quorum", arguments[1] + ":" + arguments[2]);
+    HBaseClient client = new HBaseClient(config);
     // Writes are sent at once.
     client.setFlushInterval((short) 0);
     Tour tour = new Tour(client);
