@@ -96,6 +96,16 @@ pub enum Error {
     /// A snapshot was asked for of a table that is not there.
     #[error("Table '{0}' doesn't exist, can't take snapshot.")]
     NoTableForSnapshot(TableName),
+    /// A filter or comparator is of a class that HBase does not bring along.
+    #[error(
+        "{what} class {class} is not supported; native RPC takes classes of users once user_code.directories is set"
+    )]
+    UnknownClass {
+        /// `Filter class` or `Comparator class`.
+        what: &'static str,
+        /// Name of the class, escaped and cut.
+        class: String,
+    },
     /// A rule of the schema forbids the call.
     #[error("{0}")]
     Constraint(String),

@@ -619,6 +619,29 @@ settings! {
         /// HBase that cannot load the class, or `ignore`, with a log line. A table's
         /// `hbase.table.sanity.checks` = false counts as `ignore`.
         unknown: UnknownUserCode = UnknownUserCode::Refuse,
+        /// Folders whose jars have filters and comparators of users, which run in a process of their
+        /// own, the Java host. Empty: no class of a user runs, and there is no such process.
+        directories: Vec<PathBuf> = Vec::new(),
+        /// With security on: classes that every user may have loaded. Others are loaded by the first
+        /// call of a user with the global ADMIN right.
+        classes: Vec<String> = Vec::new(),
+        /// Longest time of one call of a user's class. A call that takes longer fails, and the Java
+        /// host is started anew.
+        deadline_ms: u64 = 10_000 => Range::between(100, 600_000),
+        /// Most calls of users' classes at a time, of which one table may have half. 0: two for each
+        /// processor.
+        sockets: usize = 0 => Range::zero_or_between(2, 32),
+        /// The program that runs the Java host: Java 17 or later.
+        java_command: String = "java".into(),
+        /// The jar of the Java host. Empty: `basalt-host.jar` beside this program.
+        java_host: PathBuf = PathBuf::new(),
+        /// HBase's jars for the Java host, separated by colons; `lib/*` stands for the jars of a folder,
+        /// such as the `lib` of an HBase. Empty: `lib/*` beside `user_code.java_host`.
+        java_class_path: String = String::new(),
+        /// Largest heap of the Java host.
+        java_heap_bytes: u64 = 256 * MIB => Range::between(32 * MIB, 64 << 30),
+        /// Longest time of a start of the Java host.
+        java_start_ms: u64 = 30_000 => Range::between(1_000, 600_000),
     }
 
     /// The disk.

@@ -16,11 +16,14 @@ use std::sync::Arc;
 
 use basalt_engine::cell::{Budget, CellBatch};
 use basalt_engine::engine::RegionInfo;
-use basalt_engine::id::Nonce;
+use basalt_engine::filter::FilterSender;
+use basalt_engine::id::{Nonce, Origin};
+use basalt_engine::op::RowCondition;
 use basalt_engine::schema::Cut;
 use basalt_idl::native::cells::Cells;
 use basalt_idl::native::messages::{self, MutationProto, mutation_proto::MutationType};
 use bytes::Bytes;
+use smallvec::SmallVec;
 
 use super::decode::condition::{Condition, has_regex};
 use super::request;
@@ -30,6 +33,7 @@ use crate::server::Server;
 use crate::service::arguments::check_cell_rights;
 use crate::service::group::{self as groups, GroupDone, Step};
 use crate::service::reads::FilterMemory;
+use crate::service::user_code::{check_round, judge_row};
 use crate::service::writes;
 use crate::service::{Call, Failure};
 
@@ -69,20 +73,87 @@ pub(super) async fn apply(
     // As in HBase: of mutations that are applied together, the first one's clusters are logged.
     let origin = group.mutations.first().map(request::origin).transpose()?;
     let origin = origin.unwrap_or_default();
-    let conditions = Conditions::decode(server, &group.conditions).await?;
+    let sender = request::sender(server, call.caller(), &group.region.table);
+    let conditions = Conditions::decode(server, &group.conditions, sender).await?;
+    if conditions
+        .all
+        .iter()
+        .any(|condition| condition.user_code().is_some())
+    {
+        return Box::pin(apply_judged(connection, call, (group, nonce, origin), conditions)).await;
+    }
     let arguments = (group, conditions);
     writes::group(server, call, cells, arguments, move |(group, conditions)| {
-        let mut block = Cells::new(&group.cells);
-        let steps = group.mutations.iter().map(|mutation| step(mutation, &mut block));
-        Ok(groups::Group {
-            table: group.region.table.clone(),
-            conditions: conditions.all.iter().map(Condition::for_engine).collect(),
-            steps: steps.collect::<Result<_, Failure>>()?,
-            nonce,
-            origin: origin.clone(),
-        })
+        let tests = conditions.all.iter().map(Condition::for_engine).collect();
+        for_engine(group, tests, nonce, &origin)
     })
     .await
+}
+
+/// The group in the engine's form.
+fn for_engine<'a>(
+    group: &'a Group,
+    conditions: SmallVec<[RowCondition<'a>; 1]>,
+    nonce: Option<Nonce>,
+    origin: &Origin,
+) -> Result<groups::Group<'a>, Failure> {
+    let mut block = Cells::new(&group.cells);
+    let steps = group.mutations.iter().map(|mutation| step(mutation, &mut block));
+    Ok(groups::Group {
+        table: group.region.table.clone(),
+        conditions,
+        steps: steps.collect::<Result<_, Failure>>()?,
+        nonce,
+        origin: origin.clone(),
+    })
+}
+
+/// Applies a group whose condition user code judges: before the row is locked, and again if the row has
+/// changed since.
+async fn apply_judged(
+    connection: &Connection,
+    call: &mut Call<'_>,
+    (group, nonce, origin): (Group, Option<Nonce>, Origin),
+    conditions: Conditions,
+) -> Result<GroupDone, Failure> {
+    let server = &connection.server;
+    let [condition] = &conditions.all[..] else {
+        return Err(Failure::do_not_retry(
+            "a group of writes has several conditions, and one of them is of a user's class: send it alone",
+        ));
+    };
+    let Some((filter, row, time_range)) = condition.user_code() else {
+        return Err(Failure::do_not_retry("the condition is not of a user's class"));
+    };
+    let tests = std::iter::once(condition.for_engine()).collect();
+    let mut none = CellBatch::default();
+    let checked = for_engine(&group, tests, nonce, &origin)?;
+    writes::check_group(server, call, checked, &mut none)?;
+    let group = Arc::new(group);
+    let mut round = 0;
+    loop {
+        let table = group.region.table.clone();
+        check_round(round, &table)?;
+        let tried = judge_row(server, table, row.clone(), time_range, filter.clone()).await?;
+        let passed = tried.passed();
+        let memory = Arc::clone(server.admission().memory());
+        let cells = CellBatch::charged_to(memory as Arc<dyn Budget>);
+        let arguments = (Arc::clone(&group), tried, row.clone());
+        let origin = origin.clone();
+        let done = writes::group(server, call, cells, arguments, move |(group, tried, row)| {
+            for_engine(
+                group,
+                std::iter::once(tried.condition(row)).collect(),
+                nonce,
+                &origin,
+            )
+        })
+        .await?;
+        if done.processed || !passed {
+            return Ok(done);
+        }
+        round += 1;
+    }
 }
 
 /// Refuses rows that are not in the region.
@@ -146,11 +217,16 @@ struct Conditions {
 }
 
 impl Conditions {
-    async fn decode(server: &Arc<Server>, wanted: &[messages::Condition]) -> Result<Self, Failure> {
+    async fn decode(
+        server: &Arc<Server>,
+        wanted: &[messages::Condition],
+        sender: Option<FilterSender>,
+    ) -> Result<Self, Failure> {
         let (mut all, mut memory) = (Vec::with_capacity(wanted.len()), FilterMemory::default());
         for wanted in wanted {
-            let decoded =
-                request::converted(server, Class::User, wanted, has_regex(wanted), Condition::decode).await?;
+            let sender = sender.clone();
+            let convert = move |wanted: &messages::Condition| Condition::decode_of(wanted, sender.as_ref());
+            let decoded = request::converted(server, Class::User, wanted, has_regex(wanted), convert).await?;
             memory.add(server, decoded.memory_bytes())?;
             all.push(decoded);
         }

@@ -3,13 +3,14 @@
 
 use std::sync::Arc;
 
-use basalt_engine::filter::FilterSpec;
+use basalt_engine::filter::{FilterSender, FilterSpec};
 use basalt_engine::op::ReadSpec;
 use basalt_engine::schema::TableName;
 use basalt_idl::native::messages;
 
 pub(super) use super::decode::request::*;
 use crate::limits::admission::Class;
+use crate::security::Caller;
 use crate::server::Server;
 use crate::service::Failure;
 
@@ -23,16 +24,27 @@ pub(super) fn get(get: &messages::Get, filter: Option<Arc<FilterSpec>>) -> Resul
     Ok(read_of(get, filter)?)
 }
 
-/// Decodes the filter of a read of `table`, if there is one.
+/// Decodes the filter of a caller's read of `table`, if there is one.
 pub(super) async fn filter(
     server: &Arc<Server>,
+    caller: &Caller,
     table: &TableName,
     filter: Option<&messages::Filter>,
 ) -> Result<Option<Arc<FilterSpec>>, Failure> {
     let Some(filter) = filter else { return Ok(None) };
     let class = Class::of_read(table);
-    let decoded = converted(server, class, filter, has_regex(filter), decode_filter).await?;
+    let sender = sender(server, caller, table);
+    let convert = move |filter: &messages::Filter| decode_filter_of(filter, sender.as_ref());
+    let decoded = converted(server, class, filter, has_regex(filter), convert).await?;
     Ok(Some(decoded))
+}
+
+/// The sender of filters and comparators for `table`, if users' classes run there.
+pub(super) fn sender(server: &Server, caller: &Caller, table: &TableName) -> Option<FilterSender> {
+    if table.is_system() {
+        return None;
+    }
+    server.filter_sender(caller)
 }
 
 /// Converts a message: on the pool if it may have a regular expression, which must be compiled.
@@ -41,7 +53,7 @@ pub(super) async fn converted<M, T>(
     class: Class,
     message: &M,
     has_regex: bool,
-    convert: fn(&M) -> basalt_engine::Result<T>,
+    convert: impl FnOnce(&M) -> basalt_engine::Result<T> + Send + 'static,
 ) -> Result<T, Failure>
 where
     M: Clone + Send + 'static,

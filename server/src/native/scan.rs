@@ -152,7 +152,13 @@ async fn open(
         .as_ref()
         .ok_or_else(|| Failure::do_not_retry("a scan needs a region"))?;
     let region = region::serving(connection, specifier, None)?;
-    let filter = request::filter(&connection.server, &region.table, wanted.filter.as_ref()).await?;
+    let filter = request::filter(
+        &connection.server,
+        running.caller(),
+        &region.table,
+        wanted.filter.as_ref(),
+    )
+    .await?;
     let mut scan = request::scan(wanted, filter)?;
     confine(&mut scan, &region);
     let lease = lease(connection);

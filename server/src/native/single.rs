@@ -81,7 +81,7 @@ pub(super) async fn get_one(
     later: Option<LaterGets<'_>>,
     block: &mut CellBlock,
 ) -> Result<messages::Result, Failure> {
-    let filter = request::filter(&connection.server, &table, get.filter.as_ref()).await?;
+    let filter = request::filter(&connection.server, call.caller(), &table, get.filter.as_ref()).await?;
     let spec = request::get(get, filter)?;
     let mut filters = FilterMemory::default();
     filters.add_of(&connection.server, &spec)?;

@@ -46,6 +46,7 @@ use crate::security::Security;
 use crate::server::Server;
 use crate::server::copies::standing::Role;
 use crate::server::gateway::Gateway;
+use crate::server::user_code::UserCode;
 use crate::service::remote;
 use crate::{cluster, standby};
 
@@ -293,8 +294,12 @@ async fn serve(
     for line in credentials.iter().flat_map(Credentials::lines) {
         tracing::info!("{line}");
     }
+    let user_code = UserCode::of(&config.user_code)?;
     let server = Server::new(engine, config, (main_address, security), DATA_THREADS, calls)?;
-    let server = server.with_controls(controls).with_gateway(gateway);
+    let server = server
+        .with_controls(controls)
+        .with_gateway(gateway)
+        .with_user_code(user_code);
     let server = Arc::new(server);
     server.instance().set_http_port(http_address.port());
     take_standing(&server).await?;
@@ -430,6 +435,9 @@ async fn serve(
     }
     server.load().close(|table| server.boundaries(table));
     server.sessions().close_all();
+    if let Some(user_code) = server.user_code() {
+        user_code.host().stop();
+    }
     if let Some(cluster) = server.cluster()
         && tokio::time::timeout(CLOSE_SCANNERS, cluster.scanners_closed())
             .await

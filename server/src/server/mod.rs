@@ -23,6 +23,7 @@ use crate::security::{Access, Security};
 use copies::Copies;
 use gateway::Gateway;
 use sessions::Sessions;
+use user_code::UserCode;
 
 pub(crate) mod copies;
 pub(crate) mod gateway;
@@ -31,6 +32,7 @@ mod master;
 pub(crate) mod sessions;
 mod settings;
 mod status;
+pub(crate) mod user_code;
 
 pub(crate) use instance::Instance;
 pub(crate) use master::{Failed, MasterState};
@@ -57,6 +59,8 @@ pub(crate) struct Server {
     /// State of the master that native clients see.
     master: MasterState,
     copies: Copies,
+    /// The host of users' classes; `None` unless `user_code.directories` is set.
+    user_code: Option<UserCode>,
     /// Controls for the calls of tests; `None` unless the server is ephemeral.
     controls: Option<Controls>,
 }
@@ -97,6 +101,7 @@ impl Server {
             engine,
             instance,
             settings: Settings::new(config),
+            user_code: None,
             controls: None,
         })
     }
@@ -111,6 +116,17 @@ impl Server {
     pub(crate) fn with_gateway(mut self, gateway: Option<Gateway>) -> Self {
         self.gateway = gateway;
         self
+    }
+
+    /// Makes the server run users' classes, if a host for them is given.
+    pub(crate) fn with_user_code(mut self, user_code: Option<UserCode>) -> Self {
+        self.user_code = user_code;
+        self
+    }
+
+    /// The host of users' classes; `None` unless `user_code.directories` is set.
+    pub(crate) fn user_code(&self) -> Option<&UserCode> {
+        self.user_code.as_ref()
     }
 
     /// Sets the rights.
@@ -229,6 +245,9 @@ impl Server {
         self.security.publish();
         self.copies.publish(&self.engine);
         self.load.publish();
+        if let Some(user_code) = &self.user_code {
+            user_code.publish();
+        }
         if self.gateway.is_some() {
             return crate::observe::metrics::render_without_engine(recorder);
         }

@@ -315,7 +315,7 @@ impl From<Error> for Failure {
                 false,
             ),
             Error::InvalidArgument(_) => return Self::illegal_argument(error.to_string()),
-            Error::DoNotRetry(_) => (DO_NOT_RETRY, false),
+            Error::DoNotRetry(_) | Error::UnknownClass { .. } => (DO_NOT_RETRY, false),
             Error::NoSuchRegion(_) => ("org.apache.hadoop.hbase.UnknownRegionException", false),
             Error::NotServingRegion(_) => (NOT_SERVING, true),
             Error::WrongRegion(_) => (WRONG_REGION, true),

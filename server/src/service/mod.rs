@@ -32,6 +32,7 @@ pub(crate) mod schema;
 pub(crate) mod sink;
 mod sizes;
 pub(crate) mod testing;
+pub(crate) mod user_code;
 pub(crate) mod writes;
 
 pub(crate) use admin::AdminCall;

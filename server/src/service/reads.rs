@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use basalt_client::native::Cluster;
 use basalt_engine::cell::{CellBatch, OnShortage};
+use basalt_engine::filter::UserFilter;
 use basalt_engine::op::{ReadSpec, ReadTier};
 use basalt_engine::schema::TableName;
 use basalt_engine::{Engine, Error};
@@ -17,6 +18,7 @@ use super::charge::Charged;
 use super::describe::Description;
 use super::pipeline::{self, Attempt, Judged, Request, View};
 use super::remote::data;
+use super::user_code;
 use crate::limits::admission::{Class, MemoryPermit};
 use crate::security::{self, Action, Caller, Columns, Target, Visit};
 use crate::server::Server;
@@ -67,6 +69,11 @@ pub(crate) struct Found {
     pub(crate) ahead: usize,
 }
 
+/// The filter of a read, if it is of a user's class.
+fn user_filter(spec: &ReadSpec) -> Option<&UserFilter> {
+    spec.filter.as_ref()?.user_code()
+}
+
 /// Gets of one call, some of them done.
 struct Gets {
     table: TableName,
@@ -100,6 +107,21 @@ impl Gets {
             && let Some((row, spec)) = self.wanted.get(self.found.rows.len())
         {
             let before = self.found.batch.row_count();
+            if let Some(filter) = user_filter(spec) {
+                if tier == ReadTier::Memory {
+                    return Ok(false);
+                }
+                user_code::get(
+                    server,
+                    engine,
+                    &self.table,
+                    row,
+                    (spec, filter),
+                    &mut self.found.batch,
+                )?;
+                self.end_get(server, before)?;
+                continue;
+            }
             match engine.get_within(&self.table, row, spec, tier, &mut self.found.batch) {
                 Ok(()) => {}
                 Err(Error::NotInMemory) => {
@@ -204,7 +226,7 @@ impl View for &mut Gets {
     }
 
     fn is_short(&self) -> bool {
-        self.count <= INLINE_GETS
+        self.count <= INLINE_GETS && !self.wanted.iter().any(|(_, spec)| user_filter(spec).is_some())
     }
 
     fn attempt(self, server: &Server, engine: &Engine, tier: ReadTier) -> Result<Attempt<Found>, Failure> {

@@ -26,6 +26,7 @@ use super::charge::Charged;
 use super::describe::Description;
 use super::pipeline::{self, Attempt, Judged, Request, View};
 use super::remote::data;
+use super::user_code::{self, Turn};
 use crate::limits::admission::{Class, ScannerMemory};
 use crate::security::{self, Action, Caller, Columns, Owner, Target, Visit};
 use crate::server::Server;
@@ -89,7 +90,7 @@ pub(crate) fn open(
     sort_columns: bool,
     lease: Duration,
 ) -> Result<i32, Failure> {
-    let mut open = Opening(new_scan(table, scan, sort_columns));
+    let mut open = Opening(new_scan(server, table, scan, sort_columns));
     if let Some(granted) = pipeline::enter(server, call, &open)?
         && !security::narrow(&mut Arc::make_mut(&mut open.0.pending.scan).spec, &granted)
     {
@@ -155,13 +156,14 @@ fn check(scan: &Scan) -> Result<(), Failure> {
     Ok(())
 }
 
-fn new_scan(table: TableName, mut scan: Scan, sort_columns: bool) -> OpenScan {
+fn new_scan(server: &Server, table: TableName, mut scan: Scan, sort_columns: bool) -> OpenScan {
     if scan.may_read_memory_only() {
         scan.tier = ReadTier::Memory;
     }
     OpenScan {
         remote: None,
         scanner: None,
+        user: user_code::new_scan(server, &scan),
         pending: PendingScan {
             table,
             scan: Arc::new(scan),
@@ -249,7 +251,7 @@ pub(crate) async fn fetch_part_once(
     part: Part,
 ) -> Result<(CellBatch, FetchEnd), Failure> {
     check(&scan)?;
-    let mut scan = Box::new(new_scan(table, scan, false));
+    let mut scan = Box::new(new_scan(server, table, scan, false));
     scan.limit_rows(part.rows);
     scan.memory = reserve_scan(server, call, &scan)?;
     let limits = Wanted::of_part(server, part);
@@ -315,7 +317,7 @@ pub(crate) async fn fetch_once(
 ) -> Result<Results, Failure> {
     let count = result_count(count)?;
     check(&scan)?;
-    let mut scan = Box::new(new_scan(table, scan, false));
+    let mut scan = Box::new(new_scan(server, table, scan, false));
     scan.memory = reserve_scan(server, call, &scan)?;
     let limits = Wanted::new(server, count, Shortest::Response);
     let (batch, end) = pin!(run(server, call, None, scan, limits)).await?;
@@ -611,6 +613,9 @@ impl Wanted {
         open: &mut OpenScan,
         batch: &mut CellBatch,
     ) -> Result<Option<FetchEnd>, Failure> {
+        if open.user.is_some() {
+            return self.user_turn(server, engine, open, batch);
+        }
         let mut fetched = self.results(server, engine, open, TURN, TURN_BYTES, batch);
         if let Err(Error::NotInMemory) = fetched {
             if let Some(scanner) = &mut open.scanner {
@@ -619,6 +624,24 @@ impl Wanted {
             fetched = self.results(server, engine, open, TURN, TURN_BYTES, batch);
         }
         self.end(open, fetched, batch)
+    }
+
+    /// A turn of a scan whose filter is of a user's class.
+    fn user_turn(
+        &self,
+        server: &Server,
+        engine: &Engine,
+        open: &mut OpenScan,
+        batch: &mut CellBatch,
+    ) -> Result<Option<FetchEnd>, Failure> {
+        let is_full = |batch: &CellBatch| self.is_reached(batch);
+        Ok(
+            match user_code::turn(server, engine, open, TURN.min(self.time_max), batch, is_full)? {
+                Turn::Full => Some(self.describe_end(open, false)),
+                Turn::End => Some(self.describe_end(open, true)),
+                Turn::Unfinished => None,
+            },
+        )
     }
 
     /// Appends results until the time or the number of bytes is used up.
@@ -683,6 +706,13 @@ impl Wanted {
             end.is_of_scan |= scanner.is_at_end();
             end.is_before_end = scanner.is_ended_before_end();
             end.is_by_filter = scanner.is_ended_by_filter();
+        }
+        if let Some(user) = &mut open.user {
+            end.seen.passed_over += std::mem::take(&mut user.passed_over);
+            let more = user.has_ready() || !user.is_over();
+            end.is_of_scan = !more || user.rows_left == 0;
+            end.is_before_end = more && user.rows_left == 0;
+            end.is_by_filter = user.is_ended_by_filter;
         }
         end
     }

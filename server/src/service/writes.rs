@@ -333,7 +333,8 @@ struct GroupView<'a> {
 /// The columns that conditions read. A filter may look at all of them.
 impl Columns for SmallVec<[RowCondition<'_>; 1]> {
     fn visit(&self, visit: &mut Visit<'_>) {
-        let is_of_all = |condition: &RowCondition<'_>| matches!(condition.test, Test::Filter(_));
+        let is_of_all =
+            |condition: &RowCondition<'_>| matches!(condition.test, Test::Filter(_) | Test::Judged(_));
         if self.iter().any(is_of_all) {
             return;
         }
@@ -427,6 +428,18 @@ impl View for GroupView<'_> {
             .record_group(&group, outcome.commit.is_some(), cells);
         Ok(Attempt::Done((outcome, std::mem::take(cells))))
     }
+}
+
+/// Takes the first steps of a group without applying it: fails unless its caller may do that. For a group
+/// whose condition is judged before it is applied.
+pub(crate) fn check_group<'g>(
+    server: &Server,
+    call: &mut Call<'_>,
+    group: Group<'g>,
+    cells: &'g mut CellBatch,
+) -> Result<(), Failure> {
+    let view = GroupView { group, cells };
+    pipeline::enter(server, call, &view).map(drop)
 }
 
 /// Applies a group under the locks of its rows, and waits until it is durable. Runs on the network

@@ -105,6 +105,11 @@ pub const TARGETS: &[Target] = &[
         longest_input: 1024,
     },
     Target {
+        name: "host_frames",
+        run: target::host_frames::run,
+        longest_input: 2048,
+    },
+    Target {
         name: "logins",
         run: target::logins::run,
         longest_input: 2048,

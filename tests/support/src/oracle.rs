@@ -12,7 +12,8 @@ use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Write as _};
 use std::net::{Ipv4Addr, SocketAddr, ToSocketAddrs};
 use std::os::unix::process::CommandExt;
-use std::process::{Child, ChildStdin, Stdio};
+use std::path::Path;
+use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
@@ -60,6 +61,11 @@ impl Oracle {
         Self::start_for(Purpose::Answers, settings)
     }
 
+    /// Starts HBase with default settings and the classes of this folder on its class path.
+    pub fn start_beside(classes: &Path) -> Option<Self> {
+        Self::start_process(|program| Process::spawn(program.java_with(classes), Purpose::Answers, &[]))
+    }
+
     /// Starts HBase with region servers whose speed is to be compared, each with a limit of
     /// requests per second, if given: HBase's own quota.
     pub fn start_for_load(
@@ -88,8 +94,11 @@ impl Oracle {
     }
 
     fn start_for(purpose: Purpose, settings: &[&str]) -> Option<Self> {
-        let program = JavaProgram::find("support/oracle")?;
-        let mut process = Process::spawn(&program, purpose, settings);
+        Self::start_process(|program| Process::spawn(program.java(), purpose, settings))
+    }
+
+    fn start_process(spawn: impl FnOnce(&JavaProgram) -> Process) -> Option<Self> {
+        let mut process = spawn(&JavaProgram::find("support/oracle")?);
         let line = process.answer().unwrap_or_else(|error| error);
         let Some((thrift1, thrift2)) = ports(&line) else {
             panic!("HBase did not start: {line}\n{}", process.log());
@@ -201,7 +210,7 @@ struct Process {
 }
 
 impl Process {
-    fn spawn(program: &JavaProgram, purpose: Purpose, settings: &[&str]) -> Self {
+    fn spawn(mut java: Command, purpose: Purpose, settings: &[&str]) -> Self {
         let dir = tempfile::Builder::new()
             .prefix("hbase-oracle-")
             .tempdir()
@@ -212,8 +221,7 @@ impl Process {
             Purpose::Answers => &["-Xmx1g", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"],
             Purpose::Load => &["-Xmx4g", "-Dbasalt.load=true"],
         };
-        let mut child = program
-            .java()
+        let mut child = java
             .args(machine)
             .arg(format!("-Dbasalt.log={}", dir.path().join("hbase.log").display()))
             .arg("basalt.Oracle")

@@ -30,6 +30,7 @@ mod proto;
 mod row;
 mod single_column;
 mod spec;
+mod user_code;
 mod value;
 mod wrap;
 
@@ -42,7 +43,7 @@ pub use multi_range::RowRange;
 pub use parse::{FILTER_STRING_MAX_BYTES, ParseError};
 pub use proto::FILTER_BYTES_MAX;
 pub use single_column::SingleColumnValue;
-pub use spec::{FilterSpec, ListOperator};
+pub use spec::{FilterSender, FilterSpec, ListOperator, UserFilter};
 
 use std::fmt::Debug;
 

@@ -224,6 +224,7 @@ fn print_simple(out: &mut Vec<u8>, node: &Node) {
             }),
         Node::RandomRow { chance, .. } => call("RandomRowFilter", out).raw(&chance.to_string()),
         Node::FilterAll => call("FilterAllFilter", out),
+        Node::UserCode(filter) => call(&filter.class, out),
         Node::Skip(filter) => call("SkipFilter", out).raw(&filter.to_string()),
         Node::WhileMatch(filter) => call("WhileMatchFilter", out).raw(&filter.to_string()),
         // Lists that AND and OR cannot say: of no filter, or of one.

@@ -11,7 +11,8 @@ use super::java_regex::JavaRegex;
 use super::multi_range::{self, RowRange};
 use super::single_column::{self, SingleColumnValue};
 use super::{
-    Comparator, Comparison, DEPTH_MAX, Filter, FuzzyKey, dependent, fuzzy, key_only, list, row, value, wrap,
+    Comparator, Comparison, DEPTH_MAX, Filter, FuzzyKey, dependent, fuzzy, key_only, list, row, user_code,
+    value, wrap,
 };
 use crate::{Error, Result};
 
@@ -94,6 +95,27 @@ pub(super) enum Node {
         operator: ListOperator,
         filters: Vec<FilterSpec>,
     },
+    UserCode(UserFilter),
+}
+
+/// A filter tree with a class that HBase does not bring along.
+#[derive(Clone, Debug, PartialEq)]
+pub struct UserFilter {
+    /// The first such class of the tree, escaped and cut: for errors.
+    pub class: Arc<str>,
+    /// The whole tree as a serialised `hbase.pb.Filter`.
+    pub message: Arc<[u8]>,
+    /// Whose call it is.
+    pub sender: FilterSender,
+}
+
+/// The sender of a filter, as far as a host of user code needs to know it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FilterSender {
+    /// Its user, if it is known.
+    pub user: Option<Arc<str>>,
+    /// Whether it may have classes loaded that are not.
+    pub may_load: bool,
 }
 
 impl From<Node> for FilterSpec {
@@ -302,12 +324,30 @@ impl FilterSpec {
         }
     }
 
+    pub(super) fn of_user_code(class: String, message: &[u8], sender: &FilterSender) -> Self {
+        Node::UserCode(UserFilter {
+            class: class.into(),
+            message: message.into(),
+            sender: sender.clone(),
+        })
+        .into()
+    }
+
+    /// The tree, if a class in it is one of a user: then only a host of user code can apply it.
+    pub fn user_code(&self) -> Option<&UserFilter> {
+        match &self.node {
+            Node::UserCode(filter) => Some(filter),
+            _ => None,
+        }
+    }
+
     /// Memory of the filter and of those in it, with their compiled regular expressions: a short
     /// pattern may need a lot.
     pub fn memory_bytes(&self) -> usize {
         let below: usize = match &self.node {
             Node::Skip(filter) | Node::WhileMatch(filter) => filter.memory_bytes(),
             Node::List { filters, .. } => filters.iter().map(Self::memory_bytes).sum(),
+            Node::UserCode(filter) => filter.message.len(),
             _ => 0,
         };
         size_of::<Self>() + below + self.regex().map_or(0, JavaRegex::memory_bytes)
@@ -408,6 +448,7 @@ impl FilterSpec {
                     ListOperator::MustPassOne => Box::new(list::OrList::new(children)),
                 }
             }
+            Node::UserCode(filter) => Box::new(user_code::NotApplicable(filter.class.clone())),
         }
     }
 }

@@ -7,9 +7,10 @@
 
 use std::sync::Arc;
 
+use crate::cell::CellBatch;
 use crate::filter::{Comparator, FilterSpec};
 use crate::id::{Nonce, Uuid};
-use crate::op::{Check, CompareOp, RowMutation, RowUpdate, TimeRange, Write};
+use crate::op::{Check, CompareOp, ReadSpec, RowMutation, RowUpdate, TimeRange, Write};
 use crate::schema::Durability;
 
 /// Mutations that are applied together if all conditions hold. All rows must be in one region.
@@ -53,6 +54,24 @@ pub enum Test<'a> {
     },
     /// A cell of the row passes the filter.
     Filter(&'a Arc<FilterSpec>),
+    /// The row was judged by user code before its lock was taken.
+    Judged(Judged<'a>),
+}
+
+/// The judgement of user code on a row.
+#[derive(Clone, Copy, Debug)]
+pub enum Judged<'a> {
+    /// It did not pass.
+    Refused,
+    /// It passed, which holds as long as the row has the cells that were judged.
+    Passed {
+        /// The read that found the cells.
+        spec: &'a ReadSpec,
+        /// The cells: one row, or none.
+        cells: &'a CellBatch,
+        /// The timestamp of the cell that this rests on, 0 without one.
+        timestamp: i64,
+    },
 }
 
 /// The left side of a comparison with a stored value.

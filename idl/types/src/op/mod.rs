@@ -6,7 +6,7 @@ mod group;
 mod writes;
 
 pub use build::{Delete, Put};
-pub use group::{AtomicGroup, Expected, GroupStep, GroupUpdate, GroupWrite, RowCondition, Test};
+pub use group::{AtomicGroup, Expected, GroupStep, GroupUpdate, GroupWrite, Judged, RowCondition, Test};
 pub use writes::Writes;
 
 use std::collections::BTreeMap;

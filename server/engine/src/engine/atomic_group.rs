@@ -28,7 +28,7 @@ use crate::cell::{Account, BATCH_FREE_BYTES, Cell, CellBatch, KeyBuf, TTL_TAG_BY
 use crate::error::{Error, Result};
 use crate::id::SeqId;
 use crate::op::{
-    AtomicGroup, Columns, FamilySelection, GroupStep, GroupUpdate, ReadSpec, ReadTier, RowCondition,
+    AtomicGroup, Columns, FamilySelection, GroupStep, GroupUpdate, Judged, ReadSpec, ReadTier, RowCondition,
     RowMutation, Test, Write, Writes,
 };
 use crate::record::NONCE_BYTES_MAX;
@@ -334,6 +334,15 @@ impl<'g> Draft<'g> {
     }
 }
 
+/// Whether two batches have the same cells.
+fn is_same(left: &CellBatch, right: &CellBatch) -> bool {
+    let is_equal = |index| {
+        let (left, right) = (left.cell(index), right.cell(index));
+        left.key.bytes() == right.key.bytes() && left.value == right.value
+    };
+    left.cell_count() == right.cell_count() && (0..left.cell_count()).all(is_equal)
+}
+
 /// The place of a row among the drafts.
 /// REQUIRES: the row is one of a condition or step of the drafts' group.
 fn place_of(drafts: &[Draft<'_>], row: &[u8]) -> usize {
@@ -439,6 +448,18 @@ impl Reader<'_> {
                 self.row(&spec, condition.row, &mut found)?;
                 let is_there = !found.is_empty();
                 Ok(is_there.then(|| found.cell(0).key.timestamp()))
+            }
+            // It did not pass when it was read: nothing needs to be verified.
+            Test::Judged(Judged::Refused) => Ok(None),
+            Test::Judged(_) if self.tier == ReadTier::Memory => Err(Error::NotInMemory),
+            Test::Judged(Judged::Passed {
+                spec,
+                cells,
+                timestamp,
+            }) => {
+                let mut found = scratch(self.shared, self.tier);
+                self.row(spec, condition.row, &mut found)?;
+                Ok(is_same(cells, &found).then_some(timestamp))
             }
         }
     }

@@ -267,6 +267,14 @@ impl Scanner {
         }
     }
 
+    /// Passes over the rows of the current region before `row`, in the direction of the scan, without reading
+    /// them.
+    pub fn jump_to(&mut self, row: &[u8]) {
+        if let Some(current) = &mut self.current {
+            current.jump_to(row);
+        }
+    }
+
     /// Whether it has failed for good.
     pub fn has_failed(&self) -> bool {
         self.failed.is_some()

@@ -231,6 +231,25 @@ impl RegionScanner {
         true
     }
 
+    /// Passes over the rows before `row`, without reading them. In the middle of a row it does nothing.
+    pub(crate) fn jump_to(&mut self, row: &[u8]) {
+        if !self.pause() {
+            return;
+        }
+        let (order, reversed) = (self.order, self.is_reversed());
+        for (_, place) in self.paused.iter_mut().flatten() {
+            let position = order.compare(place, row);
+            let is_before = if reversed {
+                position.is_gt()
+            } else {
+                position.is_lt()
+            };
+            if is_before {
+                row.clone_into(place);
+            }
+        }
+    }
+
     /// Whether a row that has been begun can be begun again: not if a filter or batch limit has
     /// advanced meanwhile or a piece of it was returned, and only in a range.
     pub(crate) fn can_leave_row(&self) -> bool {

@@ -187,6 +187,43 @@ fn scans_go_both_ways_and_stop_where_told() {
     });
 }
 
+/// A scan that jumps passes over the rows before its target, in its direction; a jump back does nothing.
+#[test]
+fn scans_jump_over_rows() {
+    in_memory_and_flushed(|settle| {
+        let engine = Rig::in_memory().open();
+        let table = create(&engine);
+        for number in 0..9 {
+            put(&engine, &table, &row(number), b"v");
+        }
+        settle(&engine);
+        for (reversed, jumps, expected) in [
+            (false, [(0, 5), (5, 2)], [0, 5, 6]),
+            (true, [(8, 3), (3, 7)], [8, 3, 2]),
+        ] {
+            let request = Scan {
+                reversed,
+                ..Scan::default()
+            };
+            let mut scanner = engine.scan(&table, request).unwrap();
+            let limits = FetchLimits {
+                results: 1,
+                bytes: usize::MAX,
+                time: Duration::MAX,
+            };
+            for (fetch, number) in expected.into_iter().enumerate() {
+                let mut out = CellBatch::new();
+                assert_eq!(scanner.fetch(&limits, &mut out).unwrap(), Fetched::More);
+                assert_eq!(shown(&out)[0].row.as_bytes(), row(number), "reversed: {reversed}");
+                if let Some((from, to)) = jumps.get(fetch) {
+                    assert_eq!(*from, number);
+                    scanner.jump_to(&row(*to));
+                }
+            }
+        }
+    });
+}
+
 /// A batch limit cuts rows into pieces, all of whose cells arrive, in order and over families.
 #[test]
 fn a_batch_limit_cuts_rows_into_pieces() {

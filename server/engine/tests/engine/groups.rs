@@ -9,8 +9,8 @@ use basalt_engine::filter::FilterSpec;
 use basalt_engine::fs::sim::{SimFs, SimOptions};
 use basalt_engine::id::Nonce;
 use basalt_engine::op::{
-    AtomicGroup, ColumnIncrement, CompareOp, Expected, GroupStep, GroupUpdate, GroupWrite, ReadTier,
-    RowCondition, RowUpdate, Test, TimeRange, Write,
+    AtomicGroup, ColumnIncrement, CompareOp, Expected, GroupStep, GroupUpdate, GroupWrite, Judged, ReadSpec,
+    ReadTier, RowCondition, RowUpdate, Test, TimeRange, Write,
 };
 use basalt_engine::schema::{Durability, TableName};
 use basalt_engine::{Engine, Error, Result};
@@ -198,6 +198,57 @@ fn all_conditions_of_a_group_must_hold() {
     assert_eq!(get(&engine, &table, b"c"), None);
     assert!(processed(b"1", b"b"));
     assert_eq!(get(&engine, &table, b"c"), Some(b"new".to_vec()));
+}
+
+/// A judgement on a row holds while the row has the cells that were judged, and no longer.
+#[test]
+fn a_judged_row_must_not_have_changed() {
+    let engine = Rig::in_memory().open();
+    let table = create(&engine);
+    put(&engine, &table, b"a", b"1");
+    let spec = ReadSpec {
+        max_versions: i32::MAX,
+        ..ReadSpec::default()
+    };
+    let seen = |row: &[u8]| {
+        let mut cells = CellBatch::new();
+        engine
+            .get_within(&table, row, &spec, ReadTier::All, &mut cells)
+            .unwrap();
+        cells
+    };
+    let writes = [value(b"q", b"new")];
+    let processed = |row: &'static [u8], judged: Judged<'_>| {
+        let condition = RowCondition {
+            row,
+            test: Test::Judged(judged),
+            time_range: TimeRange::ALL,
+        };
+        let group = AtomicGroup {
+            conditions: &[condition],
+            steps: &[write(row, &writes)],
+            nonce: None,
+            origin: &[],
+        };
+        run(&engine, &table, &group).unwrap().0
+    };
+    let passed = |cells| Judged::Passed {
+        spec: &spec,
+        cells,
+        timestamp: 0,
+    };
+    assert!(!processed(b"a", Judged::Refused));
+    assert_eq!(get(&engine, &table, b"a"), Some(b"1".to_vec()));
+
+    let (first, missing) = (seen(b"a"), seen(b"b"));
+    assert!(processed(b"a", passed(&first)));
+    assert_eq!(get(&engine, &table, b"a"), Some(b"new".to_vec()));
+    assert!(!processed(b"a", passed(&first)), "there is another version");
+    assert!(!processed(b"a", passed(&missing)), "it is there");
+    assert!(processed(b"b", passed(&missing)));
+    assert!(!processed(b"b", passed(&missing)));
+    put(&engine, &table, b"c", b"1");
+    assert!(!processed(b"c", passed(&first)), "cells of another row");
 }
 
 /// A simulated machine with small log segments.

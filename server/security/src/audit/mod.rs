@@ -46,6 +46,8 @@ pub enum Kind {
     RightsChange,
     /// Users, tokens, keys or proxy rules were changed.
     UserChange,
+    /// A class of a user was loaded.
+    CodeLoaded,
 }
 
 /// An event. Fields without a value are left out of the line.

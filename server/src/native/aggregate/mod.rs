@@ -44,7 +44,8 @@ pub(super) async fn run(
     wanted: AggregateRequest,
 ) -> Result<AggregateResponse, Failure> {
     let mut totals = Totals::new(method, &wanted)?;
-    let filter = request::filter(&connection.server, &region.table, wanted.scan.filter.as_ref()).await?;
+    let wanted_filter = wanted.scan.filter.as_ref();
+    let filter = request::filter(&connection.server, running.caller(), &region.table, wanted_filter).await?;
     let mut scan = request::scan(&wanted.scan, filter)?;
     scan.batch = None;
     // One cell proves that the row exists.

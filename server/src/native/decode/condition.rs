@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use basalt_engine::Result;
-use basalt_engine::filter::{Comparator, FilterSpec};
-use basalt_engine::op::{CompareOp, Expected, RowCondition, Test, TimeRange};
+use basalt_engine::filter::{Comparator, FilterSender, FilterSpec, UserFilter};
+use basalt_engine::op::{CompareOp, Expected, Judged, RowCondition, Test, TimeRange};
 use basalt_idl::native::messages;
 use bytes::Bytes;
 use prost::Message as _;
@@ -31,13 +31,24 @@ enum Decoded {
         comparator: Comparator,
     },
     Filter(Arc<FilterSpec>),
+    /// Of a user's class: judged before the row is locked.
+    UserCode(UserFilter),
 }
 
 impl Condition {
     /// Decodes a condition: a filter if it has one, else the test of a column.
     pub fn decode(condition: &messages::Condition) -> Result<Self> {
+        Self::decode_of(condition, None)
+    }
+
+    /// Decodes a condition as [`Self::decode`] does. With a sender, it may be one of a user's class.
+    pub(crate) fn decode_of(condition: &messages::Condition, sender: Option<&FilterSender>) -> Result<Self> {
         let test = if let Some(filter) = &condition.filter {
-            Decoded::Filter(request::decode_filter(filter)?)
+            let filter = request::decode_filter_of(filter, sender)?;
+            match filter.user_code() {
+                None => Decoded::Filter(filter),
+                Some(filter) => Decoded::UserCode(filter.clone()),
+            }
         } else {
             let comparator = condition
                 .comparator
@@ -57,15 +68,26 @@ impl Condition {
         })
     }
 
+    /// The filter that user code is to judge the row by, if it is one; with the row, and the timestamps to
+    /// look at.
+    pub(crate) fn user_code(&self) -> Option<(&UserFilter, &Bytes, TimeRange)> {
+        match &self.test {
+            Decoded::UserCode(filter) => Some((filter, &self.row, self.time_range)),
+            Decoded::Column { .. } | Decoded::Filter(_) => None,
+        }
+    }
+
     /// Memory of its filter or regular expression.
     pub fn memory_bytes(&self) -> usize {
         match &self.test {
             Decoded::Column { comparator, .. } => comparator.memory_bytes(),
             Decoded::Filter(filter) => filter.memory_bytes(),
+            Decoded::UserCode(filter) => filter.message.len(),
         }
     }
 
-    /// The condition in the engine's form.
+    /// The condition in the engine's form. One of a user's class must be judged first ([`Self::user_code`]):
+    /// until then no row passes it.
     pub fn for_engine(&self) -> RowCondition<'_> {
         let test = match &self.test {
             Decoded::Column {
@@ -80,6 +102,7 @@ impl Condition {
                 expected: Expected::Comparator(comparator),
             },
             Decoded::Filter(filter) => Test::Filter(filter),
+            Decoded::UserCode(_) => Test::Judged(Judged::Refused),
         };
         RowCondition {
             row: &self.row,

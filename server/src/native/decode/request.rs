@@ -4,7 +4,7 @@ use std::borrow::Borrow;
 use std::sync::Arc;
 
 use basalt_engine::cell::LATEST;
-use basalt_engine::filter::FilterSpec;
+use basalt_engine::filter::{FilterSender, FilterSpec};
 use basalt_engine::id::{ORIGIN_CLUSTERS_MAX, Origin, Uuid};
 use basalt_engine::op::{
     ColumnAppend, ColumnIncrement, ReadSpec, ReadTier, RowMutation, RowUpdate, Scan, TimeRange, Write, Writes,
@@ -72,6 +72,16 @@ pub fn time_range(range: Option<&messages::TimeRange>) -> Result<TimeRange> {
 /// Decodes a filter.
 pub fn decode_filter(filter: &messages::Filter) -> Result<Arc<FilterSpec>> {
     FilterSpec::decode(&filter.encode_to_vec(), rand::random())
+        .map(Arc::new)
+        .map_err(|error| do_not_retry(error.to_string()))
+}
+
+/// Decodes a filter. With a sender, one of a user's class is kept for the host of user code.
+pub fn decode_filter_of(filter: &messages::Filter, sender: Option<&FilterSender>) -> Result<Arc<FilterSpec>> {
+    let Some(sender) = sender else {
+        return decode_filter(filter);
+    };
+    FilterSpec::decode_with_user_code(&filter.encode_to_vec(), rand::random(), sender)
         .map(Arc::new)
         .map_err(|error| do_not_retry(error.to_string()))
 }

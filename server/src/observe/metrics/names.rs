@@ -84,6 +84,14 @@ metric_names! {
     counter REHEARSAL_BYTES = "basalt_rehearsal_bytes_total", Unit::Bytes,
         "Bytes that a virtual server of a rehearsal was charged with, by kind.";
 
+    histogram USER_CODE_SECONDS = "basalt_user_code_duration_seconds", Unit::Seconds,
+        "Calls of users' classes in the Java host, with the wait for it, by class. Only classes that were loaded have a series.";
+    counter USER_CODE_ERRORS = "basalt_user_code_errors_total", Unit::Count,
+        "Calls of users' classes without a result, by class and reason.";
+    counter USER_CODE_STARTS = "basalt_user_code_starts_total", Unit::Count, "Starts of the Java host.";
+    counter USER_CODE_FAILURES = "basalt_user_code_failures_total", Unit::Count,
+        "Java hosts that have ended, were late with an answer, or did not start.";
+
     counter SINK_BATCHES = "basalt_replication_sink_batches_total", Unit::Count,
         "Batches of replication sources that were applied.";
     counter SINK_FAILED_BATCHES = "basalt_replication_sink_failed_batches_total", Unit::Count,
@@ -272,6 +280,7 @@ const GROUP_BUCKETS: &[f64] = &[1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256
 pub(super) const HISTOGRAMS: &[(&str, &[f64])] = &[
     (REQUEST_SECONDS, LATENCY_BUCKETS),
     (HELD_BACK_SECONDS, LATENCY_BUCKETS),
+    (USER_CODE_SECONDS, LATENCY_BUCKETS),
     (WAL_SYNC_SECONDS, LATENCY_BUCKETS),
     (WAL_GROUP_EDITS, GROUP_BUCKETS),
     (FLUSH_SECONDS, JOB_BUCKETS),

@@ -71,6 +71,18 @@ impl Security {
         });
     }
 
+    /// Notes a class of a user that was loaded.
+    pub(crate) fn note_code_loaded(&self, user: Option<&str>, table: &TableName, class: &str, jar: &str) {
+        self.note(Event {
+            event: Kind::CodeLoaded,
+            user,
+            table: Some(&table.to_string()),
+            subject: Some(class),
+            reason: Some(jar),
+            ..Event::default()
+        });
+    }
+
     /// Gives the creator of a table all rights to it.
     pub(crate) fn own(&self, caller: &Caller, table: &TableName) -> Result<()> {
         let Some(user) = caller.proven_user() else {

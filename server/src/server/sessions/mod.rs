@@ -33,6 +33,7 @@ use crate::config;
 use crate::limits::admission::ScannerMemory;
 use crate::observe::metrics::names;
 use crate::security::Owner;
+use crate::server::user_code::UserScan;
 
 /// Why a session cannot be had.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,6 +80,8 @@ pub(crate) struct OpenScan {
     pub(crate) sort_columns: bool,
     /// Cells that were read and not returned, for a caller that counts cells.
     pub(crate) unreturned: Option<Unreturned>,
+    /// The state of a filter of a user's class; `None` for other scans.
+    pub(crate) user: Option<Box<UserScan>>,
     /// The reservation for its arguments and its filter; `None` if they are small.
     pub(crate) memory: Option<ScannerMemory>,
 }
@@ -94,6 +97,10 @@ impl OpenScan {
 
     /// Sets how many rows it may return from now on.
     pub(crate) fn limit_rows(&mut self, rows: u64) {
+        if let Some(user) = &mut self.user {
+            user.rows_left = rows;
+            return;
+        }
         match &mut self.scanner {
             Some(scanner) => scanner.limit_rows(rows),
             None => Arc::make_mut(&mut self.pending.scan).limit = Some(rows),

@@ -28,6 +28,7 @@ fn scan() -> OpenScan {
         },
         sort_columns: false,
         unreturned: None,
+        user: None,
         memory: None,
     }
 }

@@ -332,6 +332,11 @@ pub(super) fn condition(condition: &RowCondition<'_>) -> Result<Condition, Failu
     };
     match condition.test {
         Test::Filter(spec) => message.filter = filter(Some(&**spec))?,
+        Test::Judged(_) => {
+            return Err(Failure::unsupported(
+                "a condition by user code on another cluster",
+            ));
+        }
         Test::Column {
             family,
             qualifier,

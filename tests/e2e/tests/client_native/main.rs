@@ -11,6 +11,7 @@
 //! | `standby` | a client whose primary is replaced by its standby |
 //! | `acl` | the table of rights, owners of snapshots, and tokens that clients ask for |
 //! | `faults` | `hbase-shaded-client` 2.6.4 and `hbase-client` 3.0.0-beta-1 meet faults on demand |
+//! | `user_code` | filters of users, in the Java host |
 //! | `getting_started` | the programs and commands of `docs/getting-started/` |
 //!
 //! Each client makes a tour of a server and prints a transcript, one line for each request. The
@@ -33,6 +34,7 @@ mod mapreduce;
 mod security;
 mod shell;
 mod standby;
+mod user_code;
 
 /// A question whose answer differs from HBase's: the question, Basalt's answer, and why.
 type Explained = (&'static str, &'static str, &'static str);

@@ -29,8 +29,15 @@ fn read(path: &str) -> String {
     std::fs::read_to_string(workspace().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
+/// Why the metrics of users' classes are on no dashboard.
+const OF_USER_CODE: &str = "most servers run no classes of users; docs/metrics.md says what to look for";
+
 /// Metrics that no dashboard and no rule needs, and why.
-const NOWHERE: [(&str, &str); 4] = [
+const NOWHERE: [(&str, &str); 8] = [
+    ("basalt_user_code_duration_seconds", OF_USER_CODE),
+    ("basalt_user_code_errors_total", OF_USER_CODE),
+    ("basalt_user_code_starts_total", OF_USER_CODE),
+    ("basalt_user_code_failures_total", OF_USER_CODE),
     (
         "basalt_replication_sink_written_timestamp_seconds",
         "a time of the day; the age of the edit is on a dashboard",
@@ -69,6 +76,7 @@ fn scrape_under_load() -> Scrape {
     server.stop();
     others.into_iter().for_each(Server::stop);
     text.push_str(&metrics_of_tests());
+    text.push_str(&metrics_of_user_code(dir.path()));
     Scrape::parse(&text)
 }
 
@@ -123,6 +131,40 @@ fn metrics_of_tests() -> String {
     server.stop();
     let is_of_tests = |line: &&str| line.contains("basalt_test_");
     text.split_inclusive('\n').filter(is_of_tests).collect()
+}
+
+/// The metrics that only a server with users' classes has. Its Java host ends at once: the call that needs it
+/// fails, and is counted.
+fn metrics_of_user_code(dir: &Path) -> String {
+    use basalt_client::Get;
+    use basalt_client::native::{Cluster, ClusterOptions, Registry};
+    let folder = dir.display().to_string();
+    let settings = [
+        format!("user_code.directories=[{folder:?}]"),
+        format!("user_code.java_host={folder:?}"),
+        "user_code.java_command=\"false\"".to_owned(),
+    ];
+    let settings: Vec<&str> = settings.iter().map(String::as_str).collect();
+    let server = Server::start(&dir.join("user-code"), &settings);
+    Client::connect(server.thrift);
+    let class = b"org.example.Filter";
+    let filter = [&[0x0a, class.len() as u8], &class[..]].concat();
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    let got = runtime.block_on(async {
+        let registry = Registry::bootstrap(&server.thrift.to_string())?;
+        let cluster = Cluster::new(ClusterOptions {
+            retries: 0,
+            ..ClusterOptions::new(registry)
+        });
+        let get = Get::new("a").filter_bytes(filter);
+        cluster.table("t")?.get(get).await
+    });
+    let refused = got.expect_err("there is no host").to_string();
+    assert!(refused.contains("org.example.Filter"), "{refused}");
+    let text = server.http_get("/metrics");
+    server.stop();
+    let is_of_user_code = |line: &&str| line.contains("basalt_user_code_");
+    text.split_inclusive('\n').filter(is_of_user_code).collect()
 }
 
 /// Type and name of every metric in names.rs.

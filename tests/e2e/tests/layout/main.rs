@@ -13,12 +13,13 @@ mod imports;
 use imports::{Import, Sources};
 
 /// The root files of all crates with several modules.
-const ROOTS: [&str; 18] = [
+const ROOTS: [&str; 19] = [
     "idl/src/lib.rs",
     "idl/types/src/lib.rs",
     "server/src/lib.rs",
     "server/backup/src/lib.rs",
     "server/engine/src/lib.rs",
+    "server/host/src/lib.rs",
     "server/security/src/lib.rs",
     "server/rest/src/lib.rs",
     "client/src/lib.rs",

@@ -4,6 +4,7 @@
 mod calls;
 mod filters;
 mod hfile;
+mod host;
 mod logins;
 mod logs;
 mod native;
@@ -30,6 +31,7 @@ pub fn of(target: &str) -> Vec<Input> {
         "rpc_messages" => native::rpc_messages(),
         "cell_blocks" => native::cell_blocks(),
         "zookeeper" => native::zookeeper(),
+        "host_frames" => host::seeds(),
         "logins" => logins::seeds(),
         other => unreachable!("no target {other}"),
     }

@@ -9,6 +9,7 @@ pub mod filter_bytes;
 pub mod filter_string;
 mod filters;
 pub mod hfile;
+pub mod host_frames;
 pub mod logins;
 pub mod manifest;
 pub mod rpc_calls;

@@ -255,10 +255,10 @@ fn comparing(class: &str, name: &str, bytes: Option<&Bytes>) -> Result<FilterSpe
                 comparison,
             ))
         }
-        _ => Err(Error::DoNotRetry(format!(
-            "Filter class {} is not supported",
-            shown(name)
-        ))),
+        _ => Err(Error::UnknownClass {
+            what: "Filter class",
+            class: shown(name),
+        }),
     }
 }
 
@@ -345,10 +345,10 @@ pub(super) fn comparator(message: &pb::Comparator) -> Result<Comparator> {
         }
         "NullComparator" => Comparator::Null,
         _ => {
-            return Err(Error::DoNotRetry(format!(
-                "Comparator class {} is not supported",
-                shown(name)
-            )));
+            return Err(Error::UnknownClass {
+                what: "Comparator class",
+                class: shown(name),
+            });
         }
     })
 }

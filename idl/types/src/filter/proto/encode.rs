@@ -76,6 +76,8 @@ pub(super) fn filter(spec: &FilterSpec) -> pb::Filter {
         ),
         Node::FirstKeyOnly => named("FirstKeyOnlyFilter", &()),
         Node::FilterAll => named("FilterAllFilter", &()),
+        // The bytes were decoded when the filter came.
+        Node::UserCode(filter) => pb::Filter::decode(&filter.message[..]).unwrap_or_default(),
         Node::FirstKeyValueMatchingQualifiers(qualifiers) => {
             many_values("FirstKeyValueMatchingQualifiersFilter", qualifiers)
         }

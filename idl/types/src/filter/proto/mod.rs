@@ -15,7 +15,7 @@ mod messages;
 use prost::Message as _;
 use prost::bytes::Bytes;
 
-use super::{Comparator, FilterSpec};
+use super::{Comparator, FilterSender, FilterSpec};
 use crate::{Error, Result};
 
 /// Longest serialised filter.
@@ -33,6 +33,15 @@ impl FilterSpec {
         decode::Decoder::new(seed)
             .filter(&message, 1)
             .map_err(final_error)
+    }
+
+    /// Reads a serialised `hbase.pb.Filter` as [`Self::decode`] does. A tree with a class that HBase does not
+    /// bring along is kept as it is, for a host of user code ([`Self::user_code`]).
+    pub fn decode_with_user_code(bytes: &[u8], seed: u64, sender: &FilterSender) -> Result<Self> {
+        match Self::decode(bytes, seed) {
+            Err(Error::UnknownClass { class, .. }) => Ok(Self::of_user_code(class, bytes, sender)),
+            decoded => decoded,
+        }
     }
 
     /// The filter as a serialised `hbase.pb.Filter`.

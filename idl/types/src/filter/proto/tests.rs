@@ -7,7 +7,8 @@ use crate::filter::decimal::BigDecimal;
 use crate::filter::java_regex::JavaRegex;
 use crate::filter::parse::tests::any_filter;
 use crate::filter::{
-    BitOperator, Comparator, CompareOp, Comparison, DEPTH_MAX, FuzzyKey, ListOperator, MaskForm, RowRange,
+    BitOperator, Comparator, CompareOp, Comparison, DEPTH_MAX, FilterSender, FuzzyKey, ListOperator,
+    MaskForm, RowRange,
 };
 
 fn field(tag: u8, bytes: &[u8]) -> Vec<u8> {
@@ -231,10 +232,59 @@ fn refused_filters_are_named() {
     ];
     for (bytes, expected) in cases {
         match FilterSpec::decode(&bytes, 0) {
-            Err(Error::DoNotRetry(text)) => assert!(text.contains(expected), "{text}"),
+            Err(error @ (Error::DoNotRetry(_) | Error::UnknownClass { .. })) => {
+                let text = error.to_string();
+                assert!(text.contains(expected), "{text}");
+            }
             other => panic!("{expected}: {other:?}"),
         }
     }
+}
+
+/// A tree with an unknown class, at the top or anywhere below, is kept byte by byte, and fails where it is
+/// applied. Other trees are decoded as always, and their errors stay.
+#[test]
+fn classes_of_users_are_kept_for_a_host() {
+    let own = field(1, b"com.example.Own");
+    let sender = FilterSender {
+        user: Some("ada".into()),
+        may_load: true,
+    };
+    let decode = |bytes: &[u8]| FilterSpec::decode_with_user_code(bytes, 0, &sender);
+    let list = message(
+        "FilterList",
+        &[
+            vec![0x08, 1],
+            field(2, &message("FirstKeyOnlyFilter", &[])),
+            field(2, &own),
+        ]
+        .concat(),
+    );
+    let comparing = message(
+        "ValueFilter",
+        &field(
+            1,
+            &[vec![0x08, 2], field(2, &field(1, b"com.example.Own"))].concat(),
+        ),
+    );
+    for bytes in [&own, &list, &comparing, &message("SkipFilter", &field(1, &list))] {
+        let kept = decode(bytes).unwrap();
+        let user = kept.user_code().expect("it is kept");
+        assert_eq!((&*user.class, &user.message[..]), ("com.example.Own", &bytes[..]));
+        assert_eq!(user.sender, sender);
+        assert_eq!(kept.encode(), *bytes);
+        assert!(kept.memory_bytes() >= bytes.len());
+        let refused = kept.create().filter_row_key(b"row").unwrap_err();
+        assert!(refused.to_string().contains("com.example.Own"), "{refused}");
+    }
+    assert!(
+        decode(&message("FirstKeyOnlyFilter", &[]))
+            .unwrap()
+            .user_code()
+            .is_none()
+    );
+    let refused = decode(&message("PageFilter", &[])).unwrap_err();
+    assert!(refused.to_string().contains("page_size is missing"), "{refused}");
 }
 
 #[test]
