@@ -98,7 +98,7 @@ pub enum Error {
     NoTableForSnapshot(TableName),
     /// A filter or comparator is of a class that HBase does not bring along.
     #[error(
-        "{what} class {class} is not supported; native RPC takes classes of users once user_code.directories is set"
+        "{what} {class} is not supported; native RPC takes classes of users once user_code.directories is set"
     )]
     UnknownClass {
         /// `Filter class` or `Comparator class`.
