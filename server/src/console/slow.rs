@@ -158,7 +158,10 @@ fn row(server: &Server, record: &Record) -> Markup {
             td.n { @if let Some(rows) = record.rows { (show::count(rows.returned)) } }
             td.n { (show::bytes(record.answer_bytes)) }
             td.when { (show::time(began_ms)) }
-        } tr { td {} td colspan=(COLUMNS - 1) { code.long { (record.arguments) } } } }
+        }
+        @if !record.arguments.is_empty() {
+            tr { td {} td colspan=(COLUMNS - 1) { code.long { (record.arguments) } } }
+        } }
     }
 }
 
