@@ -92,13 +92,15 @@ pub(super) fn of_table(server: &Server, table: &TableName) -> Result<Vec<Finding
 fn of_motion(server: &Server, table: &TableName) -> Option<Finding> {
     let heat = &server.load().heat;
     let now_ms = heat.now_ms();
+    // Times of a clock that was set back since are in the future.
+    let first_ms = heat.first_ms(table).min(now_ms);
     let query = Query {
         table: table.clone(),
         kind: Kind::Writes,
         axis: Axis::Keys,
         start: Vec::new(),
         end: Vec::new(),
-        from_ms: now_ms.saturating_sub(BACK_MS).max(heat.first_ms(table)),
+        from_ms: now_ms.saturating_sub(BACK_MS).max(first_ms),
         to_ms: now_ms + 1,
         rows_max: ROWS,
         columns_max: COLUMNS,
