@@ -68,7 +68,7 @@ pub enum Reason {
     UnknownToken,
     /// The token's signature, or the proof of knowing it, is wrong.
     WrongSignature,
-    /// The token or ticket has expired.
+    /// The token has expired.
     Expired,
     /// The token was revoked.
     Revoked,
@@ -76,6 +76,8 @@ pub enum Reason {
     NoName,
     /// No rule makes a user of the Kerberos principal.
     NoRule,
+    /// The Kerberos ticket has expired, or is not valid yet.
+    ExpiredTicket,
     /// The Kerberos ticket is not for this server, was used before, or was changed.
     WrongTicket,
     /// The clocks of the client and of this machine differ too much for Kerberos.
@@ -94,10 +96,11 @@ impl Reason {
             Self::WrongPassword => "wrong password",
             Self::UnknownToken => "unknown token",
             Self::WrongSignature => "wrong signature",
-            Self::Expired => "token or ticket has expired",
+            Self::Expired => "token has expired",
             Self::Revoked => "token was revoked",
             Self::NoName => "certificate names no user",
             Self::NoRule => "no rule of kerberos.auth_to_local names a user",
+            Self::ExpiredTicket => "ticket has expired or is not valid yet",
             Self::WrongTicket => "ticket is not accepted",
             Self::ClockSkew => "clocks of client and server differ too much",
             Self::Impersonation => "impersonation is not allowed",

@@ -259,7 +259,7 @@ fn failure(error: Gss) -> Failure {
     let reason = if has("Clock skew") {
         Reason::ClockSkew
     } else if has("expired") || has("Ticket not yet valid") {
-        Reason::Expired
+        Reason::ExpiredTicket
     } else if error.major.bits() & ROUTINE_ERROR == MajorFlags::GSS_S_DEFECTIVE_TOKEN.bits() {
         Reason::Malformed
     } else {
