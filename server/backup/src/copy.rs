@@ -27,6 +27,7 @@ use crate::limit::Limit;
 use crate::marks::{Mark, Work};
 use crate::object::{HEAD_BYTES, Kind, buffer, digest_of};
 use crate::point::{Point, PointFile};
+use crate::pool::on_pool;
 use crate::progress::Progress;
 use crate::vault::Vault;
 
@@ -325,10 +326,4 @@ fn check_content(file: &PointFile, chunks: &[(Digest, u32)]) -> Result<()> {
         "the file is damaged: its CRC-32C is {checksum:08x}, and the manifest says {expected:08x}; basalt check names the regions that need it"
     );
     Err(Error::io("checking", &file.source, std::io::Error::other(what)))
-}
-
-/// Runs work that blocks on the disk.
-pub(crate) async fn on_pool<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T> {
-    let done = tokio::task::spawn_blocking(work).await;
-    done.map_err(|_| Error::Refused("the program is stopping".into()))
 }

@@ -19,10 +19,11 @@ use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use parking_lot::Mutex;
 
 use crate::catalogue::{Catalogue, Class, MANIFEST, decode_path};
-use crate::copy::{PARALLEL_MAX, on_pool};
+use crate::copy::PARALLEL_MAX;
 use crate::digest::Digest;
 use crate::error::{Error, Result};
 use crate::limit::Limit;
+use crate::pool::on_pool;
 use crate::progress::Progress;
 use crate::store::create_dirs;
 use crate::vault::Vault;

@@ -6,7 +6,7 @@
 //! that is there already is not copied again, and work that was cut short goes on where it ended.
 //!
 //! ```text
-//! row 0  error digest limit progress point      words
+//! row 0  error pool digest limit progress point words, work that blocks
 //! row 1  key object store catalogue             bytes of objects and catalogues; where they are
 //! row 2  marks vault                            work that excludes other work; the objects of a server
 //! row 3  copy fetch                             making, bringing back
@@ -32,6 +32,7 @@ mod log;
 mod marks;
 mod object;
 mod point;
+mod pool;
 mod progress;
 mod store;
 mod turns;

@@ -340,7 +340,7 @@ impl Vault {
             return Err(self.damaged(&piece.object(), format!("the path {}", head.path)));
         };
         let (to, from) = (dir.join(path), piece.from);
-        crate::copy::on_pool(move || write(&to, from, &bytes, head.length)).await??;
+        crate::pool::on_pool(move || write(&to, from, &bytes, head.length)).await??;
         Ok(fetched)
     }
 

@@ -19,11 +19,11 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::catalogue::{Catalogue, FOLDER};
-use crate::copy::on_pool;
 use crate::digest::Digest;
 use crate::error::{Error, Result};
 use crate::key::Key;
 use crate::object::{self, Kind};
+use crate::pool::on_pool;
 use crate::store::Store;
 
 const OWNER: &str = "basalt-backup.json";
