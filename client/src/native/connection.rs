@@ -485,8 +485,8 @@ struct Reader {
     observer: Option<Arc<dyn Observer>>,
 }
 
-/// A reader that is dropped with its runtime leaves nobody who could answer. After [`Reader::run`] the
-/// connection has ended already.
+/// Ends the connection if the reader is dropped with its runtime: no task is left that reads answers. After
+/// [`Reader::run`] it has ended already.
 impl Drop for Reader {
     fn drop(&mut self) {
         let runtime_ended = Lost::closed("the runtime in which it was opened has ended");

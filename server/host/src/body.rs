@@ -134,7 +134,7 @@ impl<'a> Reader<'a> {
         self.raw(count)
     }
 
-    /// A text. What is not UTF-8 is replaced.
+    /// A text. Bytes that are not UTF-8 become the replacement character.
     pub fn text(&mut self) -> Result<String, BadBody> {
         Ok(String::from_utf8_lossy(self.bytes()?).into_owned())
     }

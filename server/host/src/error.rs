@@ -26,7 +26,7 @@ pub enum Error {
     Busy {
         /// Number of sockets.
         sockets: usize,
-        /// Whose limit is reached: `all tables`, `this table`.
+        /// The limit that is reached: that of `all tables` or of `one table`.
         of: &'static str,
     },
     /// There was no answer in time.
@@ -35,10 +35,10 @@ pub enum Error {
     /// The process has ended during the call.
     #[error("the Java host has ended during the call; it is started anew")]
     Ended,
-    /// The host has closed the socket, or what it sent is no answer.
+    /// The host has closed the socket, or has sent bytes that are no answer.
     #[error("the Java host has sent no proper answer: {0}")]
     Nonsense(String),
-    /// The filter was opened in a process that is no more.
+    /// The filter was opened in a process that has ended.
     #[error("the Java host was started anew since the scan began")]
     Restarted,
     /// No process can be had now.

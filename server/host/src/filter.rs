@@ -22,7 +22,7 @@ use crate::body::{BadBody, Reader, Writer};
 const NEW: u32 = u32::MAX;
 /// Bytes of a KeyValue without row, family, qualifier and value.
 const FIXED_BYTES: usize = 20;
-/// Of these, those of the key.
+/// The key's part of [`FIXED_BYTES`].
 const KEY_FIXED_BYTES: usize = 12;
 
 const OPENS: u8 = 1;
@@ -62,7 +62,7 @@ pub struct Opening {
 pub enum Loads {
     /// Any.
     All,
-    /// These, and what is loaded already.
+    /// Classes with these names, and classes that are loaded already.
     Only(Vec<String>),
 }
 

@@ -37,7 +37,7 @@ const CLOSED_MAX: usize = 100_000;
 /// Most of them in one call.
 const CLOSED_A_CALL: usize = 1_000;
 
-/// What a call is about, for limits and errors.
+/// Class and table of a call, for limits and errors.
 #[derive(Clone, Copy, Debug)]
 pub struct Purpose<'a> {
     /// The class of the user.

@@ -54,18 +54,18 @@ static FOLDERS: AtomicU64 = AtomicU64::new(0);
 #[derive(Debug)]
 pub(crate) struct Process {
     child: Mutex<Child>,
-    folder: PathBuf,
+    /// Removed after the process was killed.
+    folder: Folder,
     output: Arc<Mutex<VecDeque<String>>>,
 }
 
 impl Process {
     /// Starts a host, and waits until it accepts connections. The error is for users.
     pub(crate) fn start(settings: &Settings) -> Result<Self, String> {
-        let folder = folder().map_err(|error| format!("the folder of its socket cannot be made: {error}"))?;
-        let made = FolderGuard(Some(folder));
-        let folder = made.0.clone().expect("just set");
+        let folder =
+            Folder::new().map_err(|error| format!("the folder of its socket cannot be made: {error}"))?;
         let (reader, writer) = io::pipe().map_err(|error| format!("no pipe for its output: {error}"))?;
-        let mut command = command(settings, &folder);
+        let mut command = command(settings, &folder.0);
         let errors = writer
             .try_clone()
             .map_err(|error| format!("no pipe for its output: {error}"))?;
@@ -86,8 +86,6 @@ impl Process {
             folder,
             output: Arc::clone(&output),
         };
-        // Removed by the process from now on.
-        std::mem::forget(made);
         std::thread::Builder::new()
             .name("basalt-host".into())
             .spawn(move || log_output(reader, &ready, &output))
@@ -119,7 +117,7 @@ impl Process {
 
     /// A new connection.
     pub(crate) fn connect(&self) -> io::Result<UnixStream> {
-        UnixStream::connect(socket(&self.folder))
+        UnixStream::connect(socket(&self.folder.0))
     }
 
     /// Whether it has ended. Waits a moment for a process that is about to.
@@ -166,32 +164,32 @@ impl Process {
 impl Drop for Process {
     fn drop(&mut self) {
         self.kill();
-        let _ = fs::remove_dir_all(&self.folder);
     }
 }
 
-/// Removes a folder unless a process has taken it over.
-struct FolderGuard(Option<PathBuf>);
+/// A folder that only this user can enter, removed when it is dropped.
+#[derive(Debug)]
+struct Folder(PathBuf);
 
-impl Drop for FolderGuard {
+impl Folder {
+    fn new() -> io::Result<Self> {
+        let number = FOLDERS.fetch_add(1, Ordering::Relaxed);
+        let nanos = std::time::SystemTime::now()
+            .duration_since(std::time::UNIX_EPOCH)
+            .map_or(0, |since| since.subsec_nanos());
+        // Short: the path of a socket has at most 107 bytes.
+        let name = format!("basalt-host-{}-{number}-{nanos:x}", std::process::id());
+        let folder = std::env::temp_dir().join(name);
+        fs::DirBuilder::new().mode(0o700).create(&folder)?;
+        Ok(Self(folder))
+    }
+}
+
+impl Drop for Folder {
     fn drop(&mut self) {
-        if let Some(folder) = self.0.take() {
-            let _ = fs::remove_dir_all(folder);
-        }
+        // A folder of temporary files that stays is no fault of a call.
+        let _ = fs::remove_dir_all(&self.0);
     }
-}
-
-/// A new folder that only this user can enter.
-fn folder() -> io::Result<PathBuf> {
-    let number = FOLDERS.fetch_add(1, Ordering::Relaxed);
-    let nanos = std::time::SystemTime::now()
-        .duration_since(std::time::UNIX_EPOCH)
-        .map_or(0, |since| since.subsec_nanos());
-    // Short: the path of a socket has at most 107 bytes.
-    let name = format!("basalt-host-{}-{number}-{nanos:x}", std::process::id());
-    let folder = std::env::temp_dir().join(name);
-    fs::DirBuilder::new().mode(0o700).create(&folder)?;
-    Ok(folder)
 }
 
 fn socket(folder: &Path) -> PathBuf {

@@ -38,9 +38,9 @@ fn forget_old(ends: &mut VecDeque<Instant>, now: Instant) {
 /// Why no process is started now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NoStart {
-    /// In so much time one is.
+    /// The next start is allowed after this time.
     Later(Duration),
-    /// So many have failed within the window.
+    /// Number of processes that have failed within the window.
     GivenUp(usize),
 }
 

@@ -83,8 +83,8 @@ impl TicketAnswer {
         Self(HeaderValue::from_str(&negotiate_answer(token)).ok())
     }
 
-    /// Adds the header. A ticket is for one request: clients are told so, because some take it for the
-    /// login of the connection.
+    /// Adds the header. `Persistent-Auth: false` says that a ticket is for one request: some clients take it
+    /// for the login of the connection.
     pub(crate) fn on(self, mut response: Response) -> Response {
         if let Some(value) = self.0 {
             let headers = response.headers_mut();

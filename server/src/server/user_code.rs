@@ -82,7 +82,7 @@ impl UserCode {
         &self.host
     }
 
-    /// What a sender may have loaded.
+    /// Classes that a sender may have loaded.
     pub(crate) fn loads(&self, sender: &FilterSender) -> Loads {
         if sender.may_load {
             Loads::All

@@ -210,7 +210,7 @@ mod tests {
 
     use super::*;
 
-    /// So many bytes for one connection.
+    /// A limit of bytes for one connection.
     struct Least(usize);
 
     impl Reserve for Least {

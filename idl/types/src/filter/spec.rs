@@ -105,7 +105,7 @@ pub struct UserFilter {
     pub class: Arc<str>,
     /// The whole tree as a serialised `hbase.pb.Filter`.
     pub message: Arc<[u8]>,
-    /// Whose call it is.
+    /// The sender of the call.
     pub sender: FilterSender,
 }
 
@@ -114,7 +114,7 @@ pub struct UserFilter {
 pub struct FilterSender {
     /// Its user, if it is known.
     pub user: Option<Arc<str>>,
-    /// Whether it may have classes loaded that are not.
+    /// True if the host may load classes for it that are not loaded yet.
     pub may_load: bool,
 }
 

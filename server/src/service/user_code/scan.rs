@@ -27,9 +27,9 @@ use crate::server::user_code::{OpenFilter, UserScan};
 
 /// Most rows of a call of the host.
 const CANDIDATES_MAX: usize = 1_000;
-/// Once the rows of a call have so many bytes, no further one is read.
+/// Bytes of rows after which a call takes no further row.
 const CANDIDATE_BYTES: usize = 256 << 10;
-/// Each batch has so many times the rows of the one before.
+/// Factor by which a batch has more rows than the one before.
 const GROWTH: usize = 4;
 
 /// The state of a scan whose filter is of a user's class; `None` for other scans.

@@ -2,7 +2,7 @@
 
 use super::Kerberized;
 
-/// What curl makes of a request: the status, and headers and body.
+/// The status of curl's request, and headers and body.
 fn curl(server: &Kerberized, user: &str, arguments: &[&str]) -> (String, String) {
     let output = server
         .kdc

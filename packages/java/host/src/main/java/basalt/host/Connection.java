@@ -57,7 +57,7 @@ final class Connection implements Runnable {
     } catch (BadFrame error) {
       throw error;
     } catch (Throwable thrown) {
-      // Of user code anything may come. Out of memory ends the process before it comes here.
+      // User code may throw anything. OutOfMemoryError ends the process before it is caught.
       kind = Frame.THROWN;
       output = thrown(thrown);
     }

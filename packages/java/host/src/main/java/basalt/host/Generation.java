@@ -65,7 +65,7 @@ final class Generation extends URLClassLoader {
     return filters;
   }
 
-  /** The next load that nobody was told of; null if there is none. */
+  /** The next load that was not reported yet; null if there is none. */
   Loaded nextLoad() {
     return loads.poll();
   }

@@ -23,7 +23,7 @@ public final class Input {
     return position;
   }
 
-  /** Passes over so many bytes, and returns where they begin. */
+  /** Passes over {@code count} bytes, and returns where they begin. */
   public int skip(int count) throws BadFrame {
     if (count < 0 || count > bytes.length - position) {
       throw new BadFrame("a frame ends within a field of " + count + " bytes");
