@@ -314,19 +314,30 @@ fn send_halves(address: SocketAddr, pause: Duration, stop: &AtomicBool) {
     }
 }
 
-/// Four connections each send nearly all of a message, together more than the memory for requests. Other
+/// Twelve connections each send nearly all of a message, together more than the memory for requests. Other
 /// clients are served.
-///
-/// Three of the messages have room. Many senders that begin together would have a share of the memory each,
-/// wait for more together, and be refused together before a message has arrived in part.
 #[test]
 fn messages_that_stop_half_way_lock_nobody_out() {
+    serve_beside_halves(12, false);
+}
+
+/// Goal: a client whose message stops half-way loses its connection when others need the memory. Three of four
+/// messages have room. More senders that begin together have a share of the memory each, wait for more
+/// together, and may be refused together before one of them is slow.
+#[test]
+fn a_slow_client_is_dropped_when_others_need_its_memory() {
+    serve_beside_halves(4, true);
+}
+
+/// Makes ten rounds of calls beside this many senders of halves, and with `until_dropped` as many as it takes
+/// until the server has dropped one of them.
+fn serve_beside_halves(senders: u32, until_dropped: bool) {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let dir = basalt_test_support::tempdir().expect("a temporary folder");
     let runtime = tokio::runtime::Runtime::new().expect("threads can be had");
     let (server, client) = runtime.block_on(start(dir.path()));
     let stop = Arc::new(AtomicBool::new(false));
-    let senders: Vec<_> = (1..=4)
+    let senders: Vec<_> = (1..=senders)
         .map(|sender| {
             let (address, stop) = (server.thrift, Arc::clone(&stop));
             let pause = Duration::from_millis(100) * sender;
@@ -342,7 +353,8 @@ fn messages_that_stop_half_way_lock_nobody_out() {
     runtime.block_on(async {
         let table = client.table("t").expect("a name");
         let (mut calls, mut refused) = (0, 0);
-        while calls < 10 || server.metric("basalt_refused_calls_total{reason=\"slow\"}") == 0 {
+        let has_dropped = || server.metric("basalt_refused_calls_total{reason=\"slow\"}") > 0;
+        while calls < 10 || (until_dropped && !has_dropped()) {
             assert!(
                 Instant::now() < deadline,
                 "{calls} rounds in a minute, {refused} puts refused"
