@@ -85,15 +85,16 @@ async fn serve_site(
             let (server, stop) = (Arc::clone(&server), stopping.clone());
             let foreign_log = Arc::clone(&foreign_log);
             async move {
-                let Some((connection, login)) =
-                    turn_away(port, &server, socket, peer, &foreign_log, &stop).await
-                else {
+                // Boxed, as is the serving: an idle connection keeps the memory of its handshake otherwise.
+                let admitted = Box::pin(turn_away(port, &server, socket, peer, &foreign_log, &stop)).await;
+                let Some((connection, login)) = admitted else {
                     return;
                 };
                 if login.is_some() {
                     stranger.logged_in();
                 }
-                if let Err(end) = run(connection, peer, (login, stranger), &server, site, stop).await {
+                let serving = Box::pin(run(connection, peer, (login, stranger), &server, site, stop));
+                if let Err(end) = serving.await {
                     tracing::debug!(%peer, "{port} connection closed: {end}");
                 }
             }
